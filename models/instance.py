@@ -1,0 +1,74 @@
+"""A loaded model, and the families that can load one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from reverie.models.blocks import BlockPool
+from reverie.models.cache import EncoderCache
+from reverie.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from reverie.models.loop import LoopKernel
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What an operator decides about an instance.
+
+    Attributes:
+        device: a torch device; `auto` takes CUDA when there is one.
+        precision: one of the spec's precisions; `auto` lets the family choose for the device.
+        checkpoint: a path to weights; None takes those that ship.
+        sessions: how many sessions the cache pools must hold.
+        history_chunks: how many chunks back a session can be rewound.
+        threads: CPU threads for one step; 0 leaves the library's default.
+    """
+
+    device: str = "auto"
+    precision: str = "auto"
+    checkpoint: str | None = None
+    sessions: int = 2
+    history_chunks: int = 8
+    threads: int = 0
+
+
+@dataclass(slots=True)
+class ModelInstance:
+    """A family's weights on one device, shared by all sessions that run on it.
+
+    Attributes:
+        name: unique in its worker.
+        weights_version: changes whenever any weight does; part of every cache key.
+        components: modules by the names in the spec.
+        blocks: the cache pool; None when no loop keeps a cache.
+    """
+
+    name: str
+    spec: ModelSpec
+    device: torch.device
+    dtype: torch.dtype
+    weights_version: str
+    components: Mapping[str, torch.nn.Module] = field(default_factory=dict)
+    blocks: BlockPool | None = None
+    encodings: EncoderCache = field(default_factory=EncoderCache)
+
+
+class ModelFamily(Protocol):
+    """What an entry point in group `reverie.models` returns when called without arguments."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The description; reading it loads nothing."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        """Load the weights and allocate the cache pools.
+
+        Raises:
+            CheckpointError: the weights do not fit.
+        """
+
+    def kernel(self, loop: str, instance: ModelInstance) -> "LoopKernel[Any]":
+        """Return the kernel of a loop."""

@@ -1,0 +1,233 @@
+"""The loop contract: the model owns the step, the runtime owns the loop.
+
+A model author writes the four methods of `LoopKernel` and no `while`. State is an immutable value
+that refers to cache blocks; `run_step` returns the next one and never edits the one it was given.
+So commit is taking the new reference, rollback is dropping it, and a snapshot is keeping the old
+one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from torch import Tensor
+
+from reverie.models.blocks import BlockId
+from reverie.models.controls import Controls
+from reverie.models.instance import ModelInstance
+from reverie.models.spec import LoopSpec
+
+
+class LoopState(Protocol):
+    """What every loop state has: the cache blocks that it refers to."""
+
+    @property
+    def blocks(self) -> tuple[BlockId, ...]:
+        """The blocks of the window, oldest first."""
+
+
+S = TypeVar("S", bound=LoopState)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRequest:
+    """What a session asks of a loop when it begins.
+
+    Attributes:
+        seed: the root of all randomness of the session.
+        prompt: the whole prompt in effect; empty means that the person asked for nothing.
+        parameters: every parameter of the loop, defaults filled in.
+    """
+
+    session: str
+    seed: int
+    prompt: str = ""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchKey:
+    """Units with equal keys may run in one forward pass."""
+
+    instance: str
+    weights_version: str
+    loop: str
+    kind: str
+    shape: tuple[int, ...] = ()
+    precision: str = "float32"
+    graph: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlan:
+    """One unit of work, described and not yet run.
+
+    Attributes:
+        kind: `denoise`, `decode`, `context`, `encode_text`, ...
+        batch_key: which other units it may share a forward pass with.
+        writes: cache blocks that it fills; they are reserved before it is admitted.
+        reads: names of the components that it uses.
+        streams: output streams that it feeds.
+        takes_controls: the controls given to `plan_step` act from this unit on; they then come
+            back in `StepUnit.controls`. False leaves them waiting.
+        commits: its end makes the chunk part of the session.
+        shows: its end puts out the last frame of the chunk; a rewind can return to here.
+        cost_key: units with equal keys take about equally long.
+    """
+
+    kind: str
+    batch_key: BatchKey
+    writes: int = 0
+    reads: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+    takes_controls: bool = False
+    commits: bool = False
+    shows: bool = False
+    cost_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """There is nothing to do until a control comes; `reason` is for traces."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepUnit(Generic[S]):
+    """A planned unit with all that it needs to run.
+
+    Attributes:
+        controls: those of the plan when it takes them, else `NO_CONTROLS`.
+        blocks: the reserved blocks, as many as `plan.writes`.
+    """
+
+    plan: WorkPlan
+    state: S
+    controls: Controls
+    blocks: tuple[BlockId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch(Generic[S]):
+    """Units with equal batch keys, of different sessions, and the instance that runs them."""
+
+    instance: ModelInstance
+    units: tuple[StepUnit[S], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOutput:
+    """Frames for a video stream.
+
+    Attributes:
+        frames_FHWC: RGB, uint8, or float in 0..1 (rounded by the driver once checked). The driver
+            copies it before the next step, so a kernel may reuse its buffer.
+    """
+
+    stream: str
+    frames_FHWC: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutput:
+    """Whole characters for a text stream."""
+
+    stream: str
+    text: str
+
+
+Output = FrameOutput | TextOutput
+
+
+@dataclass(frozen=True, slots=True)
+class PromptNotes:
+    """What a text encoder has to say about a prompt, for the receipt.
+
+    Attributes:
+        unknown_words: words that it does not know, in order.
+        truncated_at: tokens that were read when the prompt was longer; None when all were.
+    """
+
+    unknown_words: tuple[str, ...] = ()
+    truncated_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult(Generic[S]):
+    """What one unit produced.
+
+    Attributes:
+        state: the next state. The blocks it refers to are among the old state's and the unit's.
+        outputs: for the streams that the plan names.
+        checks: tensors that must be finite, or the step is rolled back.
+        notes: set by the unit that read a prompt.
+    """
+
+    state: S
+    outputs: tuple[Output, ...] = ()
+    checks: tuple[Tensor, ...] = ()
+    notes: PromptNotes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """What a loop leaves behind when it ends."""
+
+    chunks: int
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """The small part of a state that is enough to go on.
+
+    Attributes:
+        loop: the loop that it belongs to.
+        weights_version: of the instance that made it.
+        data: tensors by name, on the CPU.
+        text: a JSON object with everything that is not a tensor.
+    """
+
+    loop: str
+    weights_version: str
+    data: Mapping[str, Tensor]
+    text: str
+
+
+class LoopKernel(ABC, Generic[S]):
+    """One loop of a model. Called by one step thread only.
+
+    A kernel holds no session state: everything of a session is in `S`.
+    """
+
+    spec: LoopSpec
+
+    @abstractmethod
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> S:
+        """Bind a first state. Runs no model and holds no blocks."""
+
+    @abstractmethod
+    def plan_step(self, state: S, controls: Controls) -> WorkPlan | Idle:
+        """Say what comes next. Pure: no kernels, no side effects, equal answers to equal input."""
+
+    @abstractmethod
+    def run_step(self, batch: StepBatch[S]) -> Sequence[StepResult[S]]:
+        """Run exactly the planned units; one result each, in order."""
+
+    @abstractmethod
+    def finalize(self, state: S, instance: ModelInstance) -> LoopResult:
+        """End the loop. The driver returns the state's blocks afterwards."""
+
+    def durable(self, state: S) -> Durable | None:
+        """Return the durable part of a state at a chunk boundary; None when it has none."""
+        return None
+
+    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> S:
+        """Return a state that plans the units which rebuild its derived part, then goes on.
+
+        Raises:
+            NotImplementedError: the loop has no durable part.
+        """
+        raise NotImplementedError(f"loop {self.spec.name} has no durable state")

@@ -1,0 +1,215 @@
+"""What a model family is, said before anything of it is loaded.
+
+A `ModelSpec` names components, loops, programs and capabilities. `ModelSpec.validate` refuses a
+description that contradicts itself, so that a server learns of it at start and not in a session.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from reverie.models.controls import ControlSpec, ParameterSpec
+from reverie.models.errors import SpecError
+
+
+class StreamKind(StrEnum):
+    """What a stream carries."""
+
+    VIDEO = "video"
+    AUDIO = "audio"
+    TEXT = "text"
+
+
+class Capability(StrEnum):
+    """What a loop can do beyond stepping forward."""
+
+    TEXT_PROMPT = "text_prompt"
+    ACTIONS = "actions"
+    REWIND = "rewind"
+    FORK = "fork"
+    DURABLE = "durable"
+    """The state's durable part can leave the process and be rebuilt."""
+    EXACT_REBUILD = "exact_rebuild"
+    """A rebuilt state goes on exactly as the lost one would have."""
+    BATCH = "batch"
+    """`run_step` computes units with equal batch keys in one pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSpec:
+    """A part with weights: a transformer, a codec, a text encoder."""
+
+    name: str
+    role: str
+    parameters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """An output of a loop.
+
+    Attributes:
+        name: how events and commands call the stream.
+        kind: what it carries.
+        width: pixels; 0 for anything but video.
+        height: pixels; 0 for anything but video.
+        rate_hz: frames or samples a second of media time; 0 for text.
+    """
+
+    name: str
+    kind: StreamKind
+    width: int = 0
+    height: int = 0
+    rate_hz: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpec:
+    """One named iterative behaviour of a model.
+
+    Attributes:
+        name: `world_model`, `video_continuation`, `ar_decode`, ...
+        components: names of the components that its steps use.
+        streams: what it puts out.
+        controls: what it takes, beside prompt and parameters.
+        parameters: numbers that a session may change while it runs.
+        chunk_frames: frames of the first video stream that become visible together.
+        window_blocks: cache blocks of a full context window; 0 when it keeps no cache.
+        chunk_blocks: cache blocks that each chunk adds to the window.
+        prompt_tokens: longest prompt that the model reads; 0 when it takes none.
+    """
+
+    name: str
+    components: tuple[str, ...]
+    streams: tuple[StreamSpec, ...]
+    controls: tuple[ControlSpec, ...] = ()
+    parameters: tuple[ParameterSpec, ...] = ()
+    chunk_frames: int = 1
+    window_blocks: int = 0
+    chunk_blocks: int = 0
+    prompt_tokens: int = 0
+
+    def blocks_a_session(self, history_chunks: int) -> int:
+        """Return the cache blocks to hold for one session, so that its steps cannot run out.
+
+        A full window, one chunk in the making, and what older chunk states share no longer.
+        """
+        return self.window_blocks + self.chunk_blocks * (1 + history_chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """What a session can run: loops over one instance, and how far they may run ahead.
+
+    Attributes:
+        lead_chunks: chunks that may be finished and not yet seen.
+    """
+
+    name: str
+    loops: tuple[str, ...]
+    lead_chunks: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityMatrix:
+    """Which loop can do what."""
+
+    rows: dict[str, frozenset[Capability]] = field(default_factory=dict)
+
+    def has(self, loop: str, capability: Capability) -> bool:
+        """Tell whether `loop` can do `capability`."""
+        return capability in self.rows.get(loop, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model family, validated before any weight is read."""
+
+    name: str
+    title: str
+    licence: str
+    components: tuple[ComponentSpec, ...]
+    loops: tuple[LoopSpec, ...]
+    programs: tuple[ProgramSpec, ...]
+    capabilities: CapabilityMatrix
+    precisions: tuple[str, ...] = ("float32",)
+
+    def loop(self, name: str) -> LoopSpec:
+        """Return the loop called `name`.
+
+        Raises:
+            SpecError: the model has none of that name.
+        """
+        return _named(self.loops, name, f"model {self.name} has no loop {name!r}")
+
+    def program(self, name: str) -> ProgramSpec:
+        """Return the program called `name`.
+
+        Raises:
+            SpecError: the model has none of that name.
+        """
+        return _named(self.programs, name, f"model {self.name} has no program {name!r}")
+
+    def validate(self) -> None:
+        """Refuse a description that contradicts itself.
+
+        Raises:
+            SpecError: names the first contradiction found.
+        """
+        _no_doubles(self.name, "component", [part.name for part in self.components])
+        _no_doubles(self.name, "loop", [loop.name for loop in self.loops])
+        _no_doubles(self.name, "program", [program.name for program in self.programs])
+        known = {part.name for part in self.components}
+        for loop in self.loops:
+            _check_loop(self, loop, known)
+        for program in self.programs:
+            if not program.loops:
+                raise SpecError(f"program {program.name} of {self.name} runs no loop")
+            if program.lead_chunks < 1:
+                raise SpecError(f"program {program.name} of {self.name} needs a lead of 1 or more")
+            for name in program.loops:
+                self.loop(name)
+        for name in self.capabilities.rows:
+            self.loop(name)
+
+
+_Named = TypeVar("_Named", LoopSpec, ProgramSpec)
+
+
+def _named(items: tuple[_Named, ...], name: str, error: str) -> _Named:
+    for item in items:
+        if item.name == name:
+            return item
+    raise SpecError(error)
+
+
+def _no_doubles(model: str, what: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise SpecError(f"model {model} names a {what} twice: {', '.join(sorted(names))}")
+
+
+def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
+    where = f"loop {loop.name} of {model.name}"
+    if unknown := set(loop.components) - known:
+        raise SpecError(f"{where} uses unknown components: {', '.join(sorted(unknown))}")
+    if not loop.streams:
+        raise SpecError(f"{where} puts nothing out")
+    if loop.chunk_frames < 1:
+        raise SpecError(f"{where}: a chunk has at least one frame")
+    if loop.window_blocks and not loop.chunk_blocks:
+        raise SpecError(f"{where} has a cache window, but no chunk fills it")
+    if loop.chunk_blocks and loop.window_blocks % loop.chunk_blocks:
+        raise SpecError(f"{where}: the window is not a whole number of chunks")
+    if loop.controls and not model.capabilities.has(loop.name, Capability.ACTIONS):
+        raise SpecError(f"{where} declares controls without the capability for actions")
+    if loop.prompt_tokens and not model.capabilities.has(loop.name, Capability.TEXT_PROMPT):
+        raise SpecError(f"{where} reads prompts without the capability for them")
+    for stream in loop.streams:
+        if (
+            stream.kind is StreamKind.VIDEO
+            and min(stream.width, stream.height, stream.rate_hz) <= 0
+        ):
+            raise SpecError(f"{where}: video stream {stream.name} needs a size and a rate")
+    for parameter in loop.parameters:
+        if not parameter.low <= parameter.default <= parameter.high:
+            raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
