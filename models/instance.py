@@ -1,17 +1,13 @@
-"""A loaded model, and the families that can load one."""
+"""A loaded model: weights, cache pool and encoder cache on one device."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from reverie.models.blocks import BlockPool
 from reverie.models.cache import EncoderCache
 from reverie.models.spec import ModelSpec
-
-if TYPE_CHECKING:
-    from reverie.models.loop import LoopKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +50,3 @@ class ModelInstance:
     components: Mapping[str, torch.nn.Module] = field(default_factory=dict)
     blocks: BlockPool | None = None
     encodings: EncoderCache = field(default_factory=EncoderCache)
-
-
-class ModelFamily(Protocol):
-    """What an entry point in group `reverie.models` returns when called without arguments."""
-
-    @property
-    def spec(self) -> ModelSpec:
-        """The description; reading it loads nothing."""
-
-    def load(self, options: LoadOptions) -> ModelInstance:
-        """Load the weights and allocate the cache pools.
-
-        Raises:
-            CheckpointError: the weights do not fit.
-        """
-
-    def kernel(self, loop: str, instance: ModelInstance) -> "LoopKernel[Any]":
-        """Return the kernel of a loop."""

@@ -1,0 +1,130 @@
+"""What a driver tells the session about, in the order in which it happened.
+
+Times are media time in microseconds on the session's output clock, which never runs backwards, not
+even after an interrupt or a rewind. Chunk numbers count the chunks that were put out, and are
+never used twice in a session.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.engine.inputs import ControlId
+from reverie.models.loop import Durable
+
+Frames = NDArray[np.uint8]
+"""RGB frames [F, H, W, 3]."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramesOut:
+    """Frames of one chunk are final and visible.
+
+    Attributes:
+        step: the unit that put them out, counted from the session's start.
+        pts_us: when the first frame is shown.
+        duration_us: of one frame.
+        discontinuity: the chunk does not follow from the one put out before it (after an
+            interrupt, a rewind, a reset or a recovery).
+        final: False for a preview that a later chunk replaces.
+    """
+
+    session: str
+    stream: str
+    chunk: int
+    step: int
+    pts_us: int
+    duration_us: int
+    frames: Frames
+    discontinuity: bool = False
+    final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TextOut:
+    """Whole characters of a text stream."""
+
+    session: str
+    stream: str
+    chunk: int
+    step: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ControlApplied:
+    """A control acts from `step` on; the frame at `pts_us` is the first that shows it.
+
+    Sent before the frames of `chunk`.
+    """
+
+    session: str
+    control: ControlId
+    step: int
+    chunk: int
+    pts_us: int
+    unknown_words: tuple[str, ...] = ()
+    truncated_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSuperseded:
+    """A control never acted: `by` took its place, or None when it fell out of a full mailbox."""
+
+    session: str
+    control: ControlId
+    by: ControlId | None
+
+
+class FaultCode(StrEnum):
+    """Why a step was rolled back."""
+
+    STEP_RAISED = "step_raised"
+    NON_FINITE = "non_finite"
+    BAD_SHAPE = "bad_shape"
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A step was rolled back; the last commit stands. With `fatal` the loop has ended."""
+
+    session: str
+    code: FaultCode
+    chunk: int
+    step: int
+    message: str
+    fatal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOut:
+    """The durable part of the newest shown chunk, for recovery elsewhere."""
+
+    session: str
+    chunk: int
+    durable: Durable
+
+
+@dataclass(frozen=True, slots=True)
+class StepTrace:
+    """One unit ran; sent only for sessions that ask for traces."""
+
+    session: str
+    loop: str
+    kind: str
+    step: int
+    chunk: int
+    batch: int
+    started_us: int
+    duration_us: int
+
+
+Emission = (
+    FramesOut | TextOut | ControlApplied | ControlSuperseded | StepFailed | SnapshotOut | StepTrace
+)
+
+AnyState = Any
+"""A loop's own state: only its kernel looks inside."""

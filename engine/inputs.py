@@ -1,0 +1,57 @@
+"""What a session may send to its loop, once validated: one frozen value for each kind of control.
+
+Every input carries the id of the command that made it, for the receipt.
+"""
+
+from dataclasses import dataclass
+from typing import NewType
+
+from reverie.models.controls import KeyEdge
+
+ControlId = NewType("ControlId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInput:
+    """The whole prompt now in effect; the newest wins."""
+
+    control: ControlId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeysInput:
+    """Presses and releases of one `EDGES` control, in order; all of them are seen."""
+
+    control: ControlId
+    name: str
+    edges: tuple[KeyEdge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisInput:
+    """A movement of one `SUM` control; movements within a step add up."""
+
+    control: ControlId
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterInput:
+    """A new value of a parameter; the newest wins."""
+
+    control: ControlId
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """A text said to the model; all are seen, oldest first."""
+
+    control: ControlId
+    text: str
+
+
+ControlInput = PromptInput | KeysInput | AxisInput | ParameterInput | TurnInput

@@ -1,0 +1,258 @@
+"""The typed messages between the server and a worker, which may be another process.
+
+Requests that need an answer carry a `request` number and get exactly one `Done` or `Refused`.
+Everything is a frozen dataclass of plain values, so that it can be pickled; frames never travel in
+a message but in the shared ring (`ring.py`), and `FramesInSlot` says where.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reverie.engine.emissions import Emission
+from reverie.engine.inputs import ControlInput
+from reverie.models.loop import Durable
+from reverie.models.spec import ModelSpec
+
+# --- server -> worker ---
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Start a program for a session.
+
+    Attributes:
+        durable: state to go on from (after a crash); None begins anew.
+        chunks: chunks put out before, so that numbers go on; likewise `pts_us`.
+    """
+
+    request: int
+    session: str
+    program: str
+    seed: int
+    prompt: str
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    durable: Durable | None = None
+    chunks: int = 0
+    pts_us: int = 0
+    trace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PushInputs:
+    """Controls for the next step, in order. Each gets a receipt as an emission."""
+
+    session: str
+    inputs: tuple[ControlInput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseKeys:
+    """Let go of every held key: its person lost the focus or the connection."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The viewer has seen every frame up to and including `chunk`."""
+
+    session: str
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Whether anybody watches; without, generation stops at the next chunk."""
+
+    session: str
+    watched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Stop before the next unit; done when no unit of the session is running."""
+
+    request: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on."""
+
+    request: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """While paused, put out `chunks` more chunks and pause again."""
+
+    request: int
+    session: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Drop what is unfinished or unseen; go on from `seen`, the last chunk that was seen.
+
+    None: nothing was seen yet.
+    """
+
+    request: int
+    session: str
+    seen: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Go on from an earlier chunk. Refused when it is no longer kept."""
+
+    request: int
+    session: str
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Begin again under the prompt now in effect; a seed of None keeps the session's."""
+
+    request: int
+    session: str
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot:
+    """Keep the state of the newest shown chunk under `name`, in the worker's memory."""
+
+    request: int
+    session: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSnapshot:
+    """Go on from a kept state."""
+
+    request: int
+    session: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession:
+    """End the loops and return all blocks; done when no unit of the session is running."""
+
+    request: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSlot:
+    """The server has copied a ring slot."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """End every session and leave."""
+
+
+ToWorker = (
+    OpenSession
+    | PushInputs
+    | ReleaseKeys
+    | Seen
+    | Watched
+    | Pause
+    | Resume
+    | Advance
+    | Interrupt
+    | Rewind
+    | Reset
+    | TakeSnapshot
+    | RestoreSnapshot
+    | CloseSession
+    | FreeSlot
+    | Shutdown
+)
+
+# --- worker -> server ---
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The model is loaded and every branch of it has run once.
+
+    Attributes:
+        slots: sessions that fit at once.
+        block_bytes: cache memory of one session.
+    """
+
+    spec: ModelSpec
+    weights_version: str
+    slots: int
+    session_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The model could not be loaded; the worker ends."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A request is done.
+
+    Attributes:
+        chunk: the chunk that the state now stands at, where that means something: the last one
+            put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `Rewind`
+            and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
+        pts_us: media time at which the next chunk will begin.
+    """
+
+    request: int
+    session: str
+    chunk: int = -1
+    pts_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request changed nothing, for this reason."""
+
+    request: int
+    session: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FramesInSlot:
+    """Frames of one chunk wait in a ring slot; see `FramesOut` for the fields."""
+
+    session: str
+    stream: str
+    chunk: int
+    step: int
+    pts_us: int
+    duration_us: int
+    slot: int
+    shape: tuple[int, int, int, int]
+    discontinuity: bool
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Anything else that a driver said."""
+
+    emission: Emission
+
+
+FromWorker = Loaded | LoadFailed | Done | Refused | FramesInSlot | Emitted

@@ -1,0 +1,166 @@
+"""What a person may ask of a session: one frozen model a command, the same on every transport.
+
+A command is answered exactly once: `request.accepted`, or an `error` that names the field and
+leaves the session as it was. Sizes that depend on the deployment (prompt length) or on the program
+(control names, ranges) are checked by the session; what can be known here is refused here.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL = 1
+"""Version of this vocabulary; named in the first exchange."""
+
+CommandId = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+$")]
+Text = Annotated[str, Field(max_length=1_000_000)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)]
+Seed = Annotated[int, Field(ge=0, lt=2**53)]
+
+
+class Command(BaseModel):
+    """Base of all commands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: CommandId = Field(description="Chosen by the client; its answer and its receipt name it.")
+
+
+class PushText(Command):
+    """Say what the world should become, or say something to the model."""
+
+    type: Literal["push_text"] = "push_text"
+    text: Text
+    mode: Literal["replace", "append"] = Field(
+        default="replace",
+        description="replace: this is now the whole prompt; append: it is added to the prompt.",
+    )
+
+
+class PushAction(Command):
+    """Press, tap or release keys of the program's controls, or move its axes."""
+
+    type: Literal["push_action"] = "push_action"
+    action: dict[Name, Name | Number] = Field(
+        min_length=1,
+        max_length=16,
+        description="A key or an amount for each control, such as {'move': 'left'}.",
+    )
+    edge: Literal["tap", "press", "release"] = Field(
+        default="tap",
+        description="tap acts for one step; press acts until the release. Axes ignore it.",
+    )
+
+
+class ReleaseAll(Command):
+    """Let go of every held key."""
+
+    type: Literal["release_all"] = "release_all"
+
+
+class Update(Command):
+    """Change parameters, and with them the prompt or the world, in one go."""
+
+    type: Literal["update"] = "update"
+    parameters: dict[Name, Number] = Field(default_factory=dict, max_length=32)
+    prompt: Text | None = None
+    reset: bool = False
+
+
+class Interrupt(Command):
+    """Drop what is unfinished or unseen, and go on from what was seen last."""
+
+    type: Literal["interrupt"] = "interrupt"
+
+
+class Rewind(Command):
+    """Go on from an earlier chunk that is still kept."""
+
+    type: Literal["rewind"] = "rewind"
+    chunk: Count
+
+
+class Pause(Command):
+    """Stop before the next step. Pausing twice is pausing once."""
+
+    type: Literal["pause"] = "pause"
+
+
+class Resume(Command):
+    """Go on. Resuming what runs changes nothing."""
+
+    type: Literal["resume"] = "resume"
+
+
+class Step(Command):
+    """While paused, put out some chunks and stay paused."""
+
+    type: Literal["step"] = "step"
+    count: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class Reset(Command):
+    """Begin again under the prompt now in effect."""
+
+    type: Literal["reset"] = "reset"
+    seed: Seed | None = None
+
+
+class Snapshot(Command):
+    """Keep the state of the newest shown chunk in memory."""
+
+    type: Literal["snapshot"] = "snapshot"
+    name: Name = "default"
+
+
+class Restore(Command):
+    """Go on from a kept state."""
+
+    type: Literal["restore"] = "restore"
+    name: Name = "default"
+
+
+class Playhead(Command):
+    """What the viewer has seen. Answered only when it is wrong, for it comes with every chunk."""
+
+    type: Literal["playhead"] = "playhead"
+    chunk: Count
+    pts_us: Count
+
+
+class RequestKeyFrame(Command):
+    """Ask for a frame that can be decoded without earlier ones."""
+
+    type: Literal["request_key_frame"] = "request_key_frame"
+    stream: Name = "video"
+
+
+class Close(Command):
+    """End the session."""
+
+    type: Literal["close"] = "close"
+
+
+AnyCommand = Annotated[
+    PushText
+    | PushAction
+    | ReleaseAll
+    | Update
+    | Interrupt
+    | Rewind
+    | Pause
+    | Resume
+    | Step
+    | Reset
+    | Snapshot
+    | Restore
+    | Playhead
+    | RequestKeyFrame
+    | Close,
+    Field(discriminator="type"),
+]
+
+COMMAND: TypeAdapter[AnyCommand] = TypeAdapter(AnyCommand)
+"""Validates a decoded JSON object into a command."""

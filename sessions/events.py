@@ -1,0 +1,304 @@
+"""What a session says: one frozen model an event, the same on every transport.
+
+Every event carries the session, a sequence number that counts what this attachment was sent (+1
+always), and a monotonic time in microseconds. `attach` fills those three in, so that whoever makes
+an event says only what happened. `media.init` comes before the first chunk of a stream and again
+after any change of codec or size; `media.complete` comes exactly once, after the last chunk.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class Value(BaseModel):
+    """Base of everything that events consist of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+class Event(Value):
+    """Base of all events."""
+
+    session: str = ""
+    sequence: int = Field(default=0, ge=0)
+    time_us: int = Field(default=0, ge=0, description="The server's monotonic clock.")
+
+
+class ControlView(Value):
+    """A control that the program takes."""
+
+    name: str
+    merge: Literal["latest", "sum", "edges", "fifo"]
+    keys: tuple[str, ...] = ()
+    low: float = -1.0
+    high: float = 1.0
+    label: str = ""
+
+
+class ParameterView(Value):
+    """A parameter that can be changed while the session runs."""
+
+    name: str
+    value: float
+    default: float
+    low: float
+    high: float
+    integer: bool = False
+    label: str = ""
+
+
+class SessionView(Value):
+    """All that a client shows of a session."""
+
+    state: Literal[
+        "created", "queued", "active", "paused", "detached", "parked", "failed", "closed"
+    ]
+    model: str
+    program: str
+    prompt: str
+    seed: int
+    controls: tuple[ControlView, ...] = ()
+    parameters: tuple[ParameterView, ...] = ()
+    viewers: int = 0
+    lead_chunks: int = 1
+
+
+class LimitsView(Value):
+    """The limits that a client can run into; the deployment sets them."""
+
+    message_bytes: int
+    commands_per_s: int
+    prompt_chars: int
+
+
+# --- requests and the session itself ---
+
+
+class RequestAccepted(Event):
+    """A command was carried out, or is sure to act at the next step."""
+
+    type: Literal["request.accepted"] = "request.accepted"
+    command: str
+
+
+class RequestQueued(Event):
+    """The session waits for a free place."""
+
+    type: Literal["request.queued"] = "request.queued"
+    position: int = Field(ge=1)
+    estimate_s: float | None = None
+
+
+class RequestStarted(Event):
+    """The session has its place on an instance."""
+
+    type: Literal["request.started"] = "request.started"
+
+
+class SessionAttached(Event):
+    """The first event of an attachment: the protocol, and the session as it is."""
+
+    type: Literal["session.attached"] = "session.attached"
+    protocol: int
+    role: Literal["driver", "viewer"]
+    view: SessionView
+    limits: LimitsView
+
+
+class SessionUpdated(Event):
+    """Something of the session changed: its state, prompt, parameters or viewers."""
+
+    type: Literal["session.updated"] = "session.updated"
+    view: SessionView
+
+
+class SessionInterrupted(Event):
+    """Unseen frames were dropped; the next chunk follows from `chunk`.
+
+    Sent for interrupt, rewind, reset and restore, before any frame that follows.
+    """
+
+    type: Literal["session.interrupted"] = "session.interrupted"
+    command: str
+    reason: Literal["interrupt", "rewind", "reset", "restore"]
+    chunk: int = Field(ge=-1, description="The chunk gone back to; -1 is before the first.")
+    seen_us: int = Field(description="Media time of the last frame that was seen; -1 when none.")
+    next_us: int = Field(description="Media time at which the next frame begins.")
+
+
+class SessionRecovering(Event):
+    """The worker was lost; the session goes on from its last snapshot."""
+
+    type: Literal["session.recovering"] = "session.recovering"
+    reason: str
+    chunk: int = Field(ge=-1, description="The chunk that the snapshot stands at.")
+
+
+class SessionParked(Event):
+    """The state was put aside; a rejoin brings it back."""
+
+    type: Literal["session.parked"] = "session.parked"
+
+
+class SessionClosed(Event):
+    """The last event of all."""
+
+    type: Literal["session.closed"] = "session.closed"
+    reason: str
+    message: str = ""
+
+
+# --- controls ---
+
+
+class ControlApplied(Event):
+    """A control acts; the frame at `pts_us` is the first that shows it. Comes before that frame."""
+
+    type: Literal["control.applied"] = "control.applied"
+    control: str
+    step: int
+    chunk: int
+    pts_us: int
+    unknown_words: tuple[str, ...] = ()
+    truncated_at: int | None = None
+
+
+class ControlSuperseded(Event):
+    """A control never acted; `by` took its place, or None when there were too many."""
+
+    type: Literal["control.superseded"] = "control.superseded"
+    control: str
+    by: str | None = None
+
+
+# --- media ---
+
+
+class MediaInit(Event):
+    """How to decode what follows on a stream."""
+
+    type: Literal["media.init"] = "media.init"
+    stream: str
+    kind: Literal["video", "audio"]
+    codec: str = Field(description="As for WebCodecs: avc1.42001f; or jpeg, or rgb24.")
+    container: Literal["annexb", "jpeg", "raw"]
+    width: int
+    height: int
+    rate_hz: float
+    timebase_hz: int = Field(default=1_000_000, description="Units of all times of the stream.")
+    seed: int
+
+
+class MediaChunk(Event):
+    """One access unit or picture; its bytes come with it.
+
+    `sequence` of the stream is `index`: it counts what this attachment was sent, +1 always.
+    """
+
+    type: Literal["media.chunk"] = "media.chunk"
+    stream: str
+    index: int = Field(ge=0)
+    pts_us: int
+    duration_us: int
+    key: bool
+    final: bool = True
+    chunk: int = Field(description="The loop's chunk that the frame belongs to.")
+    frame: int = Field(ge=0, description="Which frame of its chunk.")
+    last: bool = Field(description="Whether it is the last frame of its chunk.")
+    step: int
+    discontinuity: bool = False
+    dropped: int = Field(default=0, ge=0, description="Frames skipped just before this one.")
+    size_bytes: int = Field(ge=0)
+    data: bytes = Field(default=b"", exclude=True, repr=False)
+
+
+class MediaComplete(Event):
+    """A stream has ended; nothing of it comes after this."""
+
+    type: Literal["media.complete"] = "media.complete"
+    stream: str
+    reason: str
+    chunks: int
+    size_bytes: int
+
+
+class TextDelta(Event):
+    """More text of a stream; whole characters."""
+
+    type: Literal["text.delta"] = "text.delta"
+    stream: str
+    text: str
+    chunk: int
+
+
+# --- artifacts, traces, errors ---
+
+
+class ArtifactCreated(Event):
+    """Something was kept: a snapshot; later also recordings."""
+
+    type: Literal["artifact.created"] = "artifact.created"
+    kind: Literal["snapshot"]
+    name: str
+    chunk: int
+
+
+class TraceStep(Event):
+    """One unit of work ran; for those who ask."""
+
+    type: Literal["trace.step"] = "trace.step"
+    program: str
+    model: str
+    loop: str
+    kind: str
+    step: int
+    chunk: int
+    batch: int
+    duration_us: int
+    worker: str
+    weights_version: str
+
+
+class Error(Event):
+    """Something failed; the session goes on unless `session.closed` follows.
+
+    Attributes:
+        code: stable and short, such as `too_large`, `unknown_field`, `non_finite`.
+        field: the path of the offending field, such as `action.move`.
+        command: the command that it answers.
+    """
+
+    type: Literal["error"] = "error"
+    code: str
+    message: str
+    field: str | None = None
+    command: str | None = None
+    chunk: int | None = None
+    retry_after_s: float | None = None
+
+
+AnyEvent = Annotated[
+    RequestAccepted
+    | RequestQueued
+    | RequestStarted
+    | SessionAttached
+    | SessionUpdated
+    | SessionInterrupted
+    | SessionRecovering
+    | SessionParked
+    | SessionClosed
+    | ControlApplied
+    | ControlSuperseded
+    | MediaInit
+    | MediaChunk
+    | MediaComplete
+    | TextDelta
+    | ArtifactCreated
+    | TraceStep
+    | Error,
+    Field(discriminator="type"),
+]
+
+EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+"""Validates a decoded JSON object into an event."""
