@@ -1,1 +1,50 @@
-"""Placeholder for media."""
+"""Frames on their way from a model to a screen: types, a clock, encoders, and the fan-out.
+
+Start at `fanout.py`: frames go in by `publish` and come out, encoded once per codec and size, at
+each subscription. This room imports no other: it knows neither sockets nor sessions nor models.
+"""
+
+from reverie.media.clock import Clock, MonotonicClock
+from reverie.media.encoders import OpenEncoder, open_encoder
+from reverie.media.errors import (
+    EncodeError,
+    FormatError,
+    MediaError,
+    UnsupportedPictureError,
+)
+from reverie.media.fanout import VideoFanout
+from reverie.media.subscription import Deliver, VideoSubscription
+from reverie.media.types import (
+    Codec,
+    Container,
+    EncodedFrame,
+    FrameTag,
+    MediaFrame,
+    Picture,
+    Size,
+    StreamFormat,
+    VideoEncoder,
+)
+
+__all__ = [
+    "Clock",
+    "Codec",
+    "Container",
+    "Deliver",
+    "EncodeError",
+    "EncodedFrame",
+    "FormatError",
+    "FrameTag",
+    "MediaError",
+    "MediaFrame",
+    "MonotonicClock",
+    "OpenEncoder",
+    "Picture",
+    "Size",
+    "StreamFormat",
+    "UnsupportedPictureError",
+    "VideoEncoder",
+    "VideoFanout",
+    "VideoSubscription",
+    "open_encoder",
+]

@@ -1,0 +1,55 @@
+"""The queue in front of the encoders: bounded, the oldest frame gives way."""
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from reverie.media.types import FrameTag, Picture
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedFrame:
+    """A frame that waits for the encoders; `dropped` frames were lost just before it."""
+
+    frame_HWC: Picture
+    tag: FrameTag
+    dropped: int = 0
+
+
+class DropOldestFrames:
+    """Holds at most `capacity` frames; a new one pushes the oldest out.
+
+    What a lost frame meant is kept: the next one inherits its discontinuity and counts it.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        """Hold at most `capacity` frames, 1 or more."""
+        assert capacity >= 1, "a queue without room loses every frame"
+        self._capacity = capacity
+        self._frames: deque[QueuedFrame] = deque()
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def put(self, frame_HWC: Picture, tag: FrameTag) -> None:
+        """Add the newest frame."""
+        self._frames.append(QueuedFrame(frame_HWC, tag))
+        if len(self._frames) > self._capacity:
+            lost = self._frames.popleft()
+            self.dropped += 1
+            heir = self._frames[0]
+            self._frames[0] = replace(
+                heir,
+                dropped=heir.dropped + lost.dropped + 1,
+                tag=replace(
+                    heir.tag, discontinuity=heir.tag.discontinuity or lost.tag.discontinuity
+                ),
+            )
+
+    def take(self) -> QueuedFrame:
+        """Remove the oldest frame. There must be one."""
+        return self._frames.popleft()
+
+    def clear(self) -> None:
+        """Forget all frames; they do not count as dropped."""
+        self._frames.clear()

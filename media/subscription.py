@@ -1,0 +1,52 @@
+"""One watcher of a fan-out."""
+
+from collections.abc import Callable
+
+from reverie.media.types import MediaFrame
+
+Deliver = Callable[[MediaFrame], None]
+"""Takes one frame, at once, on the event loop. Bounding what it keeps is its own business."""
+
+
+class VideoSubscription:
+    """Hands frames to one watcher, in order, from the first key frame on."""
+
+    def __init__(
+        self,
+        deliver: Deliver,
+        request_key: Callable[[], None],
+        leave: Callable[["VideoSubscription"], None],
+    ) -> None:
+        """Made by `VideoFanout.subscribe`."""
+        self._deliver = deliver
+        self._request_key = request_key
+        self._leave = leave
+        self._started = False
+        self._closed = False
+
+    @property
+    def started(self) -> bool:
+        """Whether a frame of the stream was handed over; a still does not count."""
+        return self._started
+
+    def request_key_frame(self) -> None:
+        """Ask for a frame that can be decoded without earlier ones. Requests coalesce."""
+        if not self._closed:
+            self._request_key()
+
+    def close(self) -> None:
+        """Stop; nothing is delivered afterwards. Closing twice is closing once."""
+        if not self._closed:
+            self._closed = True
+            self._leave(self)
+
+    def hand_over(self, frame: MediaFrame) -> None:
+        """Deliver a frame of the stream, unless it cannot be decoded yet."""
+        if not self._closed and (self._started or frame.encoded.key):
+            self._started = True
+            self._deliver(frame)
+
+    def hand_over_still(self, frame: MediaFrame) -> None:
+        """Deliver a picture made for this watcher alone, unless the stream has begun."""
+        if not self._closed and not self._started:
+            self._deliver(frame)

@@ -1,0 +1,145 @@
+"""Frames on their way from a model to a screen, before and after encoding.
+
+Shape legend: H height, W width, C the three channels of RGB. All times are media time in
+microseconds on the session's output clock.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.media.errors import UnsupportedPictureError
+
+Picture = NDArray[np.uint8]
+"""One RGB frame [H, W, 3]."""
+
+LARGEST_SIDE = 8192
+"""Pixels; the longest side that an encoder takes."""
+
+
+class Codec(StrEnum):
+    """How a client may ask for video."""
+
+    H264 = "h264"
+    JPEG = "jpeg"
+    RGB24 = "rgb24"
+
+
+class Container(StrEnum):
+    """How the bytes of one frame are laid out."""
+
+    ANNEXB = "annexb"
+    JPEG = "jpeg"
+    RAW = "raw"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Pixels across and down."""
+
+    width: int
+    height: int
+
+    @classmethod
+    def of(cls, frame_HWC: Picture) -> "Size":
+        """Return the size of a frame, once it is one that can be encoded.
+
+        Raises:
+            UnsupportedPictureError: it is not [H, W, 3] of uint8, or a side is 0 or too long.
+        """
+        if frame_HWC.dtype != np.uint8 or frame_HWC.ndim != 3 or frame_HWC.shape[2] != 3:
+            raise UnsupportedPictureError(
+                f"frames are uint8 [H, W, 3], not {frame_HWC.dtype} {list(frame_HWC.shape)}"
+            )
+        height, width, _ = frame_HWC.shape
+        if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+            raise UnsupportedPictureError(
+                f"frames have sides of 1 to {LARGEST_SIDE} pixels, not {width}x{height}"
+            )
+        return cls(width, height)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFormat:
+    """How to decode what follows; a change of it is a new `media.init`.
+
+    Attributes:
+        codec: as for WebCodecs, such as `avc1.42c01f`; or `jpeg`, or `rgb24`.
+        width: pixels to show; a decoder may give more, for H.264 pads odd sides on the right and
+            at the bottom by one.
+        height: likewise.
+    """
+
+    codec: str
+    container: Container
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedFrame:
+    """One access unit or picture.
+
+    Attributes:
+        key: it can be decoded without earlier ones.
+    """
+
+    data: bytes
+    pts_us: int
+    key: bool
+    format: StreamFormat
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTag:
+    """Where a frame comes from and when it is shown; handed through untouched.
+
+    Attributes:
+        chunk: the loop's chunk that it belongs to.
+        frame: which frame of its chunk.
+        last: whether it is the last one of its chunk.
+        step: the unit that put it out.
+        discontinuity: it does not follow from the frame before it; it becomes a key frame.
+        final: False for a preview.
+    """
+
+    pts_us: int
+    duration_us: int
+    chunk: int
+    frame: int
+    last: bool
+    step: int
+    discontinuity: bool = False
+    final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFrame:
+    """What a subscriber is handed.
+
+    Attributes:
+        dropped: frames published just before this one and skipped, since encoding could not keep
+            up. What the subscriber itself skips is its own to count.
+    """
+
+    encoded: EncodedFrame
+    tag: FrameTag
+    dropped: int = 0
+
+
+class VideoEncoder(Protocol):
+    """Encodes pictures of one size, in order. One thread uses it at a time."""
+
+    def encode(self, frame_HWC: Picture, pts_us: int, force_key: bool) -> EncodedFrame:
+        """Encode one frame, now: nothing is held back.
+
+        Args:
+            pts_us: greater than that of the frame before.
+            force_key: make it decodable without earlier ones; the first frame always is.
+        """
+
+    def close(self) -> None:
+        """Free what it holds. Closing twice is closing once."""
