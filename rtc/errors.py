@@ -1,0 +1,76 @@
+"""What can go wrong at the edges.
+
+RtcError
+├── RefusedError             what came in is refused with a typed code; nothing has changed
+│   ├── BadMessageError      it cannot be read as what it should be; tell the sender, go on
+│   └── BadHelloError        the first message of a socket is no hello; close the socket
+└── ServerError              (client) what the server said or failed to say
+    ├── ServerRefusedError   the server refused a request with a typed code; fix the request
+    └── ConnectionLostError  no connection could be had in time; the session may still be there
+"""
+
+
+class RtcError(Exception):
+    """Base of all errors of this room."""
+
+
+class RefusedError(RtcError):
+    """Something from outside is refused.
+
+    Attributes:
+        code: stable and short, such as `too_large`.
+        message: for a person.
+        field: path of the offending field; `$` is the message itself; None when no field is.
+        command: id of the command that it answers, when that could be read.
+        retry_after_s: when it may be worth another try.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        command: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.field = field
+        self.command = command
+        self.retry_after_s = retry_after_s
+
+
+class BadMessageError(RefusedError):
+    """A message cannot be read as what it should be."""
+
+
+class BadHelloError(RefusedError):
+    """The first message of a socket is not a hello that this server understands."""
+
+
+class ServerError(RtcError):
+    """Base of what a client learns of a server."""
+
+
+class ServerRefusedError(ServerError):
+    """The server refused a request; `code`, `field` and `retry_after_s` are the server's."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+
+class ConnectionLostError(ServerError):
+    """The server could not be reached in time."""

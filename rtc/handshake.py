@@ -1,0 +1,68 @@
+"""The first message of a socket: who speaks, what they want to see, and in which codecs.
+
+Nothing of a session is touched before the hello is whole and right, and it has to come soon.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from reverie.rtc.errors import BadHelloError, BadMessageError
+from reverie.rtc.strict_json import ROOT, parse_object
+from reverie.rtc.wire import refusal
+from reverie.sessions.commands import PROTOCOL, CommandId
+
+Codec = Literal["h264", "jpeg", "rgb24"]
+Token = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.~-]+$")]
+
+
+class Hello(BaseModel):
+    """A client's first message.
+
+    Attributes:
+        protocol: the version that the client speaks.
+        token: the session's, or its watch token.
+        role: a driver steers, and replaces the driver before it; any number of viewers watch.
+        codecs: what the client can decode, best first.
+        id: comes back in the answer.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: Literal["hello"]
+    protocol: int
+    token: Token
+    role: Literal["driver", "viewer"] = "driver"
+    codecs: list[Codec] = Field(default=["h264", "jpeg"], min_length=1, max_length=8)
+    id: CommandId = "hello"
+
+
+def parse_hello(message: str | bytes) -> Hello:
+    """Return the hello in a socket's first message.
+
+    Raises:
+        BadHelloError: names what is wrong with it; a hello of another protocol version has the
+            code `unsupported_protocol`.
+    """
+    try:
+        return _hello(message)
+    except BadMessageError as error:
+        raise BadHelloError(
+            error.code, error.message, field=error.field, command=error.command
+        ) from None
+
+
+def _hello(message: str | bytes) -> Hello:
+    if isinstance(message, bytes):
+        raise BadMessageError("binary_frame", "clients send text frames only", field=ROOT)
+    value = parse_object(message)
+    if value.get("type") != "hello":
+        raise BadMessageError("hello_expected", "the first message is a hello", field="type")
+    version = value.get("protocol")
+    if type(version) is int and version != PROTOCOL:
+        text = f"this server speaks protocol {PROTOCOL}"
+        raise BadMessageError("unsupported_protocol", text, field="protocol")
+    try:
+        return Hello.model_validate(value)
+    except ValidationError as error:
+        raise refusal(error, value) from None

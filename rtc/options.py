@@ -1,0 +1,59 @@
+"""What an operator may set about the edges, with defaults that are safe on a shared machine.
+
+Every limit that a client can run into is here, and the error that it then gets names the limit.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ServerOptions(BaseModel):
+    """Address, trust, sizes, rates and times of the HTTP and WebSocket server.
+
+    Attributes:
+        host: address to listen on; the default is reached from this machine only.
+        port: 0 takes a free one.
+        allowed_hosts: names that the Host header may carry beside `host`, localhost and IP
+            addresses. A page on another site cannot send an address or localhost as its host.
+        allowed_origins: origins of web pages beside this server's own that may use it, such as
+            `https://play.example`. There is no wildcard.
+        message_bytes: longest WebSocket message; a longer one ends the connection with 1009
+            before it is read in full.
+        body_bytes: longest HTTP request body.
+        commands_per_s: commands of one attachment, in the long run.
+        command_burst: commands that may come at once before the rate counts.
+        hello_timeout_s: from the opening of the socket to its complete hello.
+        request_timeout_s: from the connection to the end of a request's head, and for its body.
+        message_timeout_s: from the first byte of a message to its last.
+        idle_timeout_s: an attachment that says nothing and is shown nothing ends after this.
+        send_timeout_s: a client that takes nothing for this long is ended as `slow_viewer`.
+        close_timeout_s: for the other side's half of a closing handshake, then it is cut.
+        drain_timeout_s: from the first SIGTERM to the end of the process.
+        ping_interval_s: between WebSocket pings.
+        ping_timeout_s: for a pong.
+        send_buffer_bytes: what may wait for one client inside this process beside its outbox.
+        unsent_bytes: what may wait for one client in the kernel, unsent.
+        connections: open sockets altogether.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    message_bytes: int = Field(default=2**20, ge=1024, le=2**28)
+    body_bytes: int = Field(default=2**20, ge=1024, le=2**28)
+    commands_per_s: int = Field(default=1000, ge=1)
+    command_burst: int = Field(default=2000, ge=1)
+    hello_timeout_s: float = Field(default=5.0, gt=0)
+    request_timeout_s: float = Field(default=5.0, gt=0)
+    message_timeout_s: float = Field(default=10.0, gt=0)
+    idle_timeout_s: float = Field(default=1800.0, gt=0)
+    send_timeout_s: float = Field(default=10.0, gt=0)
+    close_timeout_s: float = Field(default=5.0, gt=0)
+    drain_timeout_s: float = Field(default=20.0, gt=0)
+    ping_interval_s: float = Field(default=20.0, gt=0)
+    ping_timeout_s: float = Field(default=20.0, gt=0)
+    send_buffer_bytes: int = Field(default=2**16, ge=4096)
+    unsent_bytes: int = Field(default=2**16, ge=4096)
+    connections: int = Field(default=1000, ge=1)

@@ -1,0 +1,111 @@
+"""Who may ask at all: checks of Host and Origin before anything else sees a request.
+
+A page on another site can make a visitor's browser speak to a server on the visitor's own machine:
+WebSockets and simple POSTs need no permission, and a name of the attacker's can be made to point
+at 127.0.0.1. So the Host has to be a name of ours, and an Origin has to be our own or listed.
+Programs that are no browser send no Origin and pass; what they may do, their token says.
+"""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reverie.rtc.options import ServerOptions
+
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST, DELETE",
+    "Access-Control-Allow-Headers": "authorization, content-type",
+    "Access-Control-Max-Age": "600",
+}
+
+
+class TrustRules:
+    """Decides which hosts and origins are ours; no I/O."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        names = {"localhost", options.host, *options.allowed_hosts}
+        self._hosts = frozenset(name.lower() for name in names)
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in options.allowed_origins)
+
+    def refuses_host(self, host: str | None) -> bool:
+        """Tell whether a Host header names somebody else, or nobody.
+
+        An address is never somebody else's: rebinding needs a name to point somewhere new.
+        """
+        name = _host_name(host)
+        return name is None or not (_is_address(name) or name in self._hosts)
+
+    def is_listed(self, origin: str) -> bool:
+        """Tell whether a foreign origin is on the operator's list."""
+        return origin.lower() in self._origins
+
+    def refuses_origin(self, origin: str | None, host: str | None) -> bool:
+        """Tell whether a page at `origin` may not speak to us as `host`."""
+        if origin is None or self.is_listed(origin):
+            return False
+        scheme, _, rest = origin.lower().partition("://")
+        return scheme not in ("http", "https") or not rest or rest != (host or "").lower()
+
+
+class OriginGuard:
+    """Answers 403 for a foreign host or origin, before a socket is accepted (ASGI middleware)."""
+
+    def __init__(self, app: ASGIApp, rules: TrustRules) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a scope, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host"), headers.get("origin")
+        if len(headers.getlist("host")) != 1 or self._rules.refuses_host(host):
+            return await _refuse("foreign_host", "Host", scope, receive, send)
+        if len(headers.getlist("origin")) > 1 or self._rules.refuses_origin(origin, host):
+            return await _refuse("foreign_origin", "Origin", scope, receive, send)
+        if origin is None or scope["type"] == "websocket" or not self._rules.is_listed(origin):
+            return await self._app(scope, receive, send)
+        if scope["method"] == "OPTIONS":
+            headers_out = {**_PREFLIGHT, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+            return await Response(status_code=204, headers=headers_out)(scope, receive, send)
+        return await self._app(scope, receive, _with_origin(send, origin))
+
+
+def _with_origin(send: Send, origin: str) -> Send:
+    async def send_with_origin(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Access-Control-Allow-Origin"] = origin
+            headers.add_vary_header("Origin")
+        await send(message)
+
+    return send_with_origin
+
+
+async def _refuse(code: str, header: str, scope: Scope, receive: Receive, send: Send) -> None:
+    message = f"this server does not answer for that {header}; see allowed_hosts, allowed_origins"
+    body = {"error": {"code": code, "message": message, "field": header}}
+    await JSONResponse(body, status_code=403)(scope, receive, send)
+
+
+def _host_name(host: str | None) -> str | None:
+    if not host:
+        return None
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # raises when it is no number
+    except ValueError:
+        return None
+    return parts.hostname if "@" not in host and not parts.path else None
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,189 @@
+"""How events and commands travel on a WebSocket; `docs/protocol.md` says it for people.
+
+A text frame is one JSON object. A binary frame, sent by the server only, is a big-endian u32 with
+the length of a header, the header (the JSON of a `media.chunk`), and the chunk's bytes.
+"""
+
+import json
+import math
+import struct
+from enum import IntEnum
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from reverie.rtc.errors import BadMessageError, RefusedError
+from reverie.rtc.strict_json import ROOT, command_id, parse_object, printable
+from reverie.sessions.commands import COMMAND, AnyCommand
+from reverie.sessions.events import EVENT, AnyEvent, Error, MediaChunk
+
+_LENGTH = struct.Struct(">I")
+MAX_HEADER_BYTES = 2**16
+
+
+class CloseCode(IntEnum):
+    """Why a socket was closed; the reason is the typed code, and may go on after a colon."""
+
+    OVER = 1000
+    SHUTDOWN = 1001
+    TOO_LARGE = 1009
+    INTERNAL = 1011
+    RESTART = 1012
+    TRY_LATER = 1013
+    BAD_HELLO = 4400
+    BAD_TOKEN = 4401
+    NO_SUCH_SESSION = 4404
+    TIMEOUT = 4408
+    REPLACED = 4409
+    SLOW_VIEWER = 4413
+    TOO_MANY = 4429
+
+
+_CODES = {
+    "shutdown": CloseCode.SHUTDOWN,
+    "internal": CloseCode.INTERNAL,
+    "bad_token": CloseCode.BAD_TOKEN,
+    "no_such_session": CloseCode.NO_SUCH_SESSION,
+    "hello_timeout": CloseCode.TIMEOUT,
+    "idle": CloseCode.TIMEOUT,
+    "message_timeout": CloseCode.TIMEOUT,
+    "replaced": CloseCode.REPLACED,
+    "slow_viewer": CloseCode.SLOW_VIEWER,
+    "too_many_viewers": CloseCode.TOO_MANY,
+    "too_many_sessions": CloseCode.TOO_MANY,
+}
+
+_KINDS = {
+    "missing": "missing_field",
+    "extra_forbidden": "unknown_field",
+    "union_tag_not_found": "missing_field",
+    "union_tag_invalid": "unknown_type",
+    "literal_error": "unknown_value",
+    "string_pattern_mismatch": "bad_name",
+    "finite_number": "non_finite",
+}
+
+
+def close_code(reason: str) -> CloseCode:
+    """Return the code to close a socket with, given why its attachment or session ended."""
+    return _CODES.get(reason, CloseCode.OVER)
+
+
+def encode_event(event: AnyEvent) -> str | bytes:
+    """Return the WebSocket message of an event: bytes for media, text for all else.
+
+    What is not finite becomes null: JSON has no word for it, and browsers refuse Python's.
+    """
+    text = event.model_dump_json()
+    if "NaN" in text or "Infinity" in text:
+        text = json.dumps(_finite(event.model_dump(mode="python")), allow_nan=False)
+    if not isinstance(event, MediaChunk):
+        return text
+    header = text.encode()
+    return b"".join((_LENGTH.pack(len(header)), header, event.data))
+
+
+def decode_event(message: str | bytes) -> AnyEvent:
+    """Return the event of a WebSocket message; the other half of `encode_event`.
+
+    Raises:
+        BadMessageError: it is no event of this protocol.
+    """
+    if isinstance(message, str):
+        return _validated(EVENT, message)
+    if len(message) < _LENGTH.size:
+        raise BadMessageError("bad_frame", "a binary frame is shorter than its length field")
+    (length,) = _LENGTH.unpack_from(message)
+    end = _LENGTH.size + length
+    if length > MAX_HEADER_BYTES or end > len(message):
+        raise BadMessageError("bad_frame", "a binary frame is shorter than its header")
+    event = _validated(EVENT, message[_LENGTH.size : end].decode())
+    if not isinstance(event, MediaChunk):
+        raise BadMessageError("bad_frame", "a binary frame carries media only")
+    return event.model_copy(update={"data": message[end:]})
+
+
+def encode_command(command: AnyCommand) -> str:
+    """Return the text frame of a command."""
+    return command.model_dump_json(exclude_none=True)
+
+
+def decode_command(message: str | bytes) -> AnyCommand:
+    """Return the command in a client's WebSocket message.
+
+    Raises:
+        BadMessageError: names the first thing wrong, its field, and the command when it has an id.
+    """
+    if isinstance(message, bytes):
+        raise BadMessageError("binary_frame", "clients send text frames only", field=ROOT)
+    value = parse_object(message)
+    try:
+        return COMMAND.validate_python(value)
+    except ValidationError as error:
+        raise refusal(error, value) from None
+
+
+def refusal(error: ValidationError, value: dict[str, object]) -> BadMessageError:
+    """Return what to tell the sender of `value`, which pydantic refused."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return BadMessageError(
+        _code_of(first["type"]),
+        first["msg"][:200],
+        field=_path_of(first, value),
+        command=command_id(value),
+    )
+
+
+def error_event(error: RefusedError) -> Error:
+    """Return the event that tells of a refusal."""
+    return Error(
+        code=error.code,
+        message=error.message,
+        field=error.field,
+        command=error.command,
+        retry_after_s=error.retry_after_s,
+    )
+
+
+def _validated(adapter: TypeAdapter[AnyEvent], text: str) -> AnyEvent:
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        raise BadMessageError("bad_event", str(error)[:200]) from None
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
+
+
+def _code_of(kind: str) -> str:
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if kind.endswith(("_than", "_than_equal")):
+        return "out_of_range"
+    if kind.startswith("too_") or kind.endswith(("_too_long", "_too_short")):
+        return "bad_length"
+    return "wrong_type"
+
+
+def _path_of(first: ErrorDetails, value: dict[str, object]) -> str:
+    if first["type"].startswith("union_tag"):
+        return "type"
+    path: list[str] = []
+    here: object = value
+    location = first["loc"][1:] if first["loc"][:1] == (value.get("type"),) else first["loc"]
+    for part in location:
+        if isinstance(here, dict) and part in here:
+            here = here[part]
+        elif isinstance(here, dict) and first["type"] == "missing":
+            here = None
+        else:
+            break  # pydantic goes on with names of union members, which no sender knows
+        path.append(printable(str(part)))
+    return ".".join(path) or ROOT

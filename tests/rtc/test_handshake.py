@@ -1,0 +1,55 @@
+"""The first message of a socket."""
+
+import json
+
+import pytest
+
+from reverie.rtc.errors import BadHelloError
+from reverie.rtc.handshake import parse_hello
+
+GOOD: dict[str, object] = {
+    "type": "hello",
+    "protocol": 1,
+    "token": "abc-DEF_1",
+    "role": "viewer",
+    "codecs": ["jpeg"],
+    "id": "h1",
+}
+
+
+def test_a_hello_says_who_and_what() -> None:
+    hello = parse_hello(json.dumps(GOOD))
+    assert (hello.token, hello.role, hello.codecs) == ("abc-DEF_1", "viewer", ["jpeg"])
+
+
+def test_a_short_hello_drives_in_any_codec() -> None:
+    hello = parse_hello('{"type":"hello","protocol":1,"token":"t"}')
+    assert (hello.role, hello.codecs) == ("driver", ["h264", "jpeg"])
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        ({"type": "pause"}, "hello_expected", "type"),
+        ({"protocol": 2}, "unsupported_protocol", "protocol"),
+        ({"protocol": True}, "wrong_type", "protocol"),
+        ({"protocol": "1"}, "wrong_type", "protocol"),
+        ({"token": ""}, "bad_length", "token"),
+        ({"token": "a b"}, "bad_name", "token"),
+        ({"token": None}, "wrong_type", "token"),
+        ({"role": "owner"}, "unknown_value", "role"),
+        ({"codecs": []}, "bad_length", "codecs"),
+        ({"codecs": ["vp8"]}, "unknown_value", "codecs"),
+        ({"extra": 1}, "unknown_field", "extra"),
+    ],
+)
+def test_a_wrong_hello_names_the_field(change: dict[str, object], code: str, field: str) -> None:
+    with pytest.raises(BadHelloError) as caught:
+        parse_hello(json.dumps(GOOD | change))
+    assert (caught.value.code, caught.value.field) == (code, field)
+
+
+@pytest.mark.parametrize("message", [b"{}", "", "[]", "NaN"])
+def test_what_is_no_hello_at_all_is_refused_too(message: str | bytes) -> None:
+    with pytest.raises(BadHelloError):
+        parse_hello(message)
