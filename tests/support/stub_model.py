@@ -29,6 +29,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+
 from reverie.models.blocks import BlockId, BlockPool
 from reverie.models.controls import Controls, ControlSpec, Merge, ParameterSpec
 from reverie.models.instance import LoadOptions, ModelInstance
@@ -55,7 +57,6 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
-from torch import Tensor
 
 LOCATION = f"{Path(__file__).resolve()}:StubFamily"
 """What a deployment names to serve this model."""

@@ -1,0 +1,76 @@
+"""What a driver refuses, and what can be wrong with a step.
+
+EngineError
+├── RefusedError             the session asked for what cannot be; nothing has changed. `code` says what
+│   ├── ChunkNotKeptError    a rewind to a chunk that is no longer (or not yet) kept
+│   ├── UnknownSnapshotError there is no snapshot of that name
+│   ├── NoSnapshotError      nothing to keep yet, or this loop's state cannot be kept
+│   ├── SnapshotLimitError   as many snapshots as a session may have
+│   ├── UnknownControlError  the loop has no such control, key or parameter; check it at the edge
+│   └── LoopEndedError       the loop has failed for good, or was closed
+├── BadStepError             what a step returned may not be shown; the driver rolls it back
+└── AdmissionError           no room for one more session now; let it wait
+"""
+
+from typing import ClassVar
+
+from reverie.engine.emissions import FaultCode
+
+
+class EngineError(Exception):
+    """Base of all errors of this room."""
+
+
+class RefusedError(EngineError):
+    """A request of the session that changed nothing."""
+
+    code: ClassVar[str] = "refused"
+
+
+class ChunkNotKeptError(RefusedError):
+    """The chunk to go back to is not kept."""
+
+    code = "chunk_not_kept"
+
+
+class UnknownSnapshotError(RefusedError):
+    """No snapshot has that name."""
+
+    code = "unknown_snapshot"
+
+
+class NoSnapshotError(RefusedError):
+    """There is nothing that a snapshot could keep."""
+
+    code = "no_snapshot"
+
+
+class SnapshotLimitError(RefusedError):
+    """The session has as many snapshots as it may have."""
+
+    code = "snapshot_limit"
+
+
+class UnknownControlError(RefusedError):
+    """The loop takes no such control."""
+
+    code = "unknown_control"
+
+
+class LoopEndedError(RefusedError):
+    """The loop has ended."""
+
+    code = "loop_ended"
+
+
+class BadStepError(EngineError):
+    """A step returned what may not be shown."""
+
+    def __init__(self, code: FaultCode, message: str) -> None:
+        """Name the fault for the session's `StepFailed`."""
+        super().__init__(message)
+        self.code = code
+
+
+class AdmissionError(EngineError):
+    """There is no room for one more session now."""
