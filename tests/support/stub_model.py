@@ -9,7 +9,7 @@ A chunk takes four units: two denoise steps (the first takes the controls, the s
 a decode (puts the frames out) and a context pass (fills one cache block).
 
 Session parameters make it misbehave: `fault` (see `Fault`) at `fault_chunk` and `fault_unit`, once,
-or with `fault_always` every time; `step_ms` is how long a unit takes. With `REVERIE_STUB_LOG` set
+or with `fault_always` every time; `step_ms` is how long a unit takes. With `STUB_MODEL_LOG` set
 to a path, every unit appends its start and end there (`read_log`).
 
 Load it as `<path to this file>:StubFamily`, also in a spawned worker.
@@ -61,7 +61,7 @@ from reverie.models.spec import (
 LOCATION = f"{Path(__file__).resolve()}:StubFamily"
 """What a deployment names to serve this model."""
 
-LOG_VARIABLE = "REVERIE_STUB_LOG"
+LOG_VARIABLE = "STUB_MODEL_LOG"
 KEYS = ("up", "down", "left", "right")
 SIZE = 64
 CELL = 8
