@@ -1,0 +1,122 @@
+"""A deployment: defaults, file, variables, and errors that name the field."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from reverie.config import Deployment, DeploymentError
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "deployment.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_the_default_serves_the_embedded_model_on_this_machine_only() -> None:
+    deployment = Deployment.read()
+    assert [model.name for model in deployment.pool.models] == ["pocket"]
+    assert deployment.pool.mode == "process"
+    assert (deployment.server.host, deployment.server.port) == ("127.0.0.1", 8000)
+    assert deployment == Deployment()
+
+
+def test_a_file_sets_what_it_names_and_leaves_the_rest(tmp_path: Path) -> None:
+    file = written(tmp_path, "server: {port: 9000}\npool: {mode: inline}\n")
+    deployment = Deployment.read(file)
+    assert deployment.server.port == 9000
+    assert deployment.pool.mode == "inline"
+    assert [model.name for model in deployment.pool.models] == ["pocket"]
+
+
+def test_an_empty_file_is_the_default(tmp_path: Path) -> None:
+    assert Deployment.read(written(tmp_path, "# nothing yet\n")) == Deployment()
+
+
+def test_a_list_in_the_file_replaces_the_default_one(tmp_path: Path) -> None:
+    file = written(tmp_path, "pool: {models: [{name: mine, family: 'mine.py:Mine'}]}\n")
+    assert [model.family for model in Deployment.read(file).pool.models] == ["mine.py:Mine"]
+
+
+def test_variables_win_over_the_file(tmp_path: Path) -> None:
+    file = written(tmp_path, "server: {port: 9000, host: 0.0.0.0}\n")
+    deployment = Deployment.read(file, {"REVERIE_SERVER__PORT": "9001", "HOME": "/root"})
+    assert (deployment.server.host, deployment.server.port) == ("0.0.0.0", 9001)
+
+
+def test_a_variable_reaches_into_a_list() -> None:
+    deployment = Deployment.read(
+        None,
+        {
+            "REVERIE_POOL__MODELS__0__THREADS": "2",
+            "REVERIE_POOL__MODELS__1__NAME": "other",
+            "REVERIE_POOL__MODELS__1__FAMILY": "other.py:Other",
+        },
+    )
+    first, second = deployment.pool.models
+    assert (first.name, first.threads) == ("pocket", 2)
+    assert (second.name, second.family) == ("other", "other.py:Other")
+
+
+def test_a_variable_can_hold_a_whole_list() -> None:
+    deployment = Deployment.read(
+        None, {"REVERIE_SERVER__ALLOWED_ORIGINS": "[https://a.example, https://b.example]"}
+    )
+    assert deployment.server.allowed_origins == ("https://a.example", "https://b.example")
+
+
+def test_a_variable_can_name_the_file(tmp_path: Path) -> None:
+    file = written(tmp_path, "server: {port: 9002}\n")
+    assert Deployment.read(None, {"REVERIE_CONFIG": str(file)}).server.port == 9002
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("server: {port: 70000}", r"server\.port: .*65535.*set in .*deployment\.yaml"),
+        ("server: {prot: 9000}", r"server\.prot"),
+        ("servers: {port: 9000}", r"servers"),
+        ("pool: {models: []}", r"pool\.models"),
+        ("pool: {models: [{name: a, threads: -1}]}", r"pool\.models\.0\.threads"),
+        ("pool: {models: [{name: a}, {name: a}]}", r"pool: .*used twice"),
+        ("server: {port: 9000}\nserver: {port: 9001}", r"'server' is given twice"),
+        ("server: [", r"cannot read .*deployment\.yaml"),
+        ("- server", r"holds list"),
+        ("server: 9000", r"server: "),
+        ("server: {drain_timeout_s: .nan}", r"server\.drain_timeout_s"),
+        ("? [1, 2]\n: 3", r"."),
+        ("!!python/object/apply:os.system ['true']", r"cannot read"),
+    ],
+)
+def test_an_error_in_the_file_names_the_field(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(DeploymentError, match=named):
+        Deployment.read(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"REVERIE_SERVER__PORT": "http"}, r"server\.port: .*set in REVERIE_SERVER__PORT"),
+        ({"REVERIE_PORT": "9000"}, r"port: .*set in REVERIE_PORT"),
+        ({"REVERIE_SERVER__PORT__X": "1"}, r"REVERIE_SERVER__PORT__X"),
+        ({"REVERIE_POOL__MODELS__5__NAME": "x"}, r"REVERIE_POOL__MODELS__5__NAME"),
+        ({"REVERIE_POOL__MODELS__NAME": "x"}, r"REVERIE_POOL__MODELS__NAME"),
+        ({"REVERIE_SERVER__PORT": "["}, r"cannot read REVERIE_SERVER__PORT"),
+        ({"REVERIE_": "1"}, r"REVERIE_"),
+        ({"REVERIE_CONFIG": "/nowhere/deployment.yaml"}, r"/nowhere/deployment\.yaml"),
+    ],
+)
+def test_an_error_in_a_variable_names_the_variable(variables: dict[str, str], named: str) -> None:
+    with pytest.raises(DeploymentError, match=named):
+        Deployment.read(None, variables)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DeploymentError, match="absent"):
+        Deployment.read(tmp_path / "absent.yaml")
+
+
+def test_a_deployment_does_not_change() -> None:
+    with pytest.raises(ValidationError):
+        Deployment().server.port = 1  # type: ignore[misc]
