@@ -54,10 +54,10 @@ _CODES = {
 }
 
 _KINDS = {
-    "missing": "missing_field",
+    "missing": "missing",
     "extra_forbidden": "unknown_field",
-    "union_tag_not_found": "missing_field",
-    "union_tag_invalid": "unknown_type",
+    "union_tag_not_found": "missing",
+    "union_tag_invalid": "unknown_command",
     "literal_error": "unknown_value",
     "string_pattern_mismatch": "bad_name",
     "finite_number": "non_finite",
@@ -167,8 +167,9 @@ def _code_of(kind: str) -> str:
         return _KINDS[kind]
     if kind.endswith(("_than", "_than_equal")):
         return "out_of_range"
-    if kind.startswith("too_") or kind.endswith(("_too_long", "_too_short")):
-        return "bad_length"
+    for length in ("too_long", "too_short"):
+        if kind.endswith(length):
+            return length
     return "wrong_type"
 
 

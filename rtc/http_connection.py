@@ -1,0 +1,115 @@
+"""A TCP connection before, and unless, it becomes a WebSocket: HTTP/1.1 with deadlines.
+
+uvicorn waits for ever for a client that connects and says nothing, or stops within a request's
+head, and for one that asks for a page and does not take it. Here each of those has a limit.
+"""
+
+import asyncio
+import json
+import socket
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from reverie.rtc.options import ServerOptions
+
+
+class EdgeConfig(uvicorn.Config):
+    """uvicorn's settings, and ours beside them for the protocol classes to find."""
+
+    def __init__(self, options: ServerOptions, **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]
+        self.options = options
+
+
+def options_of(config: uvicorn.Config) -> ServerOptions:
+    """Return the server's options out of what uvicorn hands to a protocol."""
+    if not isinstance(config, EdgeConfig):
+        raise TypeError("this protocol needs an EdgeConfig")
+    return config.options
+
+
+def bound_buffers(transport: asyncio.Transport, options: ServerOptions) -> None:
+    """Keep what waits for a client short, here and in the kernel, so that nothing sent is old."""
+    transport.set_write_buffer_limits(high=options.send_buffer_bytes)
+    sock = transport.get_extra_info("socket")
+    if sock is not None and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, options.unsent_bytes)
+
+
+class Deadline:
+    """One timer that is on or off; calling `start` while it is on changes nothing."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, after_s: float, then: object) -> None:
+        """Call `then` after a time, unless `stop` comes first."""
+        if self._timer is None and callable(then):
+            self._timer = self._loop.call_later(after_s, then)
+
+    def stop(self) -> None:
+        """Forget it; harmless when the timer is off or has fired."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class HttpConnection(H11Protocol):
+    """uvicorn's HTTP/1.1 protocol with limits on silence, stalls and the number of sockets."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request; turn the socket away when there are too many."""
+        super().connection_made(transport)
+        self._options = options_of(self.config)
+        self._head = Deadline(self.loop)
+        self._stall = Deadline(self.loop)
+        bound_buffers(transport, self._options)
+        if len(self.connections) > self._options.connections:
+            self._turn_away(503, "too_many_connections", "try again later")
+        else:
+            self._head.start(self._options.request_timeout_s, self._head_is_late)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a head that has begun has to end in time."""
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.transport.get_protocol() is not self or self.conn.their_state is not h11.IDLE:
+            self._head.stop()
+        elif self.conn.trailing_data[0]:
+            self._head.start(self._options.request_timeout_s, self._head_is_late)
+
+    def pause_writing(self) -> None:
+        """Begin to count how long the client takes nothing."""
+        super().pause_writing()
+        self._stall.start(self._options.send_timeout_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client takes again."""
+        self._stall.stop()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop all timers."""
+        self._head.stop()
+        self._stall.stop()
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+
+    def _head_is_late(self) -> None:
+        limit = self._options.request_timeout_s
+        self._turn_away(408, "request_timeout", f"no whole request came within {limit:g} s")
+
+    def _turn_away(self, status: int, code: str, message: str) -> None:
+        if self.transport.is_closing():
+            return
+        body = json.dumps({"error": {"code": code, "message": message}}).encode()
+        head = (
+            f"HTTP/1.1 {status} \r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
