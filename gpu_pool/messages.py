@@ -10,10 +10,29 @@ from dataclasses import dataclass, field
 
 from reverie.engine.emissions import Emission
 from reverie.engine.inputs import ControlInput
+from reverie.gpu_pool.ring import RingLayout
+from reverie.models.instance import LoadOptions
 from reverie.models.loop import Durable
 from reverie.models.spec import ModelSpec
 
 # --- server -> worker ---
+
+
+@dataclass(frozen=True, slots=True)
+class LoadModel:
+    """The first message of all: what to load.
+
+    Attributes:
+        family: see `find_family`.
+        ring_slots: frame slots to make in the shared memory.
+        search_path: folders to import from, as in the server.
+    """
+
+    family: str
+    options: LoadOptions
+    max_batch: int
+    ring_slots: int
+    search_path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +181,8 @@ class Shutdown:
 
 
 ToWorker = (
-    OpenSession
+    LoadModel
+    | OpenSession
     | PushInputs
     | ReleaseKeys
     | Seen
@@ -189,13 +209,15 @@ class Loaded:
 
     Attributes:
         slots: sessions that fit at once.
-        block_bytes: cache memory of one session.
+        session_bytes: cache memory of one session.
+        ring: where frames will lie in the shared memory.
     """
 
     spec: ModelSpec
     weights_version: str
     slots: int
     session_bytes: int
+    ring: RingLayout
 
 
 @dataclass(frozen=True, slots=True)

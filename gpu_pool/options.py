@@ -1,0 +1,83 @@
+"""What an operator decides about the pool. Every limit has a safe default."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reverie.models.instance import LoadOptions
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class ModelOptions(BaseModel):
+    """One model to serve: it gets a worker of its own on its device."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(
+        min_length=1,
+        max_length=64,
+        pattern=r"^[A-Za-z0-9_.-]+$",
+        description="What sessions call it.",
+    )
+    family: str = Field(
+        default="",
+        max_length=4096,
+        description="An installed family, package.module:Name or path/to/file.py:Name; "
+        "empty takes the family called `name`.",
+    )
+    device: str = Field(default="auto", max_length=64, description="auto, cpu, cuda, cuda:1, ...")
+    precision: str = Field(default="auto", max_length=64)
+    checkpoint: str | None = Field(default=None, description="Path to weights; null: those shipped")
+    sessions: int = Field(default=2, ge=1, le=1024, description="Sessions that run at once.")
+    history_chunks: int = Field(default=8, ge=1, le=1024, description="Chunks kept to rewind to.")
+    threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0: as the library")
+    max_batch: int = Field(default=8, ge=1, le=1024, description="Sessions in one forward pass.")
+
+    def load_options(self) -> LoadOptions:
+        """Return the part that the family sees when it loads."""
+        return LoadOptions(
+            device=self.device,
+            precision=self.precision,
+            checkpoint=self.checkpoint,
+            sessions=self.sessions,
+            history_chunks=self.history_chunks,
+            threads=self.threads,
+        )
+
+
+class PoolOptions(BaseModel):
+    """All models, and how patient the pool is with their workers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Literal["process", "inline"] = Field(
+        default="process",
+        description="process: a worker process a model; inline: the same code on a thread.",
+    )
+    models: tuple[ModelOptions, ...] = Field(min_length=1, max_length=64)
+    step_limit_s: Seconds = Field(default=30.0, description="Longest that one unit may run.")
+    load_limit_s: Seconds = Field(default=300.0, description="Longest that loading may take.")
+    ask_limit_s: Seconds = Field(default=60.0, description="Longest wait for an answer.")
+    stop_limit_s: Seconds = Field(default=5.0, description="Time to leave before a kill.")
+    waiting_line: int = Field(default=16, ge=0, le=100_000, description="Sessions that may wait.")
+    retry_after_s: Seconds = Field(default=10.0, description="What those beyond the line are told.")
+    restarts: int = Field(
+        default=5, ge=0, le=1000, description="Restarts within the window before giving a model up."
+    )
+    restart_window_s: Seconds = 600.0
+    restart_pause_s: Seconds = Field(default=0.5, description="Doubled by each restart in a row.")
+    poison_chunks: int = Field(
+        default=8,
+        ge=1,
+        description="A session under suspicion for two losses with fewer chunks between them fails",
+    )
+    slots_a_session: int = Field(default=2, ge=1, le=64, description="Frame slots in the ring.")
+    send_queue: int = Field(default=10_000, ge=16, description="Unsent messages to a worker.")
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        names = [model.name for model in self.models]
+        if len(set(names)) < len(names):
+            raise ValueError(f"a model name is used twice: {', '.join(sorted(names))}")
+        return self

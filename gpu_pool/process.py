@@ -1,0 +1,139 @@
+"""A worker as a process of its own: how it starts, ends with its parent, and is killed.
+
+A new interpreter, not a fork (threads and CUDA do not survive one) and not `multiprocessing`, which
+would run the user's main script again. It inherits three file descriptors and nothing else.
+
+A worker must not outlive the server, however that ends: the kernel kills it with its parent where
+it can (Linux); and when the connection ends, it leaves by itself or is made to.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from typing import Protocol
+
+from reverie.gpu_pool.connection import Connection, SocketConnection
+from reverie.gpu_pool.errors import ConnectionLostError
+from reverie.gpu_pool.heartbeat import Heartbeat
+from reverie.gpu_pool.memory import SharedMemory
+from reverie.gpu_pool.messages import FromWorker, ToWorker
+from reverie.gpu_pool.worker import Worker
+
+_PR_SET_PDEATHSIG = 1
+_LEAVE_LIMIT_S = 3.0
+
+
+class WorkerHost(Protocol):
+    """Where a worker runs, seen from the server. It runs once."""
+
+    connection: Connection[ToWorker, FromWorker]
+    ring: SharedMemory
+    heartbeat: Heartbeat
+
+    def start(self) -> None:
+        """Start it. The calling thread must stay until the worker has ended."""
+
+    def kill(self) -> None:
+        """End it as soon as can be, without waiting; a second call does nothing."""
+
+    def wait(self, limit_s: float | None) -> str | None:
+        """Block until it has ended and return how; None when the limit came first."""
+
+    def close(self) -> None:
+        """Let go of what is left of an ended worker."""
+
+
+class ProcessHost:
+    """A worker in a process of its own."""
+
+    def __init__(self) -> None:
+        """Prepare everything but the process."""
+        self.ring = SharedMemory.create()
+        self._beats = SharedMemory.create()
+        Heartbeat.prepare(self._beats)
+        self.heartbeat = Heartbeat(self._beats)
+        ours, self._theirs = socket.socketpair()
+        self.connection: Connection[ToWorker, FromWorker] = SocketConnection(ours)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, once started."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start the interpreter; returns before it has loaded anything.
+
+        The death signal that the worker asks for is tied to the thread that calls this.
+        """
+        descriptors = (self._theirs.fileno(), self.ring.fileno(), self._beats.fileno())
+        numbers = [str(number) for number in (os.getpid(), *descriptors)]
+        self._process = subprocess.Popen(
+            # -P: the folder that the server runs in is not to be imported from by accident.
+            [sys.executable, "-P", "-m", "reverie.gpu_pool", *numbers],
+            stdin=subprocess.DEVNULL,
+            pass_fds=descriptors,
+            process_group=0,  # a Ctrl-C at the terminal is for the server, which then decides
+        )
+        # Only the worker may hold its end, or its death would go unnoticed.
+        self._theirs.close()
+        if self._killed:
+            self._process.kill()
+
+    def kill(self) -> None:
+        """Kill the process; see `WorkerHost`."""
+        self._killed = True
+        if self._process:
+            self._process.kill()
+        self.connection.close()
+
+    def wait(self, limit_s: float | None) -> str | None:
+        """Wait for the process; see `WorkerHost`."""
+        if self._process is None:
+            return "not started"
+        try:
+            code = self._process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            return None
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def close(self) -> None:
+        """Close what is shared; see `WorkerHost`."""
+        self.connection.close()
+        self._theirs.close()
+        self.ring.close()
+        self._beats.close()
+
+
+def run_child(arguments: list[str]) -> None:
+    """Be a worker process; `arguments` are what `ProcessHost.start` passes."""
+    parent, connection, ring, beats = (int(argument) for argument in arguments)
+    _end_with(parent)
+    channel: Connection[FromWorker, ToWorker] = SocketConnection(socket.socket(fileno=connection))
+    worker = Worker(channel, SharedMemory(ring), Heartbeat(SharedMemory(beats)), _leave_in_time)
+    with contextlib.suppress(ConnectionLostError):
+        worker.run()
+    # Threads of libraries may not keep a finished worker alive.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before the signal was asked for
+        os._exit(1)
+
+
+def _leave_in_time() -> None:
+    """Called by the reading thread when the server is gone, while a step may still be running."""
+    timer = threading.Timer(_LEAVE_LIMIT_S, os._exit, (1,))
+    timer.daemon = True
+    timer.start()

@@ -1,0 +1,174 @@
+"""The worker: loads a model, then runs units until it is told to leave.
+
+One thread does all model work. Between two units it reads what has come in, lets the scheduler pick
+what runs next, and passes on what came out; with nothing to run it waits for a message. The same
+code runs in a process of its own (`process.py`) and on a thread (`thread.py`).
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+
+from reverie.engine.admission import Admission, CostBook
+from reverie.engine.batch import run_batch
+from reverie.engine.driver import DriverOptions
+from reverie.engine.scheduler import StepScheduler
+from reverie.gpu_pool.connection import Connection
+from reverie.gpu_pool.heartbeat import Heartbeat
+from reverie.gpu_pool.inbox import Inbox
+from reverie.gpu_pool.memory import SharedMemory
+from reverie.gpu_pool.messages import (
+    CloseSession,
+    FreeSlot,
+    FromWorker,
+    Loaded,
+    LoadFailed,
+    LoadModel,
+    OpenSession,
+    PushInputs,
+    ReleaseKeys,
+    Seen,
+    Shutdown,
+    ToWorker,
+    Watched,
+)
+from reverie.gpu_pool.outgoing import Outgoing
+from reverie.gpu_pool.residents import Model, Residents
+from reverie.gpu_pool.ring import RingWriter, layout_for
+from reverie.gpu_pool.warm_up import WarmUp
+from reverie.models.registry import find_family
+
+logger = logging.getLogger(__name__)
+
+
+class Worker:
+    """One model on one device."""
+
+    def __init__(
+        self,
+        connection: Connection[FromWorker, ToWorker],
+        memory: SharedMemory,
+        heartbeat: Heartbeat,
+        on_lost: Callable[[], None] | None = None,
+    ) -> None:
+        """Take over the worker's ends; `on_lost` is called when the server is gone."""
+        self._connection = connection
+        self._memory = memory
+        self._heartbeat = heartbeat
+        self._inbox = Inbox(connection, on_lost)
+
+    def run(self) -> None:
+        """Load, serve, and return when told to leave or when the server is gone.
+
+        Raises:
+            ConnectionLostError: the server went while something was being sent.
+        """
+        self._inbox.start()
+        messages = self._inbox.take(wait=True)
+        if not isinstance(messages[0], LoadModel):
+            return
+        try:
+            floor = self._load(messages[0])
+        except Exception as error:
+            # The process boundary: whatever a model raises while it loads is for the operator.
+            logger.exception("cannot load %s", messages[0].family)
+            self._connection.send(LoadFailed(f"{type(error).__name__}: {error}"))
+            return
+        floor.serve(self._inbox, messages[1:])
+
+    def _load(self, message: LoadModel) -> "Floor":
+        sys.path.extend(place for place in message.search_path if place not in sys.path)
+        if message.options.threads:
+            torch.set_num_threads(message.options.threads)
+        family = find_family(message.family)
+        instance = family.load(message.options)
+        options = DriverOptions(history_chunks=message.options.history_chunks)
+        kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
+        admission = Admission(instance, message.options.sessions, options)
+        for kernel in kernels.values():
+            WarmUp(kernel, instance, options, now_us).run()
+        ring = RingWriter(self._memory, layout_for(instance.spec, message.ring_slots))
+        self._connection.send(
+            Loaded(
+                spec=instance.spec,
+                weights_version=instance.weights_version,
+                slots=min(admission.slots(loop) for loop in instance.spec.loops),
+                session_bytes=max(admission.session_bytes(loop) for loop in instance.spec.loops),
+                ring=ring.layout,
+            )
+        )
+        model = Model(instance, kernels, admission, options)
+        return Floor(model, self._connection, ring, self._heartbeat, message.max_batch)
+
+
+class Floor:
+    """Where the work is done, once the model is loaded."""
+
+    def __init__(
+        self,
+        model: Model,
+        connection: Connection[FromWorker, ToWorker],
+        ring: RingWriter,
+        heartbeat: Heartbeat,
+        max_batch: int,
+    ) -> None:
+        self._model = model
+        self._ring = ring
+        self._heartbeat = heartbeat
+        self._outgoing = Outgoing(connection, ring)
+        self._residents = Residents(model, self._outgoing, heartbeat, now_us)
+        self._scheduler = StepScheduler(max_batch)
+        self._costs = CostBook()
+
+    def serve(self, inbox: Inbox, messages: list[ToWorker]) -> None:
+        """Work until `Shutdown`, then end every session."""
+        while True:
+            for message in messages:
+                if isinstance(message, Shutdown):
+                    self._residents.close_all()
+                    return
+                self._apply(message)
+            self._outgoing.flush()
+            busy = self._step()
+            self._outgoing.flush()
+            messages = inbox.take(wait=not busy)
+
+    def _apply(self, message: ToWorker) -> None:
+        match message:
+            case FreeSlot(slot=slot):
+                self._ring.release(slot)
+            case OpenSession():
+                self._residents.open(message)
+            case CloseSession():
+                self._residents.close(message)
+                self._scheduler.forget(message.session)
+            case PushInputs() | ReleaseKeys() | Seen() | Watched():
+                self._residents.tell(message)
+            case LoadModel() | Shutdown():
+                raise AssertionError(f"{type(message).__name__} where it cannot be")
+            case _:
+                self._residents.ask(message)
+
+    def _step(self) -> bool:
+        """Run one batch; False when there was nothing to run, or no room for what came out."""
+        if self._outgoing.blocked:
+            return False
+        batch = self._scheduler.pick(self._residents.candidates())
+        if not batch:
+            return False
+        residents = [self._residents[candidate.session] for candidate in batch]
+        drivers = [resident.driver for resident in residents]
+        kernel = self._model.kernels[residents[0].loop]
+        with self._heartbeat.unit([resident.serial for resident in residents]):
+            run_batch(kernel, self._model.instance, drivers, now_us, self._costs)
+        for driver in drivers:
+            self._outgoing.emit(driver.take_emissions())
+        return True
+
+
+def now_us() -> int:
+    """Return the step thread's clock."""
+    return time.monotonic_ns() // 1000
