@@ -14,8 +14,10 @@ from pydantic_core import ErrorDetails
 
 from reverie.rtc.errors import BadMessageError, RefusedError
 from reverie.rtc.strict_json import ROOT, command_id, parse_object, printable
-from reverie.sessions.commands import COMMAND, AnyCommand
+from reverie.sessions.commands import AnyCommand
+from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import EVENT, AnyEvent, Error, MediaChunk
+from reverie.sessions.parsing import parse_command
 
 _LENGTH = struct.Struct(">I")
 MAX_HEADER_BYTES = 2**16
@@ -51,16 +53,6 @@ _CODES = {
     "slow_viewer": CloseCode.SLOW_VIEWER,
     "too_many_viewers": CloseCode.TOO_MANY,
     "too_many_sessions": CloseCode.TOO_MANY,
-}
-
-_KINDS = {
-    "missing": "missing",
-    "extra_forbidden": "unknown_field",
-    "union_tag_not_found": "missing",
-    "union_tag_invalid": "unknown_command",
-    "literal_error": "unknown_value",
-    "string_pattern_mismatch": "bad_name",
-    "finite_number": "non_finite",
 }
 
 
@@ -116,15 +108,16 @@ def decode_command(message: str | bytes) -> AnyCommand:
     """
     if isinstance(message, bytes):
         raise BadMessageError("binary_frame", "clients send text frames only", field=ROOT)
-    value = parse_object(message)
     try:
-        return COMMAND.validate_python(value)
-    except ValidationError as error:
-        raise refusal(error, value) from None
+        return parse_command(parse_object(message))
+    except CommandError as error:
+        raise BadMessageError(
+            error.code, error.message, field=error.field, command=error.command
+        ) from None
 
 
 def refusal(error: ValidationError, value: dict[str, object]) -> BadMessageError:
-    """Return what to tell the sender of `value`, which pydantic refused."""
+    """Return what to tell the sender of a `value` that is no command, and that pydantic refused."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return BadMessageError(
         _code_of(first["type"]),
@@ -134,7 +127,7 @@ def refusal(error: ValidationError, value: dict[str, object]) -> BadMessageError
     )
 
 
-def error_event(error: RefusedError) -> Error:
+def error_event(error: RefusedError | CommandError) -> Error:
     """Return the event that tells of a refusal."""
     return Error(
         code=error.code,
@@ -163,28 +156,22 @@ def _finite(value: object) -> object:
 
 
 def _code_of(kind: str) -> str:
-    if kind in _KINDS:
-        return _KINDS[kind]
-    if kind.endswith(("_than", "_than_equal")):
-        return "out_of_range"
-    for length in ("too_long", "too_short"):
-        if kind.endswith(length):
-            return length
-    return "wrong_type"
+    if kind in ("missing", "extra_forbidden"):
+        return ErrorCode.MISSING if kind == "missing" else ErrorCode.UNKNOWN_FIELD
+    if kind.endswith("too_long"):
+        return ErrorCode.TOO_LONG
+    return ErrorCode.WRONG_TYPE if kind.endswith("_type") else ErrorCode.OUT_OF_RANGE
 
 
 def _path_of(first: ErrorDetails, value: dict[str, object]) -> str:
-    if first["type"].startswith("union_tag"):
-        return "type"
     path: list[str] = []
     here: object = value
-    location = first["loc"][1:] if first["loc"][:1] == (value.get("type"),) else first["loc"]
-    for part in location:
+    for part in first["loc"]:
         if isinstance(here, dict) and part in here:
             here = here[part]
         elif isinstance(here, dict) and first["type"] == "missing":
             here = None
         else:
-            break  # pydantic goes on with names of union members, which no sender knows
+            break  # what follows names a type of ours, which no sender knows
         path.append(printable(str(part)))
     return ".".join(path) or ROOT

@@ -1,0 +1,60 @@
+"""What is counted at the edges, in a registry of its own, and how it is read (`/metrics`)."""
+
+import asyncio
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+_DELAYS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_PROBE_S = 0.25
+
+
+class Metrics:
+    """Counters of one server; label values come from fixed sets, never from a client."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.attached = Gauge(
+            "reverie_attached", "Attachments open now.", ["role"], registry=self.registry
+        )
+        self.sessions = Gauge(
+            "reverie_sessions", "Sessions by state.", ["state"], registry=self.registry
+        )
+        self.ready = Gauge("reverie_ready", "1 when every model is warm.", registry=self.registry)
+        self.created = Counter(
+            "reverie_sessions_created", "Sessions opened.", registry=self.registry
+        )
+        self.commands = Counter(
+            "reverie_commands", "Commands by type.", ["type"], registry=self.registry
+        )
+        self.refused = Counter(
+            "reverie_refused", "Refusals by where.", ["where"], registry=self.registry
+        )
+        self.sent_bytes = Counter(
+            "reverie_sent_bytes", "Bytes of events and media.", registry=self.registry
+        )
+        self.frames = Counter("reverie_frames", "Frames sent.", registry=self.registry)
+        self.dropped = Counter(
+            "reverie_frames_dropped", "Frames a slow viewer missed.", registry=self.registry
+        )
+        self.ended = Counter(
+            "reverie_attachments_ended", "By close code.", ["code"], registry=self.registry
+        )
+        self.loop_delay = Histogram(
+            "reverie_loop_delay_seconds",
+            "How late the event loop runs what is due.",
+            buckets=_DELAYS_S,
+            registry=self.registry,
+        )
+
+    def page(self) -> tuple[bytes, str]:
+        """Return the text for a scraper, and its content type."""
+        return generate_latest(self.registry), CONTENT_TYPE_PLAIN_0_0_4
+
+    async def watch_loop(self) -> None:
+        """Measure the event loop's delay until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + _PROBE_S
+            await asyncio.sleep(_PROBE_S)
+            self.loop_delay.observe(max(0.0, loop.time() - due))
