@@ -13,7 +13,8 @@ file: `REVERIE_SERVER__PORT=9000`, `REVERIE_POOL__MODELS__0__THREADS=2`. Its val
 what nobody knows is refused.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +32,15 @@ FieldPath = tuple[str | int, ...]
 """Where a field is: keys and indices from the top."""
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field set from outside the file, and what an error calls its source."""
+
+    path: FieldPath
+    value: object
+    source: str
+
+
 class DeploymentError(Exception):
     """The deployment is not valid; the message names each offending field and where it was set."""
 
@@ -45,12 +55,18 @@ class Deployment(BaseModel):
     server: ServerOptions = Field(default=ServerOptions())
 
     @classmethod
-    def read(cls, file: Path | None = None, variables: Mapping[str, str] | None = None) -> Self:
-        """Read a deployment.
+    def read(
+        cls,
+        file: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+        settings: Iterable[Setting] = (),
+    ) -> Self:
+        """Read a deployment; what comes later here wins.
 
         Args:
             file: YAML; None reads the one that `REVERIE_CONFIG` names, if any.
             variables: the environment, or what stands for it; None is an empty one.
+            settings: from the command line.
 
         Raises:
             DeploymentError: it cannot be read, or is not valid.
@@ -61,17 +77,13 @@ class Deployment(BaseModel):
         tree: Any = {"pool": {"models": [{"name": "pocket"}]}}
         if file is not None:
             tree = _merged(tree, _read_file(file))
-        sources = {
-            _path_of(name): name
-            for name in sorted(variables)
-            if name.startswith(PREFIX) and name != FILE_VARIABLE
-        }
-        for path, name in sources.items():
-            tree = _merged(tree, _nested(path, _read_value(name, variables[name])))
+        chosen = [*_from_variables(variables), *settings]
+        for setting in chosen:
+            tree = _merged(tree, _nested(setting.path, setting.value))
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
-            raise DeploymentError(_explain(error, file, sources)) from error
+            raise DeploymentError(_explain(error, file, chosen)) from error
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -103,6 +115,14 @@ def _read_file(file: Path) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise DeploymentError(f"{file} holds {type(tree).__name__}, not fields with values")
     return tree
+
+
+def _from_variables(variables: Mapping[str, str]) -> list[Setting]:
+    return [
+        Setting(_path_of(name), _read_value(name, variables[name]), name)
+        for name in sorted(variables)
+        if name.startswith(PREFIX) and name != FILE_VARIABLE
+    ]
 
 
 def _read_value(name: str, text: str) -> Any:
@@ -138,11 +158,11 @@ def _merged(below: Any, above: Any) -> Any:
     return above
 
 
-def _explain(error: ValidationError, file: Path | None, variables: Mapping[FieldPath, str]) -> str:
+def _explain(error: ValidationError, file: Path | None, settings: list[Setting]) -> str:
     lines = ["the deployment is not valid"]
     for problem in error.errors(include_url=False):
         path: FieldPath = problem["loc"]
-        sources = [name for set_path, name in variables.items() if _related(path, set_path)]
+        sources = [setting.source for setting in settings if _related(path, setting.path)]
         where = " or ".join(sources) or (str(file) if file else "")
         field = ".".join(str(part) for part in path)
         lines.append(f"  {field}: {problem['msg']}" + (f" (set in {where})" if where else ""))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from reverie.config import Deployment, DeploymentError
+from reverie.config import Deployment, DeploymentError, Setting
 
 
 def written(folder: Path, text: str) -> Path:
@@ -110,6 +110,13 @@ def test_an_error_in_the_file_names_the_field(tmp_path: Path, text: str, named: 
 def test_an_error_in_a_variable_names_the_variable(variables: dict[str, str], named: str) -> None:
     with pytest.raises(DeploymentError, match=named):
         Deployment.read(None, variables)
+
+
+def test_the_command_line_wins_over_variables_and_is_named_in_errors() -> None:
+    port = Setting(("server", "port"), 9003, "--port")
+    assert Deployment.read(None, {"REVERIE_SERVER__PORT": "1"}, [port]).server.port == 9003
+    with pytest.raises(DeploymentError, match=r"server\.port: .*set in --port"):
+        Deployment.read(None, None, [Setting(("server", "port"), -1, "--port")])
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,72 @@
+# reverie: the one menu. `make serve` and `make test` need Python 3.11 or later and make, no more.
+
+PYTHON ?= python3
+VENV ?= .venv
+# Pinned, so that everybody computes with the same library. TORCH_INDEX may name an index with
+# builds for the CPU alone, which are smaller than those that bring CUDA.
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help serve test check bench train format lint types contracts node-test browser-tools
+
+help:
+	@echo 'make serve    play: installs what is needed, then serves on http://127.0.0.1:8000'
+	@echo 'make test     run every test, in Python, node and a real browser'
+	@echo 'make check    what CI runs: format, lint, types, import contracts, every test'
+	@echo 'make bench    measure the runtime against the bare model'
+	@echo 'make train    train the embedded model anew, into runs/pocket'
+	@echo 'make format   put the code into shape'
+
+serve: $(VENV)/installed
+	$(BIN)/reverie serve
+
+test: $(VENV)/installed-dev browser-tools node-test
+	$(BIN)/python -m pytest
+
+# Tests come last, so that their summary is the last thing said.
+check: lint types contracts test
+
+bench: $(VENV)/installed
+	$(BIN)/reverie bench
+
+train: $(VENV)/installed
+	$(BIN)/reverie train pocket --out runs/pocket
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/installed-dev
+	$(BIN)/lint-imports
+
+node-test: browser-tools
+	node --test $(sort $(wildcard tests/web_client/*.test.js tests/web_client/*.test.mjs))
+
+browser-tools:
+	@bash .ci/tools
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'reverie needs Python 3.11 or later: make PYTHON=/path/to/python3.11'; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { echo 'no venv module: on Debian and Ubuntu, apt install python3-venv'; exit 1; }
+
+# The stamps: an installation is made anew only when pyproject.toml says something new.
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) '$(TORCH)'
+	$(PIP) install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml $(VENV)/installed
+	$(PIP) install --quiet --editable '.[dev]'
+	@touch $@
