@@ -1,0 +1,58 @@
+// What the end of a way to the server means, and how long to wait before the next.
+
+import { RefusedError } from "./requests.js";
+
+/**
+ * @typedef {object} Closing
+ * @property {"now" | "retry" | "renew" | "over"} next
+ *   now: go on at once; retry: the same session after a while; renew: a new session, for the old
+ *   one is gone; over: only when the person says so
+ * @property {string} reason for people
+ * @property {"retry" | "renew"} [offer] what the person can have, once it is over
+ * @property {number} [waitMs] what the server asks to wait
+ */
+
+const AWAY = "The server is away. This page goes back to your world as soon as it answers.";
+
+/** The code with which this page leaves by itself. */
+export const LEFT = 4000;
+/** No answer in time: the server cannot say so itself. */
+export const SILENT = 4001;
+
+/** @type {Record<number, Closing>} */
+const BY_CODE = {
+  [LEFT]: { next: "now", reason: "" },
+  1000: { next: "over", offer: "renew", reason: "This world has ended." },
+  4400: { next: "over", offer: "retry", reason: "The server does not speak this page's protocol." },
+  4401: { next: "renew", reason: "Your last world could not be joined again; this is a new one." },
+  4404: { next: "renew", reason: "Your last world is gone; this is a new one." },
+  4408: { next: "over", offer: "retry", reason: "Nothing happened for long, so the world rests." },
+  4409: { next: "over", offer: "retry", reason: "This world is being played in another window." },
+  4413: { next: "retry", reason: "The connection was too slow; joining again." },
+  4429: { next: "retry", reason: "The server is busy; trying again." },
+};
+
+/** @param {number} code of a WebSocket @returns {Closing} */
+export function closingOf(code) {
+  return BY_CODE[code] ?? { next: "retry", reason: AWAY };
+}
+
+/** @param {unknown} error why a request failed @returns {Closing} */
+export function closingOfFailure(error) {
+  if (!(error instanceof RefusedError)) return { next: "retry", reason: AWAY };
+  if (!error.isPassing) return { next: "over", offer: "retry", reason: error.message };
+  const waitMs = error.retryAfterS === null ? undefined : error.retryAfterS * 1000;
+  return { next: "retry", reason: error.message, waitMs };
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5000;
+
+/**
+ * @param {number} attempt from 0
+ * @param {number} chance from 0 to 1; many clients must not come back at the same moment
+ */
+export function backoffMs(attempt, chance) {
+  const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
+  return wait * (0.75 + 0.5 * chance);
+}

@@ -1,0 +1,142 @@
+// The way to the server: creates a session, stays attached to it, and comes back by itself.
+
+import { Attachment } from "./attachment.js";
+import { backoffMs, closingOf, closingOfFailure } from "./closing.js";
+import { request } from "./requests.js";
+
+/**
+ * @typedef {import("./closing.js").Closing} Closing
+ * @typedef {{model?: string, program?: string, prompt?: string}} Wish what a new session should be
+ */
+
+export class Connection {
+  #tickets;
+  #codecs;
+  #wish;
+  #events;
+  /** @type {import("./ticket.js").Ticket | null} */
+  #ticket = null;
+  /** @type {Attachment | null} */
+  #attachment = null;
+  #attempt = 0;
+  #count = 0;
+  #prefix = Math.random().toString(36).slice(2, 8);
+  #wake = () => {};
+
+  /**
+   * @param {import("./ticket.js").TicketStore} tickets
+   * @param {("h264" | "jpeg")[]} codecs best first
+   * @param {Wish} wish
+   * @param {import("./attachment.js").AttachmentEvents} events
+   */
+  constructor(tickets, codecs, wish, events) {
+    this.#tickets = tickets;
+    this.#codecs = codecs;
+    this.#wish = wish;
+    this.#events = events;
+  }
+
+  /**
+   * Send a command, if there is a way to send it.
+   * @param {string} type @param {object} [fields]
+   * @returns {string | null} its id, which its answer and its receipt name
+   */
+  send(type, fields = {}) {
+    const id = `${this.#prefix}-${++this.#count}`;
+    return this.#attachment?.send({ id, type, ...fields }) ? id : null;
+  }
+
+  /** Try now rather than later. */
+  retry() {
+    this.#attempt = 0;
+    this.#wake();
+  }
+
+  /** Leave this session for a new one. @param {Wish} [wish] what should be different */
+  renew(wish = {}) {
+    this.#wish = { ...this.#wish, ...wish };
+    this.send("close");
+    this.#forget("A new world.");
+    this.#attachment?.leave();
+    this.retry();
+  }
+
+  /** Attach again with other codecs. @param {("h264" | "jpeg")[]} codecs */
+  useCodecs(codecs) {
+    this.#codecs = codecs;
+    this.#attachment?.leave();
+  }
+
+  /** Stay attached until the page goes. @returns {Promise<never>} */
+  async run() {
+    this.#ticket = await this.#tickets.recall();
+    const { model } = this.#wish;
+    if (model !== undefined && model !== this.#ticket?.model) this.#ticket = null;
+    for (;;) {
+      this.#events.onMessage({ type: "page.connecting" });
+      await this.#prepareNext(await this.#once());
+    }
+  }
+
+  /** @returns {Promise<Closing>} how it ended */
+  async #once() {
+    try {
+      this.#ticket ??= await this.#create();
+    } catch (error) {
+      return closingOfFailure(error);
+    }
+    const { id, token } = this.#ticket;
+    const url = new URL(`v1/sessions/${id}/ws`, document.baseURI);
+    url.protocol = url.protocol.replace("http", "ws");
+    const hello = { token, codecs: this.#codecs };
+    const onMessage = (/** @type {any} */ message) => this.#onMessage(message);
+    this.#attachment = new Attachment(url.href, hello, { ...this.#events, onMessage });
+    return closingOf(await this.#attachment.ended);
+  }
+
+  async #create() {
+    const { id, token, view } = await request("v1/sessions", this.#wish);
+    const ticket = { id, token, model: view.model };
+    await this.#tickets.keep(ticket);
+    return ticket;
+  }
+
+  /** @param {Closing} closing */
+  async #prepareNext({ next, reason, offer, waitMs }) {
+    if (next === "now") return;
+    if (next === "over") {
+      this.#events.onMessage({ type: "page.over", reason, offer });
+      await this.#sleep(null);
+      return;
+    }
+    const wait = waitMs ?? backoffMs(this.#attempt++, Math.random());
+    if (next === "renew") this.#forget(reason);
+    else this.#events.onMessage({ type: "page.lost", reason, retryAtMs: performance.now() + wait });
+    await this.#sleep(wait);
+  }
+
+  /** @param {number | null} waitMs null waits for `retry` or `renew` alone */
+  #sleep(waitMs) {
+    return new Promise((resolve) => {
+      this.#wake = () => resolve(undefined);
+      if (waitMs !== null) setTimeout(resolve, waitMs);
+    });
+  }
+
+  /** @param {string} reason */
+  #forget(reason) {
+    this.#ticket = null;
+    this.#tickets.drop();
+    this.#events.onMessage({ type: "page.new_session", reason });
+  }
+
+  /** @param {any} message */
+  #onMessage(message) {
+    if (message.type === "session.attached") this.#attempt = 0;
+    if (message.view !== undefined) {
+      const { model, program, prompt } = message.view; // a lost world is begun again as it was
+      this.#wish = { model, program, prompt };
+    }
+    this.#events.onMessage(message);
+  }
+}

@@ -1,0 +1,175 @@
+// The page: shows a view. It reads nothing back from the document.
+
+import { Panel } from "./panel.js";
+import { statusOf } from "./status.js";
+
+/** @typedef {import("./state.js").View} View */
+/** @typedef {import("./state.js").Note} Note */
+
+export class Page {
+  /** @type {Record<string, HTMLElement>} */
+  #parts = {};
+  #panel;
+  #tools;
+  /** @type {View | null} */
+  #shown = null;
+
+  /** @param {Document} document */
+  constructor(document) {
+    for (const part of document.querySelectorAll("[data-part]")) {
+      const element = /** @type {HTMLElement} */ (part);
+      this.#parts[element.dataset.part ?? ""] = element;
+    }
+    this.#panel = new Panel(document);
+    this.#tools = [...document.querySelectorAll("[data-command]")].map(
+      (tool) => /** @type {HTMLElement} */ (tool),
+    );
+  }
+
+  /** @param {string} name the value of a `data-part` @returns {any} its element */
+  part(name) {
+    return this.#parts[name];
+  }
+
+  /** @param {View} view @param {number} nowMs */
+  render(view, nowMs) {
+    this.#renderStatus(view, nowMs);
+    this.#renderVeil(view, nowMs);
+    this.#panel.render(view);
+    const was = this.#shown;
+    this.#shown = view;
+    if (was?.announcement !== view.announcement) this.#text("announcement", view.announcement);
+    if (was?.error !== view.error) this.#renderError(view);
+    if (was?.notes !== view.notes) this.#renderNotes(view.notes);
+    if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
+    if (was?.media !== view.media) this.#renderMedia(view);
+  }
+
+  /** @param {string} name @param {string} text */
+  #text(name, text) {
+    const element = this.#parts[name];
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  /** @param {View} view @param {number} nowMs */
+  #renderStatus(view, nowMs) {
+    const { tone, text } = statusOf(view, nowMs);
+    this.#parts.status.dataset.tone = tone;
+    this.#text("status-text", text);
+  }
+
+  /** @param {View} view @param {number} nowMs */
+  #renderVeil(view, nowMs) {
+    const veil = veilOf(view, nowMs);
+    this.#parts.veil.hidden = veil === null;
+    this.#parts.stage.dataset.veiled = String(veil !== null && view.media !== null);
+    if (veil === null) return;
+    this.#text("veil-title", veil.title);
+    this.#text("veil-detail", veil.detail);
+    const action = this.#parts["veil-action"];
+    action.hidden = veil.action === null;
+    if (veil.action !== null) {
+      action.dataset.action = veil.action.does;
+      this.#text("veil-action", veil.action.label);
+    }
+  }
+
+  /** @param {View} view */
+  #renderError({ error }) {
+    this.#parts.error.hidden = error === null;
+    this.#parts.error.dataset.code = error?.code ?? "";
+    this.#text("error-text", error?.message ?? "");
+  }
+
+  /** @param {View} view */
+  #renderSession(view) {
+    const { session, link } = view;
+    const state = link === "open" ? session.state : "";
+    for (const tool of this.#tools) {
+      tool.setAttribute("aria-disabled", String(!canUse(tool.dataset.command ?? "", state)));
+    }
+    this.#parts.badge.hidden = state !== "paused";
+    this.#text("badge", "Paused");
+    const prompt = session?.prompt ?? "";
+    this.#text("now", prompt === "" ? "" : `Now: ${prompt}`);
+    this.#parts.now.dataset.prompt = prompt;
+    const picture = prompt === "" ? "The generated world" : `The generated world: ${prompt}`;
+    this.#parts.picture.setAttribute("aria-label", picture);
+    document.body.dataset.state = state;
+  }
+
+  /** @param {View} view */
+  #renderMedia({ media }) {
+    this.#text("fine", media === null ? "" : `${media.width} × ${media.height}, ${media.codec}`);
+  }
+
+  /** @param {Note[]} notes */
+  #renderNotes(notes) {
+    this.#parts["notes-section"].hidden = notes.length === 0;
+    this.#parts.notes.replaceChildren(...notes.map(noteElement));
+  }
+}
+
+/** @param {string} command @param {string} state of the session; empty when there is no link */
+function canUse(command, state) {
+  if (command === "pause") return state === "active";
+  if (command === "step" || command === "resume") return state === "paused";
+  return state === "active" || state === "paused";
+}
+
+/**
+ * What lies over the picture, when there is something to wait for or to decide.
+ * @param {View} view @param {number} nowMs
+ * @returns {{title: string, detail: string,
+ *   action: {label: string, does: "retry" | "renew"} | null} | null}
+ */
+export function veilOf(view, nowMs) {
+  const again = { label: "Try now", does: /** @type {const} */ ("retry") };
+  if (view.link === "lost") {
+    const { text } = statusOf(view, nowMs);
+    return { title: text, detail: view.reason, action: again };
+  }
+  if (view.link === "over") {
+    const labels = { retry: "Take me back", renew: "Start a new world" };
+    const offer = view.offer ?? "retry";
+    return { title: view.reason, detail: "", action: { label: labels[offer], does: offer } };
+  }
+  if (view.link === "connecting" && view.reason !== "") {
+    return { title: "Reconnecting", detail: view.reason, action: null };
+  }
+  if (view.recovering) return { title: "Bringing the world back", detail: "", action: null };
+  if (view.queued !== null) {
+    const detail = `You are number ${view.queued} in line.`;
+    return { title: "Waiting for a free place", detail, action: null };
+  }
+  if (view.screen.shownAtMs.length === 0 && view.screen.seenUs === 0) {
+    return { title: "Dreaming up a world", detail: "", action: null };
+  }
+  return null;
+}
+
+/** @param {Note} note */
+function noteElement({ id, text, outcome, unknownWords, truncatedAt }) {
+  const item = document.createElement("li");
+  item.dataset.note = id;
+  item.dataset.outcome = outcome;
+  item.append(text === "" ? "no prompt" : text);
+  const says = {
+    asked: "on its way",
+    applied: "in the picture",
+    replaced: "replaced by a newer wish",
+    refused: "refused",
+  };
+  item.append(small(says[outcome], ""));
+  if (unknownWords.length) item.append(small(`I do not know: ${unknownWords.join(", ")}`, "unknown"));
+  if (truncatedAt !== null) item.append(small(`cut after ${truncatedAt} words`, "unknown"));
+  return item;
+}
+
+/** @param {string} text @param {string} kind */
+function small(text, kind) {
+  const element = document.createElement("small");
+  element.className = kind;
+  element.textContent = text;
+  return element;
+}

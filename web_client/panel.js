@@ -1,0 +1,54 @@
+// The numbers: frames a second, key to picture, lead, dropped frames.
+
+import { medianMs } from "./latency.js";
+import { framesPerSecond, leadMs } from "./state.js";
+
+/** @typedef {import("./state.js").View} View */
+
+/**
+ * @param {View} view
+ * @returns {Record<"fps" | "latency" | "lead" | "dropped", {value: number | null, unit: string}>}
+ */
+export function metricsOf(view) {
+  const runs = view.link === "open" && view.session?.state === "active";
+  const fps = runs ? framesPerSecond(view) : null;
+  const latency = medianMs(view.latency);
+  return {
+    fps: { value: fps === null ? null : Math.round(fps * 10) / 10, unit: "" },
+    latency: { value: latency === null ? null : Math.round(latency), unit: "ms" },
+    lead: { value: view.media === null ? null : Math.round(leadMs(view)), unit: "ms" },
+    dropped: { value: view.screen.dropped, unit: "" },
+  };
+}
+
+export class Panel {
+  /** @type {Map<string, HTMLElement>} */
+  #cells = new Map();
+
+  /** @param {ParentNode} root */
+  constructor(root) {
+    for (const cell of root.querySelectorAll("[data-metric]")) {
+      const element = /** @type {HTMLElement} */ (cell);
+      this.#cells.set(element.dataset.metric ?? "", element);
+    }
+  }
+
+  /** @param {View} view */
+  render(view) {
+    for (const [name, { value, unit }] of Object.entries(metricsOf(view))) {
+      const cell = /** @type {HTMLElement} */ (this.#cells.get(name));
+      const known = value === null ? "" : String(value);
+      if (cell.dataset.value === known) continue;
+      cell.dataset.value = known;
+      cell.replaceChildren(value === null ? "–" : String(value));
+      if (value !== null && unit) cell.append(small(unit));
+    }
+  }
+}
+
+/** @param {string} text */
+function small(text) {
+  const element = document.createElement("small");
+  element.textContent = text;
+  return element;
+}

@@ -1,0 +1,258 @@
+// What the page shows, as a pure function of what happened: (view, message) -> next view.
+// Messages are the server's events, and what the page itself notices, whose types begin with `page.`.
+
+import * as latencies from "./latency.js";
+
+/**
+ * @typedef {object} View
+ * @property {"connecting" | "open" | "lost" | "over"} link the way to the server
+ * @property {number} retryAtMs when the next attempt to reach a lost server begins
+ * @property {string} reason why the link is lost or over, for people
+ * @property {"retry" | "renew" | null} offer what can be done about a link that is over
+ * @property {"driver" | "viewer" | null} role
+ * @property {any} session the server's SessionView, once attached
+ * @property {number | null} queued the place in the waiting line
+ * @property {boolean} recovering whether the model was lost and is being brought back
+ * @property {{codec: string, width: number, height: number} | null} media
+ * @property {Record<string, string>} asked prompts whose receipt is awaited, by command
+ * @property {latencies.Latency} latency
+ * @property {Screen} screen
+ * @property {Note[]} notes what became of what was asked, newest first
+ * @property {{code: string, message: string} | null} error
+ * @property {string} announcement what a screen reader says next
+ *
+ * @typedef {object} Screen
+ * @property {number[]} shownAtMs when the newest pictures were shown
+ * @property {number} seenUs where the newest picture shown ends, in media time
+ * @property {number} madeUs where the newest picture received ends
+ * @property {number} dropped pictures left out by the server or here
+ *
+ * @typedef {object} Note
+ * @property {string} id the command
+ * @property {string} text
+ * @property {"asked" | "applied" | "replaced" | "refused"} outcome
+ * @property {string[]} unknownWords words that the model does not know
+ * @property {number | null} truncatedAt where a text that was too long was cut
+ */
+
+const FPS_WINDOW_MS = 2000;
+const NOTES_KEPT = 4;
+
+/** @type {Screen} */
+const NO_SCREEN = Object.freeze({ shownAtMs: [], seenUs: 0, madeUs: 0, dropped: 0 });
+
+/** @type {View} */
+export const INITIAL_VIEW = Object.freeze({
+  link: "connecting",
+  retryAtMs: 0,
+  reason: "",
+  offer: null,
+  role: null,
+  session: null,
+  queued: null,
+  recovering: false,
+  media: null,
+  asked: {},
+  latency: latencies.NO_LATENCY,
+  screen: NO_SCREEN,
+  notes: [],
+  error: null,
+  announcement: "",
+});
+
+/** @type {Record<string, (view: View, message: any) => View>} */
+const REDUCERS = {
+  "page.connecting": (view) => ({ ...view, link: "connecting" }),
+  "page.lost": (view, message) => unlinked(view, "lost", message),
+  "page.over": (view, message) => unlinked(view, "over", message),
+  "page.new_session": onNewSession,
+  "page.failed": withError,
+  "page.error_read": (view) => ({ ...view, error: null }),
+  "page.pressed": onPressed,
+  "page.prompted": onPrompted,
+  "page.shown": onShown,
+  "page.skipped": (view, { count }) => withDropped(view, count),
+  "page.tick": onTick,
+
+  "session.attached": onAttached,
+  "session.updated": onUpdated,
+  "session.interrupted": onInterrupted,
+  "session.recovering": (view) =>
+    said({ ...view, recovering: true }, "The model was lost. Bringing the world back."),
+  "session.parked": (view) => said(view, "The world was put aside."),
+  "session.closed": (view, { reason, message }) => ({ ...view, reason: message || reason }),
+
+  "request.accepted": (view) => view,
+  "request.queued": onQueued,
+  "request.started": (view) => ({ ...view, queued: null }),
+
+  "control.applied": onApplied,
+  "control.superseded": (view, { control }) => settled(view, control, "replaced"),
+
+  "media.init": (view, media) => ({ ...view, media }),
+  "media.chunk": onChunk,
+  "media.complete": (view) => view,
+  "text.delta": (view) => view,
+  "artifact.created": (view) => view,
+  "trace.step": (view) => view,
+  error: (view, message) => withError(settled(view, message.command, "refused"), message),
+};
+
+/**
+ * @param {View} view
+ * @param {{type: string}} message
+ * @returns {View}
+ * @throws {Error} on a type that this page does not know: the server speaks another protocol
+ */
+export function reduce(view, message) {
+  if (!Object.hasOwn(REDUCERS, message.type)) {
+    throw new Error(`unknown message type: ${message.type}`);
+  }
+  return REDUCERS[message.type](view, message);
+}
+
+/** @param {View} view @param {string} announcement */
+function said(view, announcement) {
+  return { ...view, announcement };
+}
+
+// --- the way to the server ---
+
+/** @param {View} view @param {"lost" | "over"} link */
+function unlinked(view, link, { reason, retryAtMs = 0, offer = null }) {
+  const latency = { ...view.latency, stamps: [] };
+  const next = { ...view, link, reason, retryAtMs, offer, latency, queued: null, recovering: false };
+  return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
+}
+
+/** @param {View} view */
+function onNewSession(view, { reason }) {
+  const { notes, error, session, media } = view;
+  return said({ ...INITIAL_VIEW, notes, error, session, media, reason }, reason);
+}
+
+/** @param {View} view */
+function onAttached(view, { role, view: session }) {
+  const next = { ...view, link: /** @type {const} */ ("open"), reason: "", role, session };
+  return said(next, `Connected. The world is ${session.state}.`);
+}
+
+/** @param {View} view */
+function onUpdated(view, { view: session }) {
+  const next = { ...view, session };
+  if (session.state === view.session?.state) return next;
+  return said(next, `The world is ${session.state}.`);
+}
+
+/** @param {View} view */
+function onQueued(view, { position }) {
+  return said({ ...view, queued: position }, `Waiting in line: number ${position}.`);
+}
+
+/** @param {View} view */
+function onInterrupted(view, { seen_us, next_us }) {
+  return {
+    ...view,
+    latency: latencies.unseen(view.latency, seen_us),
+    screen: { ...view.screen, madeUs: next_us, seenUs: next_us },
+  };
+}
+
+/** @param {View} view */
+function withError(view, { code, message }) {
+  return { ...view, error: { code, message } }; // its own alert speaks
+}
+
+// --- what was asked, and its receipts ---
+
+/** @param {View} view */
+function onPressed(view, { id, atMs }) {
+  return { ...view, latency: latencies.pressed(view.latency, id, atMs) };
+}
+
+/** @param {View} view */
+function onPrompted(view, { id, text }) {
+  /** @type {Note} */
+  const note = { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
+  const notes = [note, ...view.notes].slice(0, NOTES_KEPT);
+  return { ...view, notes, asked: { ...view.asked, [id]: text } };
+}
+
+/** @param {View} view */
+function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = null }) {
+  const next = { ...view, latency: latencies.applied(view.latency, control, pts_us) };
+  const text = view.asked[control];
+  if (text === undefined) return next;
+  const change = { outcome: "applied", unknownWords: unknown_words, truncatedAt: truncated_at };
+  const notes = noted(view.notes, control, change);
+  const unknown = unknown_words.length ? ` I do not know: ${unknown_words.join(", ")}.` : "";
+  const shown = text === "" ? "The world follows no prompt." : `The world follows: ${text}.`;
+  return said({ ...next, notes, asked: without(view.asked, control) }, shown + unknown);
+}
+
+/** A command that will never act. */
+/** @param {View} view @param {string | null | undefined} id @param {"replaced" | "refused"} outcome */
+function settled(view, id, outcome) {
+  if (id == null) return view;
+  return {
+    ...view,
+    latency: latencies.forgotten(view.latency, id),
+    notes: noted(view.notes, id, { outcome }),
+    asked: without(view.asked, id),
+  };
+}
+
+/** @param {Note[]} notes @param {string} id @param {object} change */
+function noted(notes, id, change) {
+  return notes.map((note) => (note.id === id ? { ...note, ...change } : note));
+}
+
+/** @param {Record<string, string>} table @param {string} key */
+function without(table, key) {
+  const { [key]: _, ...rest } = table;
+  return rest;
+}
+
+// --- pictures ---
+
+/** @param {View} view */
+function onChunk(view, { pts_us, duration_us, dropped = 0 }) {
+  const next = withDropped({ ...view, recovering: false, queued: null }, dropped);
+  const madeUs = Math.max(view.screen.madeUs, pts_us + duration_us);
+  return { ...next, screen: { ...next.screen, madeUs } };
+}
+
+/** @param {View} view */
+function onShown(view, { ptsUs, durationUs, atMs }) {
+  const shownAtMs = [...view.screen.shownAtMs, atMs];
+  const screen = { ...view.screen, shownAtMs, seenUs: ptsUs + durationUs };
+  const latency = latencies.shown(view.latency, ptsUs, atMs);
+  return onTick({ ...view, screen, latency }, { nowMs: atMs });
+}
+
+/** @param {View} view */
+function onTick(view, { nowMs }) {
+  const { shownAtMs } = view.screen;
+  if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return view;
+  const recent = shownAtMs.filter((atMs) => atMs >= nowMs - FPS_WINDOW_MS);
+  return { ...view, screen: { ...view.screen, shownAtMs: recent } };
+}
+
+/** @param {View} view @param {number} count */
+function withDropped(view, count) {
+  if (count === 0) return view;
+  return { ...view, screen: { ...view.screen, dropped: view.screen.dropped + count } };
+}
+
+/** @param {View} view @returns {number | null} null while too few pictures were shown to tell */
+export function framesPerSecond({ screen: { shownAtMs } }) {
+  if (shownAtMs.length < 2) return null;
+  const first = shownAtMs[0];
+  const last = shownAtMs[shownAtMs.length - 1];
+  return last > first ? ((shownAtMs.length - 1) * 1000) / (last - first) : null;
+}
+
+/** @param {View} view @returns {number} how far what was received is ahead of what was seen */
+export function leadMs({ screen: { madeUs, seenUs } }) {
+  return Math.max(0, madeUs - seenUs) / 1000;
+}

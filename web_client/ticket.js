@@ -1,0 +1,57 @@
+// Which session is this tab's own. A tab that is duplicated gets a copy of the first one's storage;
+// the lock, which only one tab can hold, tells them apart.
+
+/** @typedef {{id: string, token: string, model: string}} Ticket what lets a client come back */
+
+const KEY = "reverie.session";
+// A reload asks before the page it replaces has let go of its lock.
+const LOCK_WAIT_MS = 700;
+
+/** Keeps the tab's session over reloads. Without locks (plain http) every load is a new session. */
+export class TicketStore {
+  #storage;
+  #locks;
+  #release = () => {};
+
+  /** @param {Storage} storage @param {LockManager | undefined} locks */
+  constructor(storage, locks) {
+    this.#storage = storage;
+    this.#locks = locks;
+  }
+
+  /** @returns {Promise<Ticket | null>} the session that this tab had, unless another tab has it */
+  async recall() {
+    const stored = this.#storage.getItem(KEY);
+    if (stored === null) return null;
+    const ticket = /** @type {Ticket} */ (JSON.parse(stored));
+    return (await this.#hold(ticket.id)) ? ticket : null;
+  }
+
+  /** @param {Ticket} ticket */
+  async keep(ticket) {
+    this.drop();
+    this.#storage.setItem(KEY, JSON.stringify(ticket));
+    await this.#hold(ticket.id);
+  }
+
+  drop() {
+    this.#storage.removeItem(KEY);
+    this.#release();
+    this.#release = () => {};
+  }
+
+  /** @param {string} id @returns {Promise<boolean>} whether this tab holds the lock now */
+  #hold(id) {
+    const locks = this.#locks;
+    if (locks === undefined) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const options = { signal: AbortSignal.timeout(LOCK_WAIT_MS) };
+      const held = () =>
+        new Promise((release) => {
+          this.#release = () => release(undefined);
+          resolve(true);
+        });
+      locks.request(`reverie.session.${id}`, options, held).catch(() => resolve(false));
+    });
+  }
+}
