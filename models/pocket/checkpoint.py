@@ -1,0 +1,119 @@
+"""Weights files: three networks in one safetensors file, and what is needed to rebuild them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from reverie.models.pocket.codec import Codec
+from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.nets import PocketNets, fast_dtype
+from reverie.models.pocket.text_encoder import TextEncoder
+from reverie.models.pocket.vocabulary import Vocabulary
+from reverie.models.pocket.world import WorldModel
+
+__all__ = [
+    "SHIPPED_WEIGHTS",
+    "PocketNets",
+    "TrainingRecord",
+    "load_pocket",
+    "save_pocket",
+    "weights_version",
+]
+
+SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "pocket.safetensors"
+FORMAT = "reverie.pocket/1"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecord:
+    """How weights came to be."""
+
+    seed: int
+    codec_steps: int
+    world_steps: int
+
+
+def weights_version(tensors: Mapping[str, Tensor]) -> str:
+    """Hash names, shapes and bytes of all tensors: 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        digest.update(tensor.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def save_pocket(
+    path: Path,
+    codec: Codec,
+    text: TextEncoder,
+    world: WorldModel,
+    config: PocketConfig,
+    vocabulary: Vocabulary,
+    record: TrainingRecord,
+) -> str:
+    """Write a weights file in bfloat16 (the latents' statistics in float32); return its version."""
+    tensors: dict[str, Tensor] = {}
+    for prefix, module in (("codec", codec), ("text", text), ("world", world)):
+        for name, tensor in module.state_dict().items():
+            kept = torch.float32 if name.startswith("latent_") else torch.bfloat16
+            tensors[f"{prefix}.{name}"] = tensor.detach().cpu().to(kept).contiguous()
+    version = weights_version(tensors)
+    metadata = {
+        "format": FORMAT,
+        "config": json.dumps(config.to_dict()),
+        "vocabulary": json.dumps(vocabulary.words),
+        "seed": str(record.seed),
+        "codec_steps": str(record.codec_steps),
+        "world_steps": str(record.world_steps),
+        "version": version,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    save_file(tensors, partial, metadata)
+    partial.replace(path)
+    return version
+
+
+def load_pocket(
+    path: Path | None = None,
+    device: torch.device | None = None,
+    dtype: torch.dtype | None = None,
+) -> PocketNets:
+    """Build the networks out of a weights file.
+
+    Args:
+        path: None takes the shipped weights.
+        device: None takes the CPU.
+        dtype: what codec and world model compute in; None takes bfloat16 where the device
+            multiplies it fast, else float32.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is not one of this format.
+    """
+    path = SHIPPED_WEIGHTS if path is None else path
+    device = torch.device("cpu") if device is None else device
+    dtype = fast_dtype(device) if dtype is None else dtype
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if metadata.get("format") != FORMAT:
+        raise ValueError(f"{path} holds {metadata.get('format')!r}, not {FORMAT!r}")
+    config = PocketConfig.from_dict(json.loads(metadata["config"]))
+    codec, text, world = Codec(config.codec), TextEncoder(config.text), WorldModel(config.world)
+    for prefix, module in (("codec.", codec), ("text.", text), ("world.", world)):
+        own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+        module.load_state_dict(own)
+        module.to(device).eval().requires_grad_(False)
+    codec.to(dtype).channels_last()
+    world.to(dtype)
+    vocabulary = Vocabulary(tuple(json.loads(metadata["vocabulary"])))
+    return PocketNets(codec, text, world, vocabulary, config, metadata["version"], device, dtype)

@@ -1,0 +1,91 @@
+"""Sizes of the pocket model."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from reverie.models.pocket.codec import CodecConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TextConfig:
+    """Sizes of the text encoder.
+
+    Attributes:
+        vocabulary: number of word ids, padding and unknown word included.
+        width: channels, and size D of a text embedding.
+        heads: attention heads.
+        layers: attention layers.
+    """
+
+    vocabulary: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WorldConfig:
+    """Sizes of the world model.
+
+    Attributes:
+        latent_channels: channels of a latent cell.
+        grid: latent cells along one side of a frame.
+        patch: cells along one side of a token.
+        width: channels of a token.
+        heads: attention heads; their size is `width / heads`.
+        layers: transformer blocks.
+        hidden: channels inside the gated feed-forward.
+        condition: channels of the modulation's input.
+        text_width: size of a text embedding.
+        actions: number of actions.
+        window: frames that attention sees, the frame in the making included.
+    """
+
+    latent_channels: int = 8
+    grid: int = 16
+    patch: int = 2
+    width: int = 256
+    heads: int = 4
+    layers: int = 6
+    hidden: int = 512
+    condition: int = 128
+    text_width: int = 128
+    actions: int = 5
+    window: int = 6
+
+    @property
+    def side(self) -> int:
+        """Tokens along one side of a frame."""
+        return self.grid // self.patch
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a frame."""
+        return self.side**2
+
+    @property
+    def head_size(self) -> int:
+        """Channels of one attention head."""
+        return self.width // self.heads
+
+
+@dataclass(frozen=True, slots=True)
+class PocketConfig:
+    """Sizes of all three networks."""
+
+    text: TextConfig
+    codec: CodecConfig = field(default_factory=CodecConfig)
+    world: WorldConfig = field(default_factory=WorldConfig)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for the metadata of a weights file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "PocketConfig":
+        """Take back what `to_dict` returned."""
+        return cls(
+            text=TextConfig(**values["text"]),
+            codec=CodecConfig(**values["codec"]),
+            world=WorldConfig(**values["world"]),
+        )

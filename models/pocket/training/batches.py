@@ -1,0 +1,116 @@
+"""One batch of the world model's training: tensors, a pure function of seed and step.
+
+Shapes: B clips, F frames, Z channels on a grid h x w, L words of a text.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reverie.models.pocket.biomes import Biome, Hour
+from reverie.models.pocket.codec import Codec, frames_to_tensor
+from reverie.models.pocket.text_encoder import pad_ids
+from reverie.models.pocket.training.clips import Clips, make_clips
+from reverie.models.pocket.training.corruption import damage
+from reverie.models.pocket.vocabulary import PAD, UNKNOWN, Vocabulary
+
+STREAM = 2  # separates the world model's random numbers from the codec's
+FORGOTTEN_WORDS = 0.04
+LOW_LEVEL = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step of training needs.
+
+    Attributes:
+        clean_BFZhw: latents to predict.
+        previous_BFZhw: latents of the frame before, damaged; zeros before a session's first frame.
+        noise_BFZhw: standard normal.
+        level_BF: noise levels.
+        action_BF: what led to the frame.
+        fresh_B: whether the first frame starts a session: it is given, not predicted.
+        ids_TL: word ids of all texts, two for each clip.
+        text_BF: which row of `ids_TL` is in force.
+        biome_T: what the text names, `len(Biome)` for nothing.
+        hour_T: what the text names, `len(Hour)` for nothing.
+    """
+
+    clean_BFZhw: Tensor
+    previous_BFZhw: Tensor
+    noise_BFZhw: Tensor
+    level_BF: Tensor
+    action_BF: Tensor
+    fresh_B: Tensor
+    ids_TL: Tensor
+    text_BF: Tensor
+    biome_T: Tensor
+    hour_T: Tensor
+
+
+def draw_levels(fresh_B: Tensor, frames: int, generator: torch.Generator) -> Tensor:
+    """Draw a noise level for every frame: [B, F].
+
+    A quarter is pure noise, a quarter nearly clean, the rest anything between. Half of the clips
+    have a nearly clean past, as in serving. The first frame of a session is given, nearly clean.
+    """
+    shape = (len(fresh_B), frames)
+    kind = torch.rand(shape, generator=generator)
+    low = LOW_LEVEL * torch.rand(shape, generator=generator)
+    level = 0.1 + 0.9 * torch.rand(shape, generator=generator)
+    level = torch.where(kind < 0.25, torch.ones(shape), torch.where(kind > 0.75, low, level))
+    past_ends = torch.randint(0, frames, (len(fresh_B), 1), generator=generator)
+    past_ends = past_ends * (torch.rand(len(fresh_B), 1, generator=generator) < 0.5)
+    past_ends = torch.maximum(past_ends, fresh_B[:, None].long())
+    return torch.where(torch.arange(frames) < past_ends, low, level)
+
+
+class BatchMaker:
+    """Make batches from the simulator, through a trained codec."""
+
+    def __init__(
+        self, codec: Codec, vocabulary: Vocabulary, seed: int, clips: int, frames: int
+    ) -> None:
+        self.codec, self.vocabulary, self.seed = codec, vocabulary, seed
+        self.clips, self.frames = clips, frames
+
+    def make(self, step: int) -> Batch:
+        """Return the batch of a step, on the codec's device."""
+        rng = np.random.default_rng([self.seed, STREAM, step])
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        device = self.codec.latent_mean.device
+        clips = make_clips(rng, self.clips, self.frames)
+        latents_BFZhw = self._encode(clips)
+        fresh_B = torch.from_numpy(clips.fresh)
+        clean_BFZhw = latents_BFZhw[:, 1:]
+        previous_BFZhw = damage(latents_BFZhw[:, :-1], generator)
+        previous_BFZhw[fresh_B.to(device), 0] = 0
+        captions = [caption for pair in clips.captions for caption in pair]
+        text_BF = 2 * torch.arange(self.clips)[:, None] + torch.from_numpy(clips.caption_index)
+        biomes = [len(Biome) if c.biome is None else int(c.biome) for c in captions]
+        hours = [len(Hour) if c.hour is None else int(c.hour) for c in captions]
+        return Batch(
+            clean_BFZhw=clean_BFZhw,
+            previous_BFZhw=previous_BFZhw,
+            noise_BFZhw=torch.randn(clean_BFZhw.shape, generator=generator).to(device),
+            level_BF=draw_levels(fresh_B, self.frames, generator).to(device),
+            action_BF=torch.from_numpy(clips.actions).to(device),
+            fresh_B=fresh_B.to(device),
+            ids_TL=self._ids([c.text for c in captions], generator).to(device),
+            text_BF=text_BF.to(device),
+            biome_T=torch.tensor(biomes).to(device),
+            hour_T=torch.tensor(hours).to(device),
+        )
+
+    @torch.no_grad()
+    def _encode(self, clips: Clips) -> Tensor:
+        pictures = torch.from_numpy(clips.frames).to(self.codec.latent_mean.device)
+        latents = self.codec.encode(frames_to_tensor(pictures.flatten(0, 1)))
+        return latents.view(*pictures.shape[:2], *latents.shape[1:])
+
+    def _ids(self, texts: list[str], generator: torch.Generator) -> Tensor:
+        ids_TL = pad_ids([self.vocabulary.encode(text).ids for text in texts])
+        forgotten = torch.rand(ids_TL.shape, generator=generator) < FORGOTTEN_WORDS
+        return torch.where(forgotten & (ids_TL != PAD), UNKNOWN, ids_TL)

@@ -1,0 +1,105 @@
+"""Training clips: walks with texts, some of them with a change of prompt in the middle.
+
+Shapes: B clips, F frames that the model makes, H = W = 128 pixels.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.models.pocket.biomes import Biome, Hour
+from reverie.models.pocket.captions import Caption, append_caption, caption_for
+from reverie.models.pocket.simulator import WorldState, advance, render, stack_states
+from reverie.models.pocket.training.states import random_actions, random_states
+
+Ints = NDArray[np.int64]
+
+CHANGE_SHARE = 0.25
+FRESH_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Clips:
+    """A batch of clips.
+
+    Attributes:
+        frames: uint8 [B, F + 1, H, W, 3]; the first only lends its latents to the second.
+        actions: [B, F], what led to the frame.
+        captions: two for each clip, before and after the change; equal when nothing changes.
+        caption_index: [B, F], which of the two is in force.
+        fresh: [B], whether the session starts at the second frame, so that nothing was before it.
+    """
+
+    frames: NDArray[np.uint8]
+    actions: Ints
+    captions: tuple[tuple[Caption, Caption], ...]
+    caption_index: Ints
+    fresh: NDArray[np.bool_]
+
+
+def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
+    """Draw `count` clips of `frames` frames; a pure function of the generator."""
+    start = random_states(rng, count)
+    actions = random_actions(rng, count, frames)
+    fresh = rng.random(count) < FRESH_SHARE
+    changes_at = np.where(rng.random(count) < CHANGE_SHARE, rng.integers(1, frames, count), frames)
+    captions = [_draw_captions(rng, start, row, changes_at[row] < frames) for row in range(count)]
+    goal_biome = np.array(
+        [_named(new.biome, start.biome[i]) for i, (_, new) in enumerate(captions)]
+    )
+    goal_hour = np.array([_named(new.hour, start.hour[i]) for i, (_, new) in enumerate(captions)])
+    states = [start]
+    for frame in range(frames):
+        state = advance(states[-1], actions[:, frame])
+        changed = frame >= changes_at
+        state = replace(
+            state,
+            biome=np.where(changed, goal_biome, start.biome),
+            hour=np.where(changed, goal_hour, start.hour),
+        )
+        states.append(state)
+    pictures = render(stack_states(states))
+    return Clips(
+        frames=pictures.reshape(frames + 1, count, *pictures.shape[1:]).swapaxes(0, 1),
+        actions=actions,
+        captions=tuple(captions),
+        caption_index=(np.arange(frames) >= changes_at[:, None]).astype(np.int64),
+        fresh=fresh,
+    )
+
+
+def _named(name: int | None, current: int) -> int:
+    return int(current) if name is None else int(name)
+
+
+def _draw_captions(
+    rng: np.random.Generator, start: WorldState, row: int, changes: bool
+) -> tuple[Caption, Caption]:
+    biome, hour = Biome(int(start.biome[row])), Hour(int(start.hour[row]))
+    old = _agreeing_caption(rng, biome, hour)
+    if not changes:
+        return old, old
+    what = rng.choice(3, p=[0.35, 0.35, 0.30])
+    goal_biome = biome if what == 1 else Biome(int(rng.integers(len(Biome))))
+    goal_hour = hour if what == 0 else Hour(int(rng.integers(len(Hour))))
+    say_all = rng.random() < 0.4
+    new = caption_for(
+        rng,
+        goal_biome if say_all or what != 1 else None,
+        goal_hour if say_all or what != 0 else None,
+    )
+    return old, append_caption(rng, old, new) if rng.random() < 0.6 else new
+
+
+def _agreeing_caption(rng: np.random.Generator, biome: Biome, hour: Hour) -> Caption:
+    """Draw a text for a world that is already as it says: none, part, all, or all after detours."""
+    kind = rng.choice(5, p=[0.3, 0.15, 0.15, 0.25, 0.15])
+    named = [(None, None), (biome, None), (None, hour), (biome, hour), (biome, hour)][kind]
+    caption = caption_for(rng, *named)
+    if kind < 4:
+        return caption
+    detour = caption_for(
+        rng, Biome(int(rng.integers(len(Biome)))), Hour(int(rng.integers(len(Hour))))
+    )
+    return append_caption(rng, detour, caption)

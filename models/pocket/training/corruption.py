@@ -1,0 +1,52 @@
+"""Damage to the previous frame's latents, so that the world model learns to repair its own errors.
+
+Shapes: B clips, F frames, Z channels on a grid h x w.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reverie.models.pocket.simulator import CELL_PX, WALKER_LEFT_PX, WALKER_TOP_PX
+from reverie.models.pocket.walker import WALKER_HEIGHT_PX, WALKER_WIDTH_PX
+
+NOISE_SHARE = 0.7
+LARGEST_NOISE = 0.5
+BLUR_SHARE = 0.15
+SWAP_SHARE = 0.12
+
+WALKER_ROWS = slice(WALKER_TOP_PX // CELL_PX, (WALKER_TOP_PX + WALKER_HEIGHT_PX) // CELL_PX)
+WALKER_COLUMNS = slice(WALKER_LEFT_PX // CELL_PX, (WALKER_LEFT_PX + WALKER_WIDTH_PX) // CELL_PX)
+
+
+def _chosen(shape: tuple[int, ...], share: float, generator: torch.Generator) -> Tensor:
+    return (torch.rand(shape, generator=generator) < share).float()[..., None, None, None]
+
+
+def damage(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:
+    """Blur some frames, wipe the walker out of some, and add noise to most."""
+    B, frames, Z, h, w = latents_BFZhw.shape
+    device = latents_BFZhw.device
+    blurred = functional.avg_pool2d(latents_BFZhw.flatten(0, 1), 3, 1, 1, count_include_pad=False)
+    share = _chosen((B, frames), BLUR_SHARE, generator) * torch.rand(
+        (B, frames, 1, 1, 1), generator=generator
+    )
+    result = torch.lerp(latents_BFZhw, blurred.view(B, frames, Z, h, w), share.to(device))
+    result = _wipe_walker(result, _chosen((B, frames), SWAP_SHARE, generator).to(device))
+    size = torch.rand((B, frames, 1, 1, 1), generator=generator) * LARGEST_NOISE
+    size = size * _chosen((B, frames), NOISE_SHARE, generator)
+    noise = torch.randn((B, frames, Z, h, w), generator=generator)
+    return result + (size * noise).to(device)
+
+
+def _wipe_walker(latents_BFZhw: Tensor, chosen_BF111: Tensor) -> Tensor:
+    """Cover the walker with the land beside him, where `chosen_BF111` is 1."""
+    columns = WALKER_COLUMNS
+    beside = slice(columns.stop, columns.stop + columns.stop - columns.start)
+    result = latents_BFZhw.clone()
+    result[..., WALKER_ROWS, columns] = torch.lerp(
+        latents_BFZhw[..., WALKER_ROWS, columns],
+        latents_BFZhw[..., WALKER_ROWS, beside],
+        chosen_BF111,
+    )
+    return result

@@ -1,0 +1,47 @@
+"""Make a weights file out of the newest checkpoints of a run.
+
+`python -m reverie.models.pocket.training.export --run DIR [--to FILE] [--preset NAME]`
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, TrainingRecord, save_pocket
+from reverie.models.pocket.codec import Codec
+from reverie.models.pocket.training.checkpoints import read_checkpoint
+from reverie.models.pocket.training.loop import checkpoint_path
+from reverie.models.pocket.training.options import Preset
+from reverie.models.pocket.training.presets import recipe
+from reverie.models.pocket.training.world_training import Dreamer
+from reverie.models.pocket.vocabulary import Vocabulary
+
+
+def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", seed: int = 0) -> str:
+    """Write the running average of the world model, and the codec, to `to`; returns the version."""
+    device = torch.device("cpu")
+    codec_content = read_checkpoint(checkpoint_path(run, "codec"), device)
+    world_content = read_checkpoint(checkpoint_path(run, "world"), device)
+    config = recipe(preset).config
+    codec, dreamer = Codec(config.codec), Dreamer(config)
+    codec.load_state_dict(codec_content["task"]["codec"])
+    dreamer.load_state_dict(world_content["task"]["average"])
+    record = TrainingRecord(seed, int(codec_content["step"]), int(world_content["step"]))
+    vocabulary = Vocabulary.of_grammar()
+    return save_pocket(to, codec, dreamer.text, dreamer.world, config, vocabulary, record)
+
+
+def main() -> None:
+    """Read the command line and export."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--run", type=Path, required=True, help="directory of the checkpoints")
+    parser.add_argument("--to", type=Path, default=SHIPPED_WEIGHTS, help="weights file to write")
+    parser.add_argument("--preset", choices=("pocket", "tiny"), default="pocket")
+    options = parser.parse_args()
+    version = export(options.run, options.to, options.preset)
+    print(f"{options.to}: version {version}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Named sizes and schedules."""
+
+from dataclasses import dataclass
+
+from reverie.models.pocket.codec import CodecConfig
+from reverie.models.pocket.config import PocketConfig, TextConfig, WorldConfig
+from reverie.models.pocket.training.codec_training import CodecSchedule
+from reverie.models.pocket.training.options import Preset
+from reverie.models.pocket.training.world_training import WorldSchedule
+from reverie.models.pocket.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that a preset fixes."""
+
+    config: PocketConfig
+    codec: CodecSchedule
+    world: WorldSchedule
+
+
+def recipe(preset: Preset) -> Recipe:
+    """Return the sizes and schedules of `pocket` (shipped) or `tiny` (for tests)."""
+    words = len(Vocabulary.of_grammar())
+    if preset == "pocket":
+        return Recipe(PocketConfig(TextConfig(words)), CodecSchedule(), WorldSchedule())
+    config = PocketConfig(
+        text=TextConfig(words, width=32, heads=2, layers=1),
+        codec=CodecConfig(encoder_width=16, decoder_width=8, decoder_blocks=1),
+        world=WorldConfig(
+            width=32, heads=2, layers=2, hidden=32, condition=16, text_width=32, window=4
+        ),
+    )
+    return Recipe(
+        config,
+        CodecSchedule(steps=4, batch=2, warmup=1),
+        WorldSchedule(steps=4, clips=2, frames=3, warmup=1, own_after=1, own_share=0.5),
+    )

@@ -1,0 +1,59 @@
+"""The entry point of training: codec first, then the world model on top of it."""
+
+import time
+
+import torch
+
+from reverie.models.pocket.codec import Codec
+from reverie.models.pocket.training.batches import BatchMaker
+from reverie.models.pocket.training.checkpoints import read_checkpoint
+from reverie.models.pocket.training.codec_training import CodecTraining
+from reverie.models.pocket.training.loop import checkpoint_path, run_task
+from reverie.models.pocket.training.options import TrainOptions
+from reverie.models.pocket.training.presets import Recipe, recipe
+from reverie.models.pocket.training.world_training import WorldTraining
+from reverie.models.pocket.vocabulary import Vocabulary
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device that `name` (cpu, cuda or auto) means on this machine."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def train(options: TrainOptions) -> None:
+    """Train what `options` names, until it is done or its time is over.
+
+    Raises:
+        FileNotFoundError: the stage is `world` and `options.out` holds no codec.
+    """
+    device = choose_device(options.device)
+    torch.set_num_threads(options.threads)
+    minutes = options.max_minutes
+    deadline_s = None if minutes is None else time.monotonic() + 60 * minutes
+    chosen = recipe(options.preset)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.stage in ("codec", "all"):
+        codec = CodecTraining(chosen.config.codec, chosen.codec, options.seed, device)
+        done = run_task(codec, options.out, device, resume=options.resume, deadline_s=deadline_s)
+        if not done:
+            return
+    if options.stage in ("world", "all"):
+        world = make_world_training(options, chosen, device)
+        run_task(world, options.out, device, resume=options.resume, deadline_s=deadline_s)
+
+
+def make_world_training(
+    options: TrainOptions, chosen: Recipe, device: torch.device
+) -> WorldTraining:
+    """Build the world model's training on the codec that lies in `options.out`."""
+    codec = Codec(chosen.config.codec).to(device)
+    content = read_checkpoint(checkpoint_path(options.out, "codec"), device)
+    codec.load_state_dict(content["task"]["codec"])
+    codec.eval().requires_grad_(False)
+    schedule = chosen.world
+    batches = BatchMaker(
+        codec, Vocabulary.of_grammar(), options.seed, schedule.clips, schedule.frames
+    )
+    return WorldTraining(chosen.config, schedule, batches, options.seed, device)

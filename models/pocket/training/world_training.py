@@ -1,0 +1,182 @@
+"""Training of the world model and the text encoder: flow matching with x-prediction.
+
+Every frame of a clip has a noise level of its own. The blocks compute in bfloat16 where the
+processor can; the weights that the optimiser moves, and their running average (which is what is
+served), are float32.
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.nets import fast_dtype
+from reverie.models.pocket.text_encoder import TextEncoder
+from reverie.models.pocket.training.batches import Batch, BatchMaker
+from reverie.models.pocket.training.corruption import WALKER_COLUMNS, WALKER_ROWS
+from reverie.models.pocket.training.optimisers import (
+    MixedOptimiser,
+    copy_weights,
+    move_gradients,
+    rate_factor,
+)
+from reverie.models.pocket.world import WorldModel
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSchedule:
+    """How the world model is trained.
+
+    Attributes:
+        steps: optimiser steps in all; the learning rate follows them, never the clock.
+        clips: clips of a batch.
+        frames: frames of a clip.
+        learning_rate: Muon's peak (in units of AdamW's update size); AdamW takes half of it.
+        warmup: steps of linear rise.
+        average: decay of the running average of the weights.
+        own_after: step from which the previous frame is sometimes the model's own guess.
+        own_share: share of the steps after it that do so.
+        walker_weight: weight of the walker's cells in the loss.
+    """
+
+    steps: int = 5000
+    clips: int = 16
+    frames: int = 6
+    learning_rate: float = 2.5e-3
+    warmup: int = 80
+    average: float = 0.998
+    own_after: int = 500
+    own_share: float = 0.35
+    walker_weight: float = 3.0
+
+
+class Dreamer(nn.Module):
+    """The two networks that are trained together."""
+
+    def __init__(self, config: PocketConfig) -> None:
+        super().__init__()
+        self.text = TextEncoder(config.text)
+        self.world = WorldModel(config.world)
+
+    def parts(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """Split the parameters into the blocks' matrices and all others."""
+        matrices: list[nn.Parameter] = []
+        others: list[nn.Parameter] = []
+        for name, parameter in self.named_parameters():
+            inner = name.startswith("world.blocks.") and "modulation" not in name
+            (matrices if inner and parameter.ndim == 2 else others).append(parameter)
+        return matrices, others
+
+
+class WorldTraining:
+    """Networks, running average, optimiser, and one step of all."""
+
+    name = "world"
+
+    def __init__(
+        self,
+        config: PocketConfig,
+        schedule: WorldSchedule,
+        batches: BatchMaker,
+        seed: int,
+        device: torch.device,
+    ) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            self.master = Dreamer(config).to(device)
+        self.schedule, self.batches, self.seed = schedule, batches, seed
+        self.steps = schedule.steps
+        self.average = copy.deepcopy(self.master).requires_grad_(False)
+        self.working = copy.deepcopy(self.master)
+        self.working.world.to(fast_dtype(device))
+        self.optimiser = MixedOptimiser(*self.master.parts(), schedule.learning_rate)
+
+    def train_step(self, step: int) -> Mapping[str, float]:
+        """Run one step; reports the loss and the error at high noise levels."""
+        batch = self.batches.make(step)
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
+        texts_TD = self.working.text(batch.ids_TL)
+        text_BFD = texts_TD[batch.text_BF]
+        previous_BFZhw = batch.previous_BFZhw
+        if step >= self.schedule.own_after and self._draw(generator) < self.schedule.own_share:
+            previous_BFZhw = self._own_previous(batch, text_BFD.detach(), generator)
+        made_BFZhw = self._predict(batch, previous_BFZhw, text_BFD)
+        error_BF = self._errors(made_BFZhw, batch)
+        weight_BF = 1 / batch.level_BF.clamp(min=0.5)
+        weight_BF[batch.fresh_B, 0] = 0
+        loss = (weight_BF * error_BF).mean()
+        naming = functional.cross_entropy(self.working.text.biome_head(texts_TD), batch.biome_T)
+        naming = naming + functional.cross_entropy(
+            self.working.text.hour_head(texts_TD), batch.hour_T
+        )
+        (loss + 0.05 * naming).backward()  # type: ignore[no-untyped-call]
+        self._update(step)
+        plain_BF = (made_BFZhw.detach() - batch.clean_BFZhw).square().mean(dim=(2, 3, 4))
+        return {
+            "loss": loss.item(),
+            "high": plain_BF[batch.level_BF > 0.8].mean().item(),
+            "naming": naming.item(),
+        }
+
+    def _predict(self, batch: Batch, previous_BFZhw: Tensor, text_BFD: Tensor) -> Tensor:
+        level = batch.level_BF[:, :, None, None, None]
+        noisy_BFZhw = torch.lerp(batch.clean_BFZhw, batch.noise_BFZhw, level)
+        output = self.working.world(
+            noisy_BFZhw, batch.level_BF, previous_BFZhw, batch.action_BF, text_BFD
+        )
+        clean: Tensor = output.clean_BFZhw
+        return clean
+
+    @torch.no_grad()
+    def _own_previous(self, batch: Batch, text_BFD: Tensor, generator: torch.Generator) -> Tensor:
+        """Put the model's own guess of the frame before in place of the truth, for some frames."""
+        guess_BFZhw = self._predict(batch, batch.previous_BFZhw, text_BFD)
+        level_BF = batch.level_BF.cpu()
+        usable = (level_BF > 0.2) & (level_BF < 0.95)
+        usable &= torch.rand(level_BF.shape, generator=generator) < 0.8
+        chosen = usable[:, :-1, None, None, None].to(guess_BFZhw.device)
+        previous_BFZhw = batch.previous_BFZhw.clone()
+        previous_BFZhw[:, 1:] = torch.where(chosen, guess_BFZhw[:, :-1], previous_BFZhw[:, 1:])
+        return previous_BFZhw
+
+    def _errors(self, made_BFZhw: Tensor, batch: Batch) -> Tensor:
+        """Return each frame's mean squared error, the walker's cells weighted: [B, F]."""
+        error = (made_BFZhw - batch.clean_BFZhw).square()
+        weight_hw = torch.ones(error.shape[-2:], device=error.device)
+        weight_hw[WALKER_ROWS, WALKER_COLUMNS] = self.schedule.walker_weight
+        return (error * weight_hw).mean(dim=(2, 3, 4))
+
+    def _draw(self, generator: torch.Generator) -> float:
+        return torch.rand((), generator=generator).item()
+
+    def _update(self, step: int) -> None:
+        move_gradients(self.working.parameters(), self.master.parameters())
+        torch.nn.utils.clip_grad_norm_(self.master.parameters(), 1.0)
+        self.optimiser.step(rate_factor(step, self.schedule.steps, self.schedule.warmup))
+        copy_weights(self.master.parameters(), self.working.parameters())
+        decay = min(self.schedule.average, (1 + step) / (10 + step))
+        with torch.no_grad():
+            for mean, value in zip(
+                self.average.parameters(), self.master.parameters(), strict=True
+            ):
+                mean.lerp_(value, 1 - decay)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return weights, running average and optimiser."""
+        return {
+            "master": self.master.state_dict(),
+            "average": self.average.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` returned."""
+        self.master.load_state_dict(state["master"])
+        self.average.load_state_dict(state["average"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        copy_weights(self.master.parameters(), self.working.parameters())
