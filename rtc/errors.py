@@ -3,7 +3,10 @@
 RtcError
 ├── RefusedError             what came in is refused with a typed code; nothing has changed
 │   ├── BadMessageError      it cannot be read as what it should be; tell the sender, go on
-│   └── BadHelloError        the first message of a socket is no hello; close the socket
+│   ├── BadHelloError        the first message of a socket is no hello; close the socket
+│   ├── HttpRefusedError     a request gets this status and error, and nothing else
+│   └── RateLimitedError     too many commands at once; the client waits and sends it again
+├── PeerLeftError            a socket is gone; end what served it
 └── ServerError              (client) what the server said or failed to say
     ├── ServerRefusedError   the server refused a request with a typed code; fix the request
     └── ConnectionLostError  no connection could be had in time; the session may still be there
@@ -48,6 +51,45 @@ class BadMessageError(RefusedError):
 
 class BadHelloError(RefusedError):
     """The first message of a socket is not a hello that this server understands."""
+
+
+class HttpRefusedError(RefusedError):
+    """An HTTP request is refused with a status of its own."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(code, message, field=field, retry_after_s=retry_after_s)
+        self.status = status
+
+
+class RateLimitedError(RefusedError):
+    """A command came above the rate that one attachment is allowed."""
+
+    def __init__(
+        self, burst: int, per_s: int, *, command: str | None, retry_after_s: float
+    ) -> None:
+        super().__init__(
+            "rate_limited",
+            f"commands are limited to {burst} at once (command_burst) and {per_s} a second "
+            "(commands_per_s)",
+            command=command,
+            retry_after_s=retry_after_s,
+        )
+
+
+class PeerLeftError(RtcError):
+    """The other side of a socket is gone, and nothing more can be said to it."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"the peer left with {code}")
+        self.code = code
 
 
 class ServerError(RtcError):

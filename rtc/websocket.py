@@ -1,0 +1,100 @@
+"""One attachment over one WebSocket: two tasks, one that listens and one that speaks.
+
+The socket is closed in one place, with the code of why it ended. Whatever way that was (the
+session's end, a close frame, a reset, a limit), the attachment is given back in `finally`.
+"""
+
+import asyncio
+from typing import TypeVar
+
+from reverie.rtc.errors import PeerLeftError, RateLimitedError, RefusedError
+from reverie.rtc.metrics import Metrics
+from reverie.rtc.options import ServerOptions
+from reverie.rtc.peer import Peer
+from reverie.rtc.rate_limit import TokenBucket
+from reverie.rtc.wire import close_code, decode_command, encode_event, error_event
+from reverie.sessions.attachment import Attachment
+from reverie.sessions.errors import AttachmentEndedError
+from reverie.sessions.events import MediaChunk
+
+MESSAGES_A_TURN = 16
+"""Messages that a task handles before it lets the others have the event loop."""
+
+
+class Conversation:
+    """Carries an attachment's events out of a socket, and commands in."""
+
+    def __init__(
+        self, peer: Peer, attachment: Attachment, options: ServerOptions, metrics: Metrics
+    ) -> None:
+        self._peer = peer
+        self._attachment = attachment
+        self._options = options
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._bucket = TokenBucket(options.commands_per_s, options.command_burst, self._loop.time())
+
+    async def run(self) -> None:
+        """Talk until either side ends it, then give the attachment back and close the socket."""
+        reason, code = "internal", 1011
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._receive(), name="receive")
+                tasks.create_task(self._send(), name="send")
+        except* AttachmentEndedError as group:
+            reason = _first(group, AttachmentEndedError).reason
+            code = close_code(reason)
+        except* PeerLeftError as group:
+            code = _first(group, PeerLeftError).code
+        finally:
+            self._attachment.detach()
+            self._metrics.ended.labels(str(int(code))).inc()
+            await self._peer.close(code, reason)
+
+    async def _receive(self) -> None:
+        handled = 0
+        while True:
+            self._hear(await self._peer.receive())
+            handled += 1
+            if handled % MESSAGES_A_TURN == 0:
+                await asyncio.sleep(0)
+
+    def _hear(self, message: str | bytes) -> None:
+        wait_s = self._bucket.wait_s(self._loop.time())
+        try:
+            command = decode_command(message)
+            if wait_s:
+                raise RateLimitedError(
+                    self._options.command_burst,
+                    self._options.commands_per_s,
+                    command=command.id,
+                    retry_after_s=wait_s,
+                )
+        except RefusedError as error:
+            self._metrics.refused.labels("command").inc()
+            self._attachment.outbox.put(error_event(error))
+        else:
+            self._metrics.commands.labels(command.type).inc()
+            self._attachment.submit(command)
+
+    async def _send(self) -> None:
+        sent = 0
+        while True:
+            event = await self._attachment.take()
+            message = encode_event(event)
+            await self._peer.send(message)
+            self._metrics.sent_bytes.inc(len(message))
+            if isinstance(event, MediaChunk):
+                self._metrics.frames.inc()
+                self._metrics.dropped.inc(event.dropped)
+            sent += 1
+            if sent % MESSAGES_A_TURN == 0:
+                await asyncio.sleep(0)
+
+
+_Found = TypeVar("_Found", bound=Exception)
+
+
+def _first(group: ExceptionGroup[_Found], kind: type[_Found]) -> _Found:
+    found = group.exceptions[0]
+    return found if isinstance(found, kind) else _first(found, kind)  # type: ignore[arg-type]
