@@ -1,36 +1,96 @@
-"""Who may start: room in the cache pool, and the device's time. API SKELETON."""
+"""Who may start: room in the cache pool, and what sessions cost the device."""
 
 from reverie.engine.driver import DriverOptions
+from reverie.engine.errors import AdmissionError
 from reverie.models.instance import ModelInstance
-from reverie.models.spec import LoopSpec
+from reverie.models.loop import WorkPlan
+from reverie.models.spec import LoopSpec, StreamKind
+
+FRESHNESS = 0.1
+"""Weight of the newest measurement in a mean."""
 
 
 class CostBook:
-    """What units cost: an exponentially weighted mean of seconds for each cost key."""
+    """What units and chunks cost, as exponentially weighted means."""
 
-    def unit(self, cost_key: str, seconds: float) -> None: raise NotImplementedError
-    def chunk(self, loop: str, seconds: float, media_s: float) -> None: raise NotImplementedError
-    def seconds(self, cost_key: str) -> float | None: raise NotImplementedError
-    def load(self, loop: str) -> float | None:
-        """Return device seconds per second of media of one session; None while unknown."""
-        raise NotImplementedError
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._units: dict[str, float] = {}
+        self._chunks: dict[str, float] = {}
+        self._spent: dict[str, float] = {}
+
+    def unit(self, session: str, loop: LoopSpec, plan: WorkPlan, seconds: float) -> None:
+        """Note that a unit took `seconds` of the device, its share of a batch."""
+        self._note(self._units, plan.cost_key, seconds)
+        self._spent[session] = self._spent.get(session, 0.0) + seconds
+        if plan.shows:
+            self._note(self._chunks, loop.name, self._spent.pop(session))
+
+    def seconds(self, cost_key: str) -> float | None:
+        """Return how long such a unit takes; None while unknown."""
+        return self._units.get(cost_key)
+
+    def load(self, loop: LoopSpec) -> float | None:
+        """Return device seconds for a second of media of one session; None while unknown.
+
+        What rolled-back units cost is in it.
+        """
+        rates = [stream.rate_hz for stream in loop.streams if stream.kind is StreamKind.VIDEO]
+        chunk = self._chunks.get(loop.name)
+        return None if chunk is None or not rates else chunk * rates[0] / loop.chunk_frames
+
+    def forget(self, session: str) -> None:
+        """Drop the unfinished account of a session that has ended."""
+        self._spent.pop(session, None)
+
+    def _note(self, means: dict[str, float], key: str, seconds: float) -> None:
+        means[key] = means.get(key, seconds) * (1 - FRESHNESS) + seconds * FRESHNESS
 
 
 class Admission:
-    """Counts the blocks that running sessions may come to need. `slots` for `Loaded`."""
+    """Counts the blocks that admitted sessions may come to need, so that none can run out."""
 
-    def __init__(self, instance: ModelInstance, sessions: int, options: DriverOptions) -> None: ...
+    def __init__(self, instance: ModelInstance, sessions: int, options: DriverOptions) -> None:
+        """Admit at most `sessions`, each driven with `options`."""
+        self._pool = instance.blocks
+        self._sessions = sessions
+        self._options = options
+        self._held: dict[str, int] = {}
+
+    @property
+    def admitted(self) -> int:
+        """How many sessions hold room."""
+        return len(self._held)
+
+    def session_blocks(self, loop: LoopSpec) -> int:
+        """Return the blocks that one session of `loop` may need."""
+        return loop.blocks_a_session(self._options.history_chunks)
+
+    def session_bytes(self, loop: LoopSpec) -> int:
+        """Return the cache memory that one session of `loop` may need."""
+        return self.session_blocks(loop) * (self._pool.block_bytes if self._pool else 0)
 
     def slots(self, loop: LoopSpec) -> int:
-        """How many sessions of `loop` fit at once, when there are no others."""
-        raise NotImplementedError
-
-    def session_bytes(self, loop: LoopSpec) -> int: raise NotImplementedError
+        """Return how many sessions of `loop` fit at once, when there are no others."""
+        blocks = self.session_blocks(loop)
+        count = self._pool.count if self._pool else 0
+        return min(self._sessions, count // blocks) if blocks else self._sessions
 
     def admit(self, session: str, loop: LoopSpec) -> None:
-        """Hold room for a session. Raises AdmissionError."""
-        raise NotImplementedError
+        """Hold room for a session until `leave`.
+
+        Raises:
+            AdmissionError: there is none now.
+        """
+        assert session not in self._held, f"session {session} is admitted twice"
+        if len(self._held) >= self._sessions:
+            raise AdmissionError(f"all {self._sessions} places are taken")
+        blocks, taken = self.session_blocks(loop), sum(self._held.values())
+        count = self._pool.count if self._pool else 0
+        if taken + blocks > count:
+            raise AdmissionError(f"{blocks} cache blocks are needed, {count - taken} are left")
+        self._held[session] = blocks
 
     def leave(self, session: str) -> None:
-        """Give the room back; does nothing for one that has none."""
-        raise NotImplementedError
+        """Give a session's room back; does nothing for one that has none."""
+        self._held.pop(session, None)

@@ -1,7 +1,7 @@
 """What a driver refuses, and what can be wrong with a step.
 
 EngineError
-├── RefusedError             the session asked for what cannot be; nothing has changed. `code` says what
+├── RefusedError             the session asked for what cannot be; nothing has changed
 │   ├── ChunkNotKeptError    a rewind to a chunk that is no longer (or not yet) kept
 │   ├── UnknownSnapshotError there is no snapshot of that name
 │   ├── NoSnapshotError      nothing to keep yet, or this loop's state cannot be kept

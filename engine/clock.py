@@ -1,0 +1,42 @@
+"""Media time of a session's streams, from the number of frames put out; never runs backwards."""
+
+from collections.abc import Sequence
+
+from reverie.models.spec import StreamSpec
+
+US = 1_000_000
+
+
+class OutputClock:
+    """Gives frames their presentation times, in microseconds, without drift from rounding."""
+
+    def __init__(self, streams: Sequence[StreamSpec], start_us: int = 0) -> None:
+        """Begin every stream at `start_us`."""
+        self._rates = {stream.name: stream.rate_hz for stream in streams if stream.rate_hz > 0}
+        self._frames = dict.fromkeys(self._rates, 0)
+        self._start_us = start_us
+
+    @property
+    def next_us(self) -> int:
+        """When the next frame of the stream that is furthest begins."""
+        return max((self.stream_us(name) for name in self._rates), default=self._start_us)
+
+    def stream_us(self, stream: str) -> int:
+        """Return when the next frame of `stream` begins."""
+        rate = self._rates.get(stream)
+        return self._start_us + (round(self._frames[stream] * US / rate) if rate else 0)
+
+    def duration_us(self, stream: str) -> int:
+        """Return how long one frame of `stream` is shown."""
+        return round(US / self._rates[stream])
+
+    def put_out(self, stream: str, frames: int) -> int:
+        """Count `frames`; return when the first of them begins."""
+        pts_us = self.stream_us(stream)
+        self._frames[stream] += frames
+        return pts_us
+
+    def align(self) -> None:
+        """Have every stream go on at the same time, after a chunk was cut short."""
+        self._start_us = self.next_us
+        self._frames = dict.fromkeys(self._rates, 0)

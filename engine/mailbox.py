@@ -1,0 +1,234 @@
+"""The mailbox: everything asked of a loop between two steps that take controls.
+
+Inputs merge as their control declares (`Merge`). What was taken by a step that is rolled back is
+put back before what came since, so that nothing is ever lost. Every input gets exactly one
+receipt: it is among the `receipts` of what a step takes, or it was superseded.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reverie.engine.emissions import ControlSuperseded
+from reverie.engine.errors import UnknownControlError
+from reverie.engine.inputs import (
+    AxisInput,
+    ControlId,
+    ControlInput,
+    KeysInput,
+    ParameterInput,
+    PromptInput,
+    TurnInput,
+)
+from reverie.engine.key_queue import KeyQueue, TaggedEdge
+from reverie.models.controls import Controls, Merge
+from reverie.models.spec import LoopSpec
+
+KEY_EDGES = 64
+TURNS = 32
+RECEIPTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A waiting text or number, and the control that brought it; None for a silent one."""
+
+    value: str | float
+    control: ControlId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one step took, with all that is needed to put it back.
+
+    Attributes:
+        receipts: the controls that act in the step, in the order in which they came.
+        prompt: the control whose prompt acts, for what the text encoder has to say about it.
+    """
+
+    controls: Controls
+    receipts: tuple[ControlId, ...] = ()
+    prompt: ControlId | None = None
+    edges: Mapping[str, tuple[TaggedEdge, ...]] = field(default_factory=dict)
+    latest: Mapping[str, Wanted] = field(default_factory=dict)
+    turns: tuple[tuple[str, ControlId], ...] = ()
+
+
+PROMPT = "/prompt"
+"""Key of the prompt among the parameters; no parameter can be called so."""
+
+
+class Mailbox:
+    """The bounded mailbox of one loop; what does not fit is superseded by nothing."""
+
+    def __init__(self, session: str, loop: LoopSpec, prompt: str, parameters: Mapping[str, float]):
+        """Begin empty, with `prompt` and `parameters` in effect."""
+        self._session = session
+        self._takes_prompt = loop.prompt_tokens > 0
+        self._takes_turns = any(spec.merge is Merge.FIFO for spec in loop.controls)
+        self._parameter_names = {parameter.name for parameter in loop.parameters}
+        self._axis_names = {spec.name for spec in loop.controls if spec.merge is Merge.SUM}
+        self._legal_keys = {
+            spec.name: set(spec.keys) for spec in loop.controls if spec.merge is Merge.EDGES
+        }
+        self._keys = {
+            name: KeyQueue(tuple(keys), KEY_EDGES) for name, keys in self._legal_keys.items()
+        }
+        self._latest: dict[str, Wanted] = {}
+        self._axes: dict[str, float] = {}
+        self._turns: deque[tuple[str, ControlId]] = deque()
+        self._receipts: list[ControlId] = []
+        self._superseded: list[ControlSuperseded] = []
+        self.prompt = prompt
+        self.parameters = dict(parameters)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a step that takes controls now would see anything new."""
+        moved = any(queue.moved for queue in self._keys.values())
+        return moved or bool(self._latest or self._axes or self._turns)
+
+    def push(self, inputs: Sequence[ControlInput]) -> None:
+        """Merge inputs in order.
+
+        Raises:
+            UnknownControlError: the loop does not take one of them; none was merged.
+        """
+        for item in inputs:
+            self._check(item)
+        for item in inputs:
+            self._receipts.append(item.control)
+            self._merge(item)
+        self._bound_receipts()
+
+    def release_keys(self) -> None:
+        """Let go of every key that is held."""
+        for queue in self._keys.values():
+            queue.release_all()
+
+    def want(self, prompt: str | None, parameters: Mapping[str, float]) -> None:
+        """Have the next step go over to what is in effect, from a state that stands under these.
+
+        A prompt of None, or a parameter that is not named, is unknown and will be told again.
+
+        Silent: whoever asked for it has had a receipt. What is still waiting comes first.
+        """
+        if self._takes_prompt and prompt != self.prompt:
+            self._latest.setdefault(PROMPT, Wanted(self.prompt, None))
+        for name, value in self.parameters.items():
+            if name in self._parameter_names and parameters.get(name) != value:
+                self._latest.setdefault(name, Wanted(value, None))
+
+    def peek(self) -> Controls:
+        """Return what a step that takes controls now would see."""
+        seen = {name: queue.peek() for name, queue in self._keys.items()}
+        prompt = self._latest.get(PROMPT)
+        return Controls(
+            prompt=None if prompt is None else str(prompt.value),
+            keys={name: keys for name, keys in seen.items() if keys},
+            axes=dict(self._axes),
+            parameters={
+                name: float(wanted.value) for name, wanted in self._latest.items() if name != PROMPT
+            },
+            turns=tuple(text for text, _ in self._turns),
+        )
+
+    def take(self) -> Taken:
+        """Remove and return everything that waits; keys that are held stay held."""
+        prompt = self._latest.get(PROMPT)
+        taken = Taken(
+            controls=self.peek(),
+            receipts=tuple(self._receipts),
+            prompt=prompt.control if prompt else None,
+            edges={name: queue.take() for name, queue in self._keys.items()},
+            latest=dict(self._latest),
+            turns=tuple(self._turns),
+        )
+        self._latest.clear()
+        self._axes.clear()
+        self._turns.clear()
+        self._receipts.clear()
+        return taken
+
+    def put_back(self, taken: Taken) -> None:
+        """Undo a `take`: what it returned comes before what has come since."""
+        self._receipts[:0] = taken.receipts
+        for name, edges in taken.edges.items():
+            self._lose(self._keys[name].put_back(edges))
+        for name, wanted in taken.latest.items():
+            newer = self._latest.setdefault(name, wanted)
+            if newer is not wanted:
+                self._supersede(wanted.control, newer.control)
+        for name, value in taken.controls.axes.items():
+            self._axes[name] = self._axes.get(name, 0.0) + value
+        self._turns.extendleft(reversed(taken.turns))
+        self._bound_turns()
+        self._bound_receipts()
+
+    def abandon(self) -> None:
+        """Give up everything that waits: the loop has ended."""
+        self._lose(list(self._receipts))
+        self.take()
+
+    def take_superseded(self) -> list[ControlSuperseded]:
+        """Return which controls never acted, since the last call."""
+        superseded, self._superseded = self._superseded, []
+        return superseded
+
+    def _check(self, item: ControlInput) -> None:
+        match item:
+            case PromptInput():
+                known, what = self._takes_prompt, "prompt"
+            case TurnInput():
+                known, what = self._takes_turns, "turn"
+            case ParameterInput():
+                known, what = item.name in self._parameter_names, f"parameter {item.name!r}"
+            case AxisInput():
+                known, what = item.name in self._axis_names, f"axis {item.name!r}"
+            case KeysInput():
+                keys = {edge.key for edge in item.edges}
+                known = item.name in self._keys and keys <= self._legal_keys[item.name]
+                what = f"key {', '.join(sorted(keys))} of control {item.name!r}"
+        if not known:
+            raise UnknownControlError(f"the loop takes no {what}")
+
+    def _merge(self, item: ControlInput) -> None:
+        match item:
+            case PromptInput(control, text):
+                self.prompt = text
+                self._replace(PROMPT, Wanted(text, control))
+            case ParameterInput(control, name, value):
+                self.parameters[name] = value
+                self._replace(name, Wanted(value, control))
+            case AxisInput(_, name, value):
+                self._axes[name] = self._axes.get(name, 0.0) + value
+            case TurnInput(control, text):
+                self._turns.append((text, control))
+                self._bound_turns()
+            case KeysInput(control, name, edges):
+                for edge in edges:
+                    self._lose(self._keys[name].add(edge, control))
+
+    def _replace(self, name: str, wanted: Wanted) -> None:
+        older = self._latest.get(name)
+        self._latest[name] = wanted
+        if older is not None:
+            self._supersede(older.control, wanted.control)
+
+    def _bound_turns(self) -> None:
+        while len(self._turns) > TURNS:
+            self._lose([self._turns.popleft()[1]])
+
+    def _bound_receipts(self) -> None:
+        # Only movements and auto-repeats can pile up: they have merged into what still waits.
+        while len(self._receipts) > RECEIPTS:
+            self._supersede(self._receipts[0], self._receipts[-1])
+
+    def _lose(self, controls: list[ControlId]) -> None:
+        for control in controls:
+            self._supersede(control, None)
+
+    def _supersede(self, control: ControlId | None, by: ControlId | None) -> None:
+        if control is not None and control in self._receipts:
+            self._receipts.remove(control)
+            self._superseded.append(ControlSuperseded(self._session, control, by))

@@ -1,0 +1,76 @@
+"""What a step put out, checked before anybody may see it, and copied out of the kernel's hands."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reverie.engine.emissions import FaultCode, Frames
+from reverie.engine.errors import BadStepError
+from reverie.models.loop import FrameOutput, StepResult, StepUnit, TextOutput
+from reverie.models.spec import LoopSpec, StreamKind, StreamSpec
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFrames:
+    """RGB frames [F, H, W, 3] that nobody else refers to."""
+
+    stream: str
+    frames: Frames
+
+
+CheckedOutput = CheckedFrames | TextOutput
+
+
+def checked_outputs(
+    unit: StepUnit[Any], result: StepResult[Any], loop: LoopSpec
+) -> tuple[CheckedOutput, ...]:
+    """Return the outputs of a unit, ready to go out.
+
+    Raises:
+        BadStepError: a check is not finite, an output is not as declared, or the next state refers
+            to a block that it was not given.
+    """
+    if not set(result.state.blocks) <= {*unit.state.blocks, *unit.blocks}:
+        raise BadStepError(FaultCode.BAD_SHAPE, "the next state refers to foreign blocks")
+    for check in result.checks:
+        _require_finite(check, "a check")
+    streams = {stream.name: stream for stream in loop.streams if stream.name in unit.plan.streams}
+    return tuple(_checked(output, streams.get(output.stream)) for output in result.outputs)
+
+
+def _checked(output: FrameOutput | TextOutput, stream: StreamSpec | None) -> CheckedOutput:
+    kind = StreamKind.TEXT if isinstance(output, TextOutput) else StreamKind.VIDEO
+    if stream is None or stream.kind is not kind:
+        message = f"{kind} for stream {output.stream!r}, which the plan does not feed"
+        raise BadStepError(FaultCode.BAD_SHAPE, message)
+    if isinstance(output, TextOutput):
+        return output
+    frames_FHWC = output.frames_FHWC
+    shape = tuple(frames_FHWC.shape)
+    if len(shape) != 4 or shape[1:] != (stream.height, stream.width, 3) or not shape[0]:
+        message = f"frames {list(shape)} for a stream of {stream.width}x{stream.height}"
+        raise BadStepError(FaultCode.BAD_SHAPE, message)
+    return CheckedFrames(output.stream, to_pixels(frames_FHWC))
+
+
+def to_pixels(frames_FHWC: Tensor) -> Frames:
+    """Return uint8 pixels in new memory, of uint8 pixels or floats in 0..1.
+
+    Raises:
+        BadStepError: a value is not finite, or the type is neither.
+    """
+    if frames_FHWC.is_floating_point():
+        _require_finite(frames_FHWC, "a frame")
+        frames_FHWC = frames_FHWC.clamp(0, 1).mul(255).round().to(torch.uint8)
+    elif frames_FHWC.dtype is not torch.uint8:
+        raise BadStepError(FaultCode.BAD_SHAPE, f"frames of type {frames_FHWC.dtype}")
+    # A kernel may write into the same memory in its next step.
+    return np.array(frames_FHWC.cpu().numpy(), copy=True, order="C")
+
+
+def _require_finite(values: Tensor, what: str) -> None:
+    if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+        raise BadStepError(FaultCode.NON_FINITE, f"{what} is not finite")

@@ -1,0 +1,85 @@
+"""The states of one session: the one it works on, the one to fall back to, and those kept."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Generic
+
+from reverie.engine.history import BlockHolder, History, Moment, Snapshots
+from reverie.models.blocks import BlockId, BlockPool
+from reverie.models.loop import S
+
+
+class States(Generic[S]):
+    """Holds the blocks of every state that a session may still need, and of no other.
+
+    Attributes:
+        now: the state that the next unit starts from.
+        safe: the state after the last unit that closed; a rollback returns to it.
+        history: the states after the newest chunks, for an interrupt or a rewind.
+        snapshots: states kept by name.
+    """
+
+    def __init__(
+        self, pool: BlockPool | None, first: Moment[S], history: int, snapshots: int, budget: int
+    ) -> None:
+        """Stand at `first`.
+
+        Args:
+            pool: where the blocks come from; None for an instance without a cache.
+            first: a state before any unit.
+            history: how many moments to keep, the first one among them.
+            snapshots: how many names to keep.
+            budget: blocks that the session was admitted for.
+        """
+        self._holder = BlockHolder(pool)
+        self._budget = budget
+        self.now = self.safe = first
+        self._holder.retain((*first.state.blocks, *first.state.blocks))
+        self.history: History[S] = History(self._holder, history)
+        self.snapshots: Snapshots[S] = Snapshots(self._holder, snapshots)
+        self.history.push(first)
+
+    def reserve(self, count: int) -> tuple[BlockId, ...]:
+        """Take blocks for a unit; what is kept for convenience gives way when there is no room.
+
+        Raises:
+            OutOfBlocksError: even so there are too few; nothing was taken.
+        """
+        while count and len(self._holder) + count > self._budget:
+            if not (self.snapshots.give_up_blocks() or self.history.drop_oldest()):
+                break
+        return self._holder.reserve(count)
+
+    def adopt(self, moment: Moment[S], reserved: Sequence[BlockId]) -> None:
+        """Work on from `moment`; those of the unit's blocks that it does not refer to are free."""
+        self._holder.retain(moment.state.blocks)
+        self._holder.release((*reserved, *self.now.state.blocks))
+        self.now = moment
+
+    def settle(self) -> None:
+        """Make the present state the one to fall back to."""
+        self._holder.retain(self.now.state.blocks)
+        self._holder.release(self.safe.state.blocks)
+        self.safe = self.now
+
+    def roll_back(self, reserved: Sequence[BlockId]) -> None:
+        """Fall back; the unit's blocks are free again."""
+        self.adopt(self.safe, reserved)
+
+    def show(self, chunk: int) -> None:
+        """Keep the present state as the one after `chunk`."""
+        self.now = replace(self.now, chunk=chunk)
+        self.settle()
+        self.history.push(self.now)
+
+    def go_to(self, moment: Moment[S], kept: Moment[S]) -> None:
+        """Work on from `moment`, which stands right after the chunk of `kept`."""
+        self.adopt(moment, ())
+        self.settle()
+        self.history.restart_at(kept)
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        self.history.clear()
+        self.snapshots.clear()
+        self._holder.release((*self.now.state.blocks, *self.safe.state.blocks))
