@@ -49,7 +49,7 @@ class Server(uvicorn.Server):
         self._options = options
         self._drain = drain
         self._force = force
-        self._ready = asyncio.Event()
+        self.ready = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
         """Serve inside a block, without handling signals; leaving the block drains."""
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(self._serve(), name="serve")
-            started = tasks.create_task(self._ready.wait(), name="started")
+            started = tasks.create_task(self.ready.wait(), name="started")
             await asyncio.wait((serving, started), return_when=asyncio.FIRST_COMPLETED)
             started.cancel()
             try:
@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and tell those who wait for it."""
         await super().startup(sockets)
-        self._ready.set()
+        self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Drain, then close what is still open."""
