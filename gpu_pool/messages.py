@@ -180,6 +180,12 @@ class Shutdown:
     """End every session and leave."""
 
 
+Told = PushInputs | ReleaseKeys | Seen | Watched
+"""What an open session says without waiting for an answer."""
+
+Asked = Pause | Resume | Advance | Interrupt | Rewind | Reset | TakeSnapshot | RestoreSnapshot
+"""What an open session asks for."""
+
 ToWorker = (
     LoadModel
     | OpenSession

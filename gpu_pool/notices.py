@@ -38,6 +38,7 @@ class SessionLost:
 
 
 Notice = Emission | WorkerLost | Recovered | SessionLost
+"""Every emission but `SnapshotOut`, which the pool keeps for itself."""
 
 Sink = Callable[[Notice], None]
 """Called on the event loop, in order; frames have been copied and belong to the session.

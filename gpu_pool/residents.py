@@ -12,6 +12,7 @@ from reverie.engine.errors import AdmissionError, RefusedError
 from reverie.gpu_pool.heartbeat import Heartbeat
 from reverie.gpu_pool.messages import (
     Advance,
+    Asked,
     CloseSession,
     Done,
     Interrupt,
@@ -26,6 +27,7 @@ from reverie.gpu_pool.messages import (
     Rewind,
     Seen,
     TakeSnapshot,
+    Told,
     Watched,
 )
 from reverie.gpu_pool.outgoing import Outgoing
@@ -35,9 +37,6 @@ from reverie.models.loop import LoopKernel, LoopRequest
 from reverie.models.spec import LoopSpec, ModelSpec, ProgramSpec
 
 logger = logging.getLogger(__name__)
-
-Asked = Pause | Resume | Advance | Interrupt | Rewind | Reset | TakeSnapshot | RestoreSnapshot
-Told = PushInputs | ReleaseKeys | Seen | Watched
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,97 @@
+"""A session as the pool sees it: where it is on its way through, and what it is told."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+
+from reverie.gpu_pool.errors import PoolError
+from reverie.gpu_pool.notices import Notice, Sink
+from reverie.gpu_pool.opening import Opening
+from reverie.gpu_pool.remembered import Remembered
+
+logger = logging.getLogger(__name__)
+
+OnPosition = Callable[[int], None]
+"""Called with the place in the waiting line, 1 being next, whenever it changes."""
+
+
+class Place(StrEnum):
+    """Where a session is; it only ever moves down this list, except that AWAY leads back to OPEN.
+
+    From OPENING to CLOSING it takes up one of the worker's slots: a slot whose session is closing
+    may still be computing, and is not given to anybody else before the worker says that it is over.
+    """
+
+    WAITING = "waiting"
+    OPENING = "opening"
+    OPEN = "open"
+    AWAY = "away"
+    """Its worker was lost, and it is to be brought back."""
+    CLOSING = "closing"
+    GONE = "gone"
+
+
+class Occupant:
+    """One session's record.
+
+    Attributes:
+        serial: what the worker's heartbeat calls it; new with every worker.
+        opened: done when the session runs, or with the reason why it never will.
+        gone: set when it takes up nothing any more.
+    """
+
+    def __init__(self, opening: Opening, sink: Sink, on_position: OnPosition | None) -> None:
+        self.opening = opening
+        self.remembered = Remembered(opening)
+        self.place = Place.WAITING
+        self.serial = 0
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Whoever waited may have been cancelled.
+        self.opened.add_done_callback(lambda f: f.cancelled() or f.exception())
+        self.gone = asyncio.Event()
+        self._sink = sink
+        self._on_position = on_position
+        self._struck_at: int | None = None
+
+    @property
+    def session(self) -> str:
+        """The session's id."""
+        return self.opening.session
+
+    def tell(self, notice: Notice) -> None:
+        """Tell the session, unless it has been released."""
+        if self.place not in (Place.CLOSING, Place.GONE):
+            self._call(self._sink, notice)
+
+    def tell_position(self, position: int) -> None:
+        """Tell the session where it stands in the waiting line."""
+        if self._on_position:
+            self._call(self._on_position, position)
+
+    def refuse(self, error: PoolError) -> None:
+        """End the wait for an opening with an error."""
+        if not self.opened.done():
+            self.opened.set_exception(error)
+
+    def leave(self) -> None:
+        """Mark that it takes up nothing any more."""
+        self.place = Place.GONE
+        self.gone.set()
+
+    def strike(self, poison_chunks: int) -> bool:
+        """Note that its worker was lost while it was under suspicion.
+
+        Returns:
+            Whether that has now happened twice with fewer than `poison_chunks` chunks in between.
+        """
+        chunks, before = self.remembered.chunks, self._struck_at
+        self._struck_at = chunks
+        return before is not None and chunks - before < poison_chunks
+
+    def _call(self, what: Callable[..., None], argument: object) -> None:
+        try:
+            what(argument)
+        except Exception:
+            # The session boundary: what one session does wrong is not for the others to suffer.
+            logger.exception("session %s failed to take what it was told", self.session)

@@ -1,0 +1,219 @@
+"""What the pool remembers of a session, so that a new worker can take it up. Pure.
+
+A crash must not lose what a person asked for. So every input is kept until its receipt; what has
+acted is folded into the prompt, the parameters and the keys now in effect; and from all that, with
+the newest snapshot, come the messages that bring the session back.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from reverie.engine.emissions import (
+    ControlApplied,
+    ControlSuperseded,
+    Emission,
+    FramesOut,
+    SnapshotOut,
+    TextOut,
+)
+from reverie.engine.inputs import (
+    ControlId,
+    ControlInput,
+    KeysInput,
+    ParameterInput,
+    PromptInput,
+)
+from reverie.gpu_pool.messages import (
+    Asked,
+    Done,
+    Interrupt,
+    OpenSession,
+    Pause,
+    PushInputs,
+    ReleaseKeys,
+    Reset,
+    RestoreSnapshot,
+    Resume,
+    Rewind,
+    Seen,
+    Told,
+    ToWorker,
+    Watched,
+)
+from reverie.gpu_pool.opening import Opening
+from reverie.models.controls import KeyEdge
+
+_SNAPSHOTS = 4
+_PENDING = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Revival:
+    """The messages that take a session up in a worker.
+
+    Attributes:
+        chunk: the chunk that it goes on from; -1 when it begins.
+        opening: to be sent first, with a number.
+        following: to be sent together with it.
+    """
+
+    chunk: int
+    opening: OpenSession
+    following: tuple[ToWorker, ...]
+
+    def numbered(self, request: int) -> tuple[ToWorker, ...]:
+        """Return all messages, the opening as request number `request`."""
+        return (replace(self.opening, request=request), *self.following)
+
+
+class Remembered:
+    """One session, as its messages and emissions show it."""
+
+    def __init__(self, opening: Opening) -> None:
+        """Begin as the session was asked for."""
+        self.chunks = 0
+        self._opening = opening
+        self._pts_us = 0
+        self._seed = opening.seed
+        self._prompt = opening.prompt
+        self._prompt_input: tuple[PromptInput, int] | None = None
+        self._parameters = dict(opening.parameters)
+        self._held: dict[tuple[str, str], ControlId] = {}
+        self._pending: dict[ControlId, list[ControlInput]] = {}
+        self._replayed: set[ControlId] = set()
+        self._watched: bool | None = None
+        self._paused = False
+        self._snapshots: list[SnapshotOut] = []
+
+    @property
+    def pts_us(self) -> int:
+        """Media time at which the next frame begins."""
+        return self._pts_us
+
+    def sent(self, message: Told) -> None:
+        """Note what is told to the worker."""
+        match message:
+            case PushInputs(inputs=inputs):
+                for item in inputs:
+                    self._pending.setdefault(item.control, []).append(item)
+                while len(self._pending) > _PENDING:
+                    self._pending.pop(next(iter(self._pending)))
+            case ReleaseKeys():
+                self._release_keys()
+            case Watched(watched=watched):
+                self._watched = watched
+            case Seen():
+                pass
+
+    def answered(self, asked: Asked, done: Done) -> None:
+        """Note that the worker has done what it was asked."""
+        match asked:
+            case Pause():
+                self._paused = True
+            case Resume():
+                self._paused = False
+            case Reset(seed=seed):
+                self._seed = self._seed if seed is None else seed
+                self._snapshots.clear()
+            case Interrupt() | Rewind() | RestoreSnapshot():
+                # What came after the chunk gone back to is a world that is no more.
+                self._snapshots = [kept for kept in self._snapshots if kept.chunk <= done.chunk]
+            case _:
+                pass
+        self._pts_us = max(self._pts_us, done.pts_us)
+
+    def heard(self, emission: Emission) -> bool:
+        """Note what the worker says; False when the session has heard it before."""
+        match emission:
+            case FramesOut():
+                frames = len(emission.frames)
+                self._pts_us = emission.pts_us + frames * emission.duration_us
+                self.chunks = max(self.chunks, emission.chunk + 1)
+            case TextOut():
+                self.chunks = max(self.chunks, emission.chunk + 1)
+            case SnapshotOut():
+                self._snapshots = [*self._snapshots, emission][-_SNAPSHOTS:]
+            case ControlApplied(control=control, chunk=chunk):
+                for item in self._pending.pop(control, ()):
+                    self._fold(item, chunk)
+                return not self._heard_before(control)
+            case ControlSuperseded(control=control):
+                self._pending.pop(control, None)
+                return not self._heard_before(control)
+            case _:
+                pass
+        return True
+
+    def revival(self) -> Revival:
+        """Return how a worker takes the session up, be it for the first time or again."""
+        session = self._opening.session
+        snapshot = self._snapshots[-1] if self._snapshots else None
+        opening = OpenSession(
+            request=0,
+            session=session,
+            program=self._opening.program,
+            seed=self._seed,
+            prompt=self._prompt,
+            parameters=dict(self._parameters),
+            durable=snapshot.durable if snapshot else None,
+            chunks=self.chunks,
+            pts_us=self._pts_us,
+            trace=self._opening.trace,
+        )
+        messages: list[ToWorker] = []
+        if self._watched is not None:
+            messages.append(Watched(session, self._watched))
+        if self._paused:
+            messages.append(Pause(0, session))
+        if self.chunks:
+            messages.append(Seen(session, self.chunks - 1))
+        chunk = snapshot.chunk if snapshot else -1
+        if inputs := tuple(self._inputs_after(chunk)):
+            messages.append(PushInputs(session, inputs))
+        return Revival(chunk, opening, tuple(messages))
+
+    def _inputs_after(self, chunk: int) -> Iterator[ControlInput]:
+        """Yield what the state at `chunk` does not know of, then what never got a receipt."""
+        if self._prompt_input and self._prompt_input[1] > chunk >= 0:
+            self._replayed.add(self._prompt_input[0].control)
+            yield self._prompt_input[0]
+        for (name, key), control in self._held.items():
+            self._replayed.add(control)
+            yield KeysInput(control, name, (KeyEdge(key, True),))
+        for inputs in self._pending.values():
+            yield from inputs
+
+    def _heard_before(self, control: ControlId) -> bool:
+        if control not in self._replayed:
+            return False
+        self._replayed.remove(control)
+        return True
+
+    def _fold(self, item: ControlInput, chunk: int) -> None:
+        match item:
+            case PromptInput(text=text):
+                self._prompt = text
+                self._prompt_input = (item, chunk)
+            case ParameterInput(name=name, value=value):
+                self._parameters[name] = value
+            case KeysInput(name=name, edges=edges, control=control):
+                for edge in edges:
+                    self._held.pop((name, edge.key), None)
+                    if edge.down:
+                        self._held[name, edge.key] = control
+            case _:
+                pass
+
+    def _release_keys(self) -> None:
+        self._held.clear()
+        for control, inputs in self._pending.items():
+            self._pending[control] = [_let_go(item) for item in inputs]
+
+
+def _let_go(item: ControlInput) -> ControlInput:
+    """Return the input with a release after every press."""
+    if not isinstance(item, KeysInput):
+        return item
+    down = {edge.key: edge.down for edge in item.edges}
+    releases = tuple(KeyEdge(key, False) for key, held in down.items() if held)
+    return replace(item, edges=item.edges + releases)

@@ -1,0 +1,249 @@
+"""The sessions of one model: who has a slot, who waits, what each has asked.
+
+Synchronous and on the event loop only, so that between two awaits nothing is ever half done. The
+supervisor says when there is a worker and when it is lost.
+"""
+
+import asyncio
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import partial
+
+from reverie.engine.emissions import Emission, SnapshotOut
+from reverie.gpu_pool.errors import (
+    LeaseEndedError,
+    ModelUnavailableError,
+    PoolError,
+    RequestRefusedError,
+    SessionExistsError,
+    WorkerLostError,
+)
+from reverie.gpu_pool.line import WaitingLine
+from reverie.gpu_pool.link import WorkerLink
+from reverie.gpu_pool.messages import (
+    Asked,
+    CloseSession,
+    Done,
+    Emitted,
+    FromWorker,
+    Loaded,
+    Refused,
+    Told,
+)
+from reverie.gpu_pool.notices import Recovered, SessionLost, Sink, WorkerLost
+from reverie.gpu_pool.occupant import Occupant, OnPosition, Place
+from reverie.gpu_pool.opening import Opening
+from reverie.gpu_pool.options import PoolOptions
+from reverie.gpu_pool.questions import Questions
+
+
+class Roster:
+    """Slots, waiting line and requests of one model.
+
+    Attributes:
+        slots: sessions that fit at once; 0 until the first worker has loaded.
+        failure: why the model is not served any more; None while it is.
+    """
+
+    def __init__(self, options: PoolOptions, on_trouble: Callable[[str], None]) -> None:
+        """Call `on_trouble` with a reason when the worker must be replaced."""
+        self.slots = 0
+        self.failure: PoolError | None = None
+        self.line = WaitingLine(options.waiting_line, options.retry_after_s)
+        self._poison_chunks = options.poison_chunks
+        self._questions = Questions(options.ask_limit_s, on_trouble)
+        self._occupants: dict[str, Occupant] = {}
+        self._link: WorkerLink | None = None
+
+    def __contains__(self, session: str) -> bool:
+        return session in self._occupants or session in self.line
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a worker that serves."""
+        return self._link is not None
+
+    @property
+    def busy(self) -> int:
+        """Slots that are taken, those of closing sessions included."""
+        return len(self._occupants)
+
+    # --- sessions ---
+
+    def enter(self, opening: Opening, sink: Sink, on_position: OnPosition | None) -> Occupant:
+        """Give the session a slot, or a place in the waiting line.
+
+        Raises:
+            SessionExistsError: there is one of that id.
+            ModelUnavailableError: the model is not served any more.
+            PoolFullError: slots and line are taken.
+        """
+        if self.failure:
+            raise copy(self.failure)
+        if opening.session in self:
+            raise SessionExistsError(f"session {opening.session} is live")
+        occupant = Occupant(opening, sink, on_position)
+        if self._free and not self.line:
+            self._open(occupant)
+        else:
+            self.line.join(occupant)
+        return occupant
+
+    def leave(self, occupant: Occupant) -> None:
+        """Begin to end a session wherever it is; `occupant.gone` is set when it is over."""
+        match occupant.place:
+            case Place.WAITING:
+                self.line.leave(occupant)
+                occupant.leave()
+            case Place.OPENING | Place.OPEN | Place.AWAY:
+                self._close(occupant)
+            case Place.CLOSING | Place.GONE:
+                pass
+
+    def tell(self, occupant: Occupant, message: Told) -> None:
+        """Pass a message on; while there is no worker it is remembered for the next one."""
+        if occupant.place in (Place.OPEN, Place.AWAY):
+            occupant.remembered.sent(message)
+            if self._link:
+                self._link.send(message)
+
+    def ask(self, occupant: Occupant, message: Asked) -> asyncio.Future[Done]:
+        """Pass a request on and return its answer to come.
+
+        Raises:
+            WorkerLostError: the worker is being replaced.
+            LeaseEndedError: the session has been released or lost.
+        """
+        if occupant.place is Place.AWAY:
+            raise WorkerLostError("the worker is being replaced")
+        if occupant.place is not Place.OPEN or self._link is None:
+            raise LeaseEndedError(f"session {occupant.session} is {occupant.place}")
+        what = f"{type(message).__name__} of session {occupant.session}"
+        noticed = partial(occupant.remembered.answered, message)
+        question = self._questions.put(what, on_done=noticed)
+        self._link.send(replace(message, request=question.number))
+        return question.answer
+
+    # --- workers ---
+
+    def begin(self, link: WorkerLink, loaded: Loaded) -> None:
+        """Serve with a new worker: bring back who was there, then let in who waits."""
+        self._link = link
+        self.slots = loaded.slots
+        for occupant in list(self._occupants.values()):
+            self._bring_back(link, occupant)
+        self._admit()
+
+    def received(self, message: FromWorker) -> None:
+        """Take a message of the worker that serves."""
+        match message:
+            case Done() | Refused():
+                self._questions.answer(message)
+            case Emitted(emission=emission):
+                self._heard(emission)
+            case _:
+                raise AssertionError(f"{type(message).__name__} from a worker that serves")
+
+    def lose(self, reason: str, suspects: frozenset[int]) -> None:
+        """Go on without a worker. Nobody known to be at fault: everybody is under suspicion."""
+        self._link = None
+        self._questions.fail_all(WorkerLostError(reason))
+        for occupant in list(self._occupants.values()):
+            if occupant.place is Place.OPEN:
+                occupant.tell(WorkerLost(occupant.session, reason))
+                occupant.place = Place.AWAY
+            suspected = not suspects or occupant.serial in suspects
+            if suspected and occupant.strike(self._poison_chunks):
+                self._lose_session(occupant, "worker_lost", f"twice in a row: {reason}")
+
+    def give_up(self, code: str, error: PoolError) -> None:
+        """Serve nobody any more, for this reason."""
+        self.failure = error
+        self._link = None
+        self.line.dissolve(error)
+        self._questions.fail_all(error)
+        for occupant in list(self._occupants.values()):
+            self._lose_session(occupant, code, str(error))
+
+    # --- inside ---
+
+    @property
+    def _free(self) -> int:
+        return self.slots - len(self._occupants) if self._link else 0
+
+    def _admit(self) -> None:
+        while self._free > 0 and (occupant := self.line.next()):
+            self._open(occupant)
+
+    def _open(self, occupant: Occupant) -> None:
+        assert self._link is not None, "only a worker has free slots"
+        occupant.place = Place.OPENING
+        self._occupants[occupant.session] = occupant
+        question = self._questions.put(
+            f"opening of session {occupant.session}",
+            on_done=partial(self._opened, occupant),
+            on_failed=partial(self._not_opened, occupant),
+        )
+        occupant.serial = question.number
+        self._link.send(*occupant.remembered.revival().numbered(question.number))
+
+    def _opened(self, occupant: Occupant, _: Done) -> None:
+        if occupant.place is Place.OPENING:
+            occupant.place = Place.OPEN
+            occupant.opened.set_result(None)
+
+    def _not_opened(self, occupant: Occupant, error: PoolError) -> None:
+        if occupant.place is Place.OPENING:
+            self._drop(occupant)
+            occupant.refuse(error)
+
+    def _close(self, occupant: Occupant) -> None:
+        if self._link is None:
+            self._drop(occupant)
+            return
+        occupant.place = Place.CLOSING
+        question = self._questions.put(
+            f"closing of session {occupant.session}",
+            on_done=lambda _: self._drop(occupant),
+            on_failed=lambda _: self._drop(occupant),
+        )
+        self._link.send(CloseSession(question.number, occupant.session))
+
+    def _drop(self, occupant: Occupant) -> None:
+        self._occupants.pop(occupant.session, None)
+        occupant.leave()
+        self._admit()
+
+    def _bring_back(self, link: WorkerLink, occupant: Occupant) -> None:
+        occupant.place = Place.AWAY
+        revival = occupant.remembered.revival()
+        question = self._questions.put(
+            f"recovery of session {occupant.session}",
+            on_done=partial(self._brought_back, occupant, revival.chunk),
+            on_failed=partial(self._not_brought_back, occupant),
+        )
+        occupant.serial = question.number
+        link.send(*revival.numbered(question.number))
+
+    def _brought_back(self, occupant: Occupant, chunk: int, done: Done) -> None:
+        if occupant.place is Place.AWAY:
+            occupant.place = Place.OPEN
+            occupant.tell(Recovered(occupant.session, chunk, done.pts_us))
+
+    def _not_brought_back(self, occupant: Occupant, error: PoolError) -> None:
+        # A worker that is lost on the way is followed by another one; a refusal is for good.
+        if occupant.place is Place.AWAY and isinstance(error, RequestRefusedError):
+            self._lose_session(occupant, "worker_lost", str(error))
+
+    def _lose_session(self, occupant: Occupant, code: str, message: str) -> None:
+        occupant.tell(SessionLost(occupant.session, code, message))
+        occupant.refuse(ModelUnavailableError(message))
+        self._drop(occupant)
+
+    def _heard(self, emission: Emission) -> None:
+        occupant = self._occupants.get(emission.session)
+        if occupant is None or not occupant.remembered.heard(emission):
+            return
+        if not isinstance(emission, SnapshotOut):
+            occupant.tell(emission)
