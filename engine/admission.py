@@ -1,7 +1,7 @@
 """Who may start: room in the cache pool, and what sessions cost the device."""
 
-from reverie.engine.driver import DriverOptions
 from reverie.engine.errors import AdmissionError
+from reverie.engine.options import DriverOptions
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import WorkPlan
 from reverie.models.spec import LoopSpec, StreamKind

@@ -11,19 +11,11 @@ back to the last closed one, so nothing that was committed is ever touched.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic
 
-from reverie.engine.clock import OutputClock
-from reverie.engine.emissions import (
-    Emission,
-    FaultCode,
-    FramesOut,
-    SnapshotOut,
-    StepFailed,
-    StepTrace,
-    TextOut,
-)
+from reverie.engine.candidate import Candidate
+from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import (
     BadStepError,
     ChunkNotKeptError,
@@ -37,7 +29,10 @@ from reverie.engine.inputs import ControlInput
 from reverie.engine.lead import Lead
 from reverie.engine.mailbox import Mailbox
 from reverie.engine.making import Making, TakenAt
-from reverie.engine.outputs import CheckedFrames, CheckedOutput, checked_outputs
+from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
+from reverie.engine.outlet import Outlet
+from reverie.engine.outputs import checked_outputs
+from reverie.engine.position import Position
 from reverie.engine.states import States
 from reverie.models.controls import NO_CONTROLS
 from reverie.models.instance import ModelInstance
@@ -54,54 +49,7 @@ from reverie.models.loop import (
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class DriverOptions:
-    """How a driver treats its session.
-
-    Attributes:
-        lead_chunks: chunks that may be put out and not yet seen (`ProgramSpec.lead_chunks`).
-        history_chunks: how far back a rewind can go (`LoadOptions.history_chunks`).
-        snapshot_every_us: media time between two `SnapshotOut`; the first comes after one chunk.
-        snapshots: how many a session may keep by name.
-        trace: whether every unit is told of in a `StepTrace`.
-    """
-
-    lead_chunks: int = 1
-    history_chunks: int = 8
-    snapshot_every_us: int = 2_000_000
-    snapshots: int = 8
-    trace: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a session stands.
-
-    Attributes:
-        chunk: the last chunk behind it; -1 before the first.
-        pts_us: media time at which the next frame will begin.
-    """
-
-    chunk: int
-    pts_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A unit that could run now.
-
-    Attributes:
-        deadline_us: when the viewer runs out of frames.
-        running: whether the session has put out a chunk, so that somebody is watching it.
-    """
-
-    session: str
-    plan: WorkPlan
-    deadline_us: int
-    running: bool
-
-
-DEFAULT_OPTIONS = DriverOptions()
+__all__ = ["Candidate", "DriverOptions", "LoopDriver", "Position"]
 
 
 class LoopDriver(Generic[S]):
@@ -133,14 +81,14 @@ class LoopDriver(Generic[S]):
         self._instance = instance
         self._request = request
         self._options = options
-        self._mailbox = Mailbox(request.session, kernel.spec, request.prompt, request.parameters)
-        self._clock = OutputClock(kernel.spec.streams, pts_us)
+        self._outlet = Outlet(
+            request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us
+        )
+        self._mailbox = Mailbox(request, kernel.spec, self._outlet.tell)
         self._lead = Lead(options.lead_chunks)
         self._making = Making()
-        self._emissions: list[Emission] = []
         self._planned: WorkPlan | None = None
         self._unit: StepUnit[S] | None = None
-        self._chunk = chunks  # number of the chunk in the making
         self._step = 0  # number of the next unit
         self._strikes = 0  # failures since anything last closed
         self._allowance = 0  # chunks that may be put out while paused
@@ -149,8 +97,6 @@ class LoopDriver(Generic[S]):
         self._ended = False
         self._closed = False
         self._refresh = False  # what was held is planned anew when controls have come
-        self._jumped: set[str] = set()  # streams whose next frames do not follow
-        self._shown_us = self._snapshot_due_us = pts_us
         first = self._first_moment() if durable is None else self._revived(durable, chunks - 1)
         self._states: States[S] = States(
             instance.blocks,
@@ -160,7 +106,7 @@ class LoopDriver(Generic[S]):
             budget=kernel.spec.blocks_a_session(options.history_chunks),
         )
         if durable is not None:
-            self._mark_jump(first)
+            self._jump(first)
 
     # --- what can be asked ---
 
@@ -172,7 +118,7 @@ class LoopDriver(Generic[S]):
     @property
     def position(self) -> Position:
         """Where the session stands now."""
-        return Position(self._states.now.chunk, self._clock.next_us)
+        return Position(self._states.now.chunk, self._outlet.next_us)
 
     @property
     def paused(self) -> bool:
@@ -186,9 +132,7 @@ class LoopDriver(Generic[S]):
 
     def take_emissions(self) -> list[Emission]:
         """Return what has happened since the last call, in order, and forget it."""
-        self._emissions.extend(self._mailbox.take_superseded())
-        emissions, self._emissions = self._emissions, []
-        return emissions
+        return self._outlet.take()
 
     # --- what comes from the session ---
 
@@ -288,7 +232,7 @@ class LoopDriver(Generic[S]):
         if moment.state.blocks and durable is None:
             raise NoSnapshotError(f"loop {self._kernel.spec.name} has no state that can be kept")
         self._states.snapshots.put(name, moment, durable)
-        return Position(moment.chunk, self._clock.next_us)
+        return Position(moment.chunk, self._outlet.next_us)
 
     def restore(self, name: str) -> Position:
         """Go on from a kept state; prompt and parameters stay as they are.
@@ -340,7 +284,7 @@ class LoopDriver(Generic[S]):
         self._planned = plan
         if plan is None:
             return None
-        return Candidate(self.session, plan, deadline_us, running=self._chunk > 0)
+        return Candidate(self.session, plan, deadline_us, running=self._outlet.chunk > 0)
 
     def begin(self) -> StepUnit[S]:
         """Take controls and blocks for the unit that `ready` named.
@@ -392,9 +336,10 @@ class LoopDriver(Generic[S]):
         if not self._making.open:
             self._states.settle()
             self._strikes = 0
-        self._emit(outputs)
+        step = self._step - 1
+        self._outlet.outputs(outputs, self._making, step)
         if self._options.trace:
-            self._trace(unit.plan, started_us, ended_us, batch)
+            self._outlet.traced(unit.plan, step, started_us, ended_us, batch)
         if unit.plan.shows:
             self._show(ended_us)
 
@@ -441,75 +386,21 @@ class LoopDriver(Generic[S]):
         self._making.notes = result.notes or self._making.notes
         self._unit = None
 
-    def _emit(self, outputs: Sequence[CheckedOutput]) -> None:
-        if outputs:
-            self._give_receipts()
-        for output in outputs:
-            self._making.frames_out = True
-            step = self._step - 1
-            if not isinstance(output, CheckedFrames):
-                text = TextOut(self.session, output.stream, self._chunk, step, output.text)
-                self._emissions.append(text)
-                continue
-            frames = FramesOut(
-                session=self.session,
-                stream=output.stream,
-                chunk=self._chunk,
-                step=step,
-                pts_us=self._clock.put_out(output.stream, len(output.frames)),
-                duration_us=self._clock.duration_us(output.stream),
-                frames=output.frames,
-                discontinuity=output.stream in self._jumped,
-            )
-            self._jumped.discard(output.stream)
-            self._emissions.append(frames)
-
-    def _give_receipts(self) -> None:
-        receipts = self._making.receipts(self.session, self._chunk, self._clock.next_us)
-        self._emissions.extend(receipts)
-
     def _show(self, now_us: int) -> None:
-        self._give_receipts()
-        self._states.show(self._chunk)
-        next_us = self._clock.next_us
-        self._lead.put_out(self._chunk, next_us - self._shown_us, now_us)
-        self._shown_us = next_us
-        if next_us >= self._snapshot_due_us:
-            self._put_out_snapshot()
-        self._chunk += 1
+        chunk = self._outlet.chunk
+        self._outlet.receipts(self._making)
+        self._states.show(chunk)
+        media_us = self._outlet.shown(self._durable)
+        self._lead.put_out(chunk, media_us, now_us)
         self._making = Making()
         self._allowance = max(0, self._allowance - 1)
-
-    def _put_out_snapshot(self) -> None:
-        if not self._options.snapshot_every_us:
-            return
-        durable = self._kernel.durable(self._states.now.state)
-        if durable is not None:
-            self._emissions.append(SnapshotOut(self.session, self._chunk, durable))
-            self._snapshot_due_us = self._clock.next_us + self._options.snapshot_every_us
-
-    def _trace(self, plan: WorkPlan, started_us: int, ended_us: int, batch: int) -> None:
-        self._emissions.append(
-            StepTrace(
-                session=self.session,
-                loop=self._kernel.spec.name,
-                kind=plan.kind,
-                step=self._step - 1,
-                chunk=self._chunk,
-                batch=batch,
-                started_us=started_us,
-                duration_us=ended_us - started_us,
-            )
-        )
 
     # --- going back ---
 
     def _fault(self, code: FaultCode, message: str) -> None:
         self._strikes += 1
         fatal = self._strikes > 1
-        step = max(0, self._step - 1)
-        failed = StepFailed(self.session, code, self._chunk, step, message, fatal)
-        self._emissions.append(failed)
+        self._outlet.failed(code, max(0, self._step - 1), message, fatal)
         self._roll_back()
         if fatal:
             self._end()
@@ -531,18 +422,14 @@ class LoopDriver(Generic[S]):
         assert self._unit is None, "a unit is running"
         self._put_back_controls()
         self._states.go_to(moment, kept)
-        if self._making.frames_out:
-            self._chunk += 1
+        self._jump(moment)
         self._making = Making()
         self._planned = None
         self._strikes = self._allowance = 0
         self._lead.skip()
-        self._mark_jump(moment)
 
-    def _mark_jump(self, moment: Moment[S]) -> None:
-        self._clock.align()
-        self._shown_us = self._snapshot_due_us = self._clock.next_us
-        self._jumped = {stream.name for stream in self._kernel.spec.streams}
+    def _jump(self, moment: Moment[S]) -> None:
+        self._outlet.jump(self._making)
         self._mailbox.want(moment.prompt, moment.parameters)
 
     def _first_moment(self) -> Moment[S]:
@@ -552,6 +439,13 @@ class LoopDriver(Generic[S]):
     def _revived(self, durable: Durable, chunk: int) -> Moment[S]:
         state = self._kernel.revive(durable, self._request, self._instance)
         return Moment(state, chunk, None, {})
+
+    def _durable(self) -> Durable | None:
+        try:
+            return self._kernel.durable(self._states.now.state)
+        except Exception:
+            log.exception("session %s: its state cannot be saved", self.session)
+            return None
 
     def _end(self) -> None:
         if not self._ended:

@@ -6,7 +6,7 @@ receipt: it is among the `receipts` of what a step takes, or it was superseded.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reverie.engine.emissions import ControlSuperseded
@@ -22,6 +22,7 @@ from reverie.engine.inputs import (
 )
 from reverie.engine.key_queue import KeyQueue, TaggedEdge
 from reverie.models.controls import Controls, Merge
+from reverie.models.loop import LoopRequest
 from reverie.models.spec import LoopSpec
 
 KEY_EDGES = 64
@@ -61,9 +62,18 @@ PROMPT = "/prompt"
 class Mailbox:
     """The bounded mailbox of one loop; what does not fit is superseded by nothing."""
 
-    def __init__(self, session: str, loop: LoopSpec, prompt: str, parameters: Mapping[str, float]):
-        """Begin empty, with `prompt` and `parameters` in effect."""
-        self._session = session
+    def __init__(
+        self, request: LoopRequest, loop: LoopSpec, tell: Callable[[ControlSuperseded], None]
+    ) -> None:
+        """Begin empty, with the request's prompt and parameters in effect.
+
+        Args:
+            request: whose mailbox it is.
+            loop: what it takes.
+            tell: hears of every control that will never act.
+        """
+        self._session = request.session
+        self._tell = tell
         self._takes_prompt = loop.prompt_tokens > 0
         self._takes_turns = any(spec.merge is Merge.FIFO for spec in loop.controls)
         self._parameter_names = {parameter.name for parameter in loop.parameters}
@@ -78,9 +88,8 @@ class Mailbox:
         self._axes: dict[str, float] = {}
         self._turns: deque[tuple[str, ControlId]] = deque()
         self._receipts: list[ControlId] = []
-        self._superseded: list[ControlSuperseded] = []
-        self.prompt = prompt
-        self.parameters = dict(parameters)
+        self.prompt = request.prompt
+        self.parameters = dict(request.parameters)
 
     @property
     def has_news(self) -> bool:
@@ -170,11 +179,6 @@ class Mailbox:
         self._lose(list(self._receipts))
         self.take()
 
-    def take_superseded(self) -> list[ControlSuperseded]:
-        """Return which controls never acted, since the last call."""
-        superseded, self._superseded = self._superseded, []
-        return superseded
-
     def _check(self, item: ControlInput) -> None:
         match item:
             case PromptInput():
@@ -231,4 +235,4 @@ class Mailbox:
     def _supersede(self, control: ControlId | None, by: ControlId | None) -> None:
         if control is not None and control in self._receipts:
             self._receipts.remove(control)
-            self._superseded.append(ControlSuperseded(self._session, control, by))
+            self._tell(ControlSuperseded(self._session, control, by))

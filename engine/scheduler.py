@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reverie.engine.driver import Candidate
+from reverie.engine.candidate import Candidate
 
 
 class StepScheduler:

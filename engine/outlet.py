@@ -1,0 +1,127 @@
+"""What a driver tells: it numbers chunks, gives frames their media time, and keeps the order."""
+
+from collections.abc import Callable, Sequence
+
+from reverie.engine.clock import OutputClock
+from reverie.engine.emissions import (
+    Emission,
+    FaultCode,
+    FramesOut,
+    SnapshotOut,
+    StepFailed,
+    StepTrace,
+    TextOut,
+)
+from reverie.engine.making import Making
+from reverie.engine.outputs import CheckedFrames, CheckedOutput
+from reverie.models.loop import Durable, WorkPlan
+from reverie.models.spec import LoopSpec
+
+
+class Outlet:
+    """Emissions of one session, waiting to be taken.
+
+    Attributes:
+        session: whose they are.
+        chunk: number of the chunk in the making; a number that is used is never used again.
+    """
+
+    def __init__(
+        self, session: str, loop: LoopSpec, chunk: int, pts_us: int, snapshot_every_us: int
+    ) -> None:
+        """Go on with chunk number `chunk` at `pts_us`; 0 for the last puts no snapshots out."""
+        self.session = session
+        self.chunk = chunk
+        self._loop = loop
+        self._clock = OutputClock(loop.streams, pts_us)
+        self._snapshot_every_us = snapshot_every_us
+        self._shown_us = self._snapshot_due_us = pts_us
+        self._jumped: set[str] = set()  # streams whose next frames do not follow
+        self._emissions: list[Emission] = []
+
+    @property
+    def next_us(self) -> int:
+        """Media time at which the next frame begins."""
+        return self._clock.next_us
+
+    def take(self) -> list[Emission]:
+        """Return everything since the last call, and forget it."""
+        emissions, self._emissions = self._emissions, []
+        return emissions
+
+    def tell(self, emission: Emission) -> None:
+        """Tell something that is ready-made."""
+        self._emissions.append(emission)
+
+    def outputs(self, outputs: Sequence[CheckedOutput], making: Making, step: int) -> None:
+        """Put outputs out, and before the first of a chunk the receipts for what acts in it."""
+        if outputs:
+            self.receipts(making)
+            making.frames_out = True
+        for output in outputs:
+            if isinstance(output, CheckedFrames):
+                self._emissions.append(self._frames(output, step))
+            else:
+                text = TextOut(self.session, output.stream, self.chunk, step, output.text)
+                self._emissions.append(text)
+
+    def receipts(self, making: Making) -> None:
+        """Give the receipts that a chunk still owes."""
+        self._emissions.extend(making.receipts(self.session, self.chunk, self.next_us))
+
+    def shown(self, durable: Callable[[], Durable | None]) -> int:
+        """Note that the chunk is out; return how long it lasts, in microseconds.
+
+        Args:
+            durable: makes a snapshot of the state after it, when one is due.
+        """
+        chunk, media_us = self.chunk, self.next_us - self._shown_us
+        self.chunk += 1
+        self._shown_us = self.next_us
+        if self._snapshot_every_us and self.next_us >= self._snapshot_due_us:
+            snapshot = durable()
+            if snapshot is not None:
+                self._emissions.append(SnapshotOut(self.session, chunk, snapshot))
+                self._snapshot_due_us = self.next_us + self._snapshot_every_us
+        return media_us
+
+    def jump(self, making: Making) -> None:
+        """Mark what comes next as not following; `making` is the chunk that was given up."""
+        self.chunk += making.frames_out
+        self._clock.align()
+        self._shown_us = self._snapshot_due_us = self.next_us
+        self._jumped = {stream.name for stream in self._loop.streams}
+
+    def failed(self, code: FaultCode, step: int, message: str, fatal: bool) -> None:
+        """Tell that a step was rolled back."""
+        failed = StepFailed(self.session, code, self.chunk, step, message, fatal)
+        self._emissions.append(failed)
+
+    def traced(self, plan: WorkPlan, step: int, started_us: int, ended_us: int, batch: int) -> None:
+        """Tell that a unit ran."""
+        self._emissions.append(
+            StepTrace(
+                session=self.session,
+                loop=self._loop.name,
+                kind=plan.kind,
+                step=step,
+                chunk=self.chunk,
+                batch=batch,
+                started_us=started_us,
+                duration_us=ended_us - started_us,
+            )
+        )
+
+    def _frames(self, output: CheckedFrames, step: int) -> FramesOut:
+        jumped = output.stream in self._jumped
+        self._jumped.discard(output.stream)
+        return FramesOut(
+            session=self.session,
+            stream=output.stream,
+            chunk=self.chunk,
+            step=step,
+            pts_us=self._clock.put_out(output.stream, len(output.frames)),
+            duration_us=self._clock.duration_us(output.stream),
+            frames=output.frames,
+            discontinuity=jumped,
+        )
