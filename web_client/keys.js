@@ -152,8 +152,11 @@ function isChord(event) {
   return event.ctrlKey || event.metaKey || event.altKey || event.isComposing;
 }
 
-/** @param {EventTarget | null} target */
-function takesText(target) {
+/**
+ * Whether what has the focus takes letters and arrows for itself.
+ * @param {EventTarget | null} target
+ */
+export function takesText(target) {
   const element = /** @type {HTMLElement | null} */ (target);
   return element?.closest?.("input, textarea, select, [contenteditable]") != null;
 }

@@ -26,8 +26,10 @@ export function applied(latency, id, ptsUs) {
   return { ...latency, stamps };
 }
 
-/** A press that was refused or replaced has no picture. */
-/** @param {Latency} latency @param {string | null | undefined} id @returns {Latency} */
+/**
+ * Forget a press that was refused or replaced, for no picture shows it.
+ * @param {Latency} latency @param {string | null | undefined} id @returns {Latency}
+ */
 export function forgotten(latency, id) {
   return { ...latency, stamps: latency.stamps.filter((stamp) => stamp.id !== id) };
 }

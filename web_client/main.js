@@ -1,7 +1,7 @@
 // The wiring: connection and screen bring messages, `reduce` makes the view, `Page` shows it.
 
 import { Connection } from "./connection.js";
-import { findDirections, HeldKeys, listenToButton, listenToKeyboard } from "./keys.js";
+import { findDirections, HeldKeys, listenToButton, listenToKeyboard, takesText } from "./keys.js";
 import { Page } from "./page.js";
 import { request } from "./requests.js";
 import { Screen } from "./screen.js";
@@ -141,6 +141,7 @@ function listen() {
   page.part("ask").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     say(page.part("prompt").value);
+    page.part("picture").focus(); // back to walking
   });
   page.part("chips").addEventListener("click", (/** @type {Event} */ event) => {
     const chip = /** @type {HTMLElement} */ (event.target).closest("button");
@@ -149,7 +150,12 @@ function listen() {
     say(chip.textContent ?? "");
   });
   page.part("prompt").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Escape") page.part("prompt").blur(); // back to walking
+    if (event.key === "Escape") page.part("picture").focus();
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key !== "/" || takesText(event.target)) return;
+    event.preventDefault();
+    page.part("prompt").select();
   });
   page.part("veil-action").addEventListener("click", () => {
     if (page.part("veil-action").dataset.action === "renew") connection.renew();

@@ -1,10 +1,10 @@
 // The page: shows a view. It reads nothing back from the document.
 
 import { Panel } from "./panel.js";
+import { wishText } from "./state.js";
 import { statusOf } from "./status.js";
 
 /** @typedef {import("./state.js").View} View */
-/** @typedef {import("./state.js").Note} Note */
 
 export class Page {
   /** @type {Record<string, HTMLElement>} */
@@ -40,8 +40,8 @@ export class Page {
     this.#shown = view;
     if (was?.announcement !== view.announcement) this.#text("announcement", view.announcement);
     if (was?.error !== view.error) this.#renderError(view);
-    if (was?.notes !== view.notes) this.#renderNotes(view.notes);
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
+    if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
     if (was?.media !== view.media) this.#renderMedia(view);
   }
 
@@ -90,23 +90,27 @@ export class Page {
     }
     this.#parts.badge.hidden = state !== "paused";
     this.#text("badge", "Paused");
-    const prompt = session?.prompt ?? "";
-    this.#text("now", prompt === "" ? "" : `Now: ${prompt}`);
-    this.#parts.now.dataset.prompt = prompt;
-    const picture = prompt === "" ? "The generated world" : `The generated world: ${prompt}`;
-    this.#parts.picture.setAttribute("aria-label", picture);
     document.body.dataset.state = state;
   }
 
   /** @param {View} view */
-  #renderMedia({ media }) {
-    this.#text("fine", media === null ? "" : `${media.width} × ${media.height}, ${media.codec}`);
+  #renderPrompt({ session, wish }) {
+    const prompt = session?.prompt ?? "";
+    const now = prompt === "" ? "" : `Now: ${prompt}`;
+    const settled = wish?.outcome === "applied" && !wish.unknownWords.length && !wish.truncatedAt;
+    this.#text("now", wish === null || settled ? now : wishText(wish));
+    this.#parts.now.dataset.outcome = wish?.outcome ?? "";
+    this.#parts.now.dataset.unknown = wish?.unknownWords.join(" ") ?? "";
+    const label = prompt === "" ? "The generated world" : `The generated world: ${prompt}`;
+    this.#parts.picture.setAttribute("aria-label", label);
   }
 
-  /** @param {Note[]} notes */
-  #renderNotes(notes) {
-    this.#parts["notes-section"].hidden = notes.length === 0;
-    this.#parts.notes.replaceChildren(...notes.map(noteElement));
+  /** @param {View} view */
+  #renderMedia({ media }) {
+    if (media === null) return;
+    const codec = media.codec.startsWith("avc1") ? "H.264" : media.codec.toUpperCase();
+    this.#text("fine", `${media.width} × ${media.height} pixels, ${codec}`);
+    this.#parts.fine.dataset.codec = media.codec;
   }
 }
 
@@ -146,30 +150,4 @@ export function veilOf(view, nowMs) {
     return { title: "Dreaming up a world", detail: "", action: null };
   }
   return null;
-}
-
-/** @param {Note} note */
-function noteElement({ id, text, outcome, unknownWords, truncatedAt }) {
-  const item = document.createElement("li");
-  item.dataset.note = id;
-  item.dataset.outcome = outcome;
-  item.append(text === "" ? "no prompt" : text);
-  const says = {
-    asked: "on its way",
-    applied: "in the picture",
-    replaced: "replaced by a newer wish",
-    refused: "refused",
-  };
-  item.append(small(says[outcome], ""));
-  if (unknownWords.length) item.append(small(`I do not know: ${unknownWords.join(", ")}`, "unknown"));
-  if (truncatedAt !== null) item.append(small(`cut after ${truncatedAt} words`, "unknown"));
-  return item;
-}
-
-/** @param {string} text @param {string} kind */
-function small(text, kind) {
-  const element = document.createElement("small");
-  element.className = kind;
-  element.textContent = text;
-  return element;
 }

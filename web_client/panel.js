@@ -1,7 +1,7 @@
 // The numbers: frames a second, key to picture, lead, dropped frames.
 
 import { medianMs } from "./latency.js";
-import { framesPerSecond, leadMs } from "./state.js";
+import { framesPerSecond } from "./state.js";
 
 /** @typedef {import("./state.js").View} View */
 
@@ -16,7 +16,7 @@ export function metricsOf(view) {
   return {
     fps: { value: fps === null ? null : Math.round(fps * 10) / 10, unit: "" },
     latency: { value: latency === null ? null : Math.round(latency), unit: "ms" },
-    lead: { value: view.media === null ? null : Math.round(leadMs(view)), unit: "ms" },
+    lead: { value: view.media === null ? null : Math.round(view.screen.leadUs / 1000), unit: "ms" },
     dropped: { value: view.screen.dropped, unit: "" },
   };
 }

@@ -32,7 +32,8 @@ export class Stage {
     this.#frame = frame;
     this.#picture = picture;
     this.#glow = /** @type {CanvasRenderingContext2D} */ (glow.getContext("2d"));
-    new ResizeObserver(() => this.resize()).observe(stage);
+    // In the next frame, for the page may take its height from the picture.
+    new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(stage);
   }
 
   /** Fit the picture to its room anew. */

@@ -14,20 +14,19 @@ import * as latencies from "./latency.js";
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
  * @property {{codec: string, width: number, height: number} | null} media
- * @property {Record<string, string>} asked prompts whose receipt is awaited, by command
  * @property {latencies.Latency} latency
  * @property {Screen} screen
- * @property {Note[]} notes what became of what was asked, newest first
+ * @property {Wish | null} wish the newest prompt that was asked for here, and what became of it
  * @property {{code: string, message: string} | null} error
  * @property {string} announcement what a screen reader says next
  *
  * @typedef {object} Screen
  * @property {number[]} shownAtMs when the newest pictures were shown
  * @property {number} seenUs where the newest picture shown ends, in media time
- * @property {number} madeUs where the newest picture received ends
+ * @property {number} leadUs how far ahead of that the newest picture was when it came
  * @property {number} dropped pictures left out by the server or here
  *
- * @typedef {object} Note
+ * @typedef {object} Wish
  * @property {string} id the command
  * @property {string} text
  * @property {"asked" | "applied" | "replaced" | "refused"} outcome
@@ -36,10 +35,9 @@ import * as latencies from "./latency.js";
  */
 
 const FPS_WINDOW_MS = 2000;
-const NOTES_KEPT = 4;
 
 /** @type {Screen} */
-const NO_SCREEN = Object.freeze({ shownAtMs: [], seenUs: 0, madeUs: 0, dropped: 0 });
+const NO_SCREEN = Object.freeze({ shownAtMs: [], seenUs: 0, leadUs: 0, dropped: 0 });
 
 /** @type {View} */
 export const INITIAL_VIEW = Object.freeze({
@@ -52,10 +50,9 @@ export const INITIAL_VIEW = Object.freeze({
   queued: null,
   recovering: false,
   media: null,
-  asked: {},
   latency: latencies.NO_LATENCY,
   screen: NO_SCREEN,
-  notes: [],
+  wish: null,
   error: null,
   announcement: "",
 });
@@ -127,8 +124,8 @@ function unlinked(view, link, { reason, retryAtMs = 0, offer = null }) {
 
 /** @param {View} view */
 function onNewSession(view, { reason }) {
-  const { notes, error, session, media } = view;
-  return said({ ...INITIAL_VIEW, notes, error, session, media, reason }, reason);
+  const { error, session, media } = view;
+  return said({ ...INITIAL_VIEW, error, session, media, reason }, reason);
 }
 
 /** @param {View} view */
@@ -154,7 +151,7 @@ function onInterrupted(view, { seen_us, next_us }) {
   return {
     ...view,
     latency: latencies.unseen(view.latency, seen_us),
-    screen: { ...view.screen, madeUs: next_us, seenUs: next_us },
+    screen: { ...view.screen, seenUs: next_us, leadUs: 0 },
   };
 }
 
@@ -172,45 +169,47 @@ function onPressed(view, { id, atMs }) {
 
 /** @param {View} view */
 function onPrompted(view, { id, text }) {
-  /** @type {Note} */
-  const note = { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
-  const notes = [note, ...view.notes].slice(0, NOTES_KEPT);
-  return { ...view, notes, asked: { ...view.asked, [id]: text } };
+  /** @type {Wish} */
+  const wish = { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
+  return { ...view, wish };
 }
 
 /** @param {View} view */
 function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = null }) {
   const next = { ...view, latency: latencies.applied(view.latency, control, pts_us) };
-  const text = view.asked[control];
-  if (text === undefined) return next;
-  const change = { outcome: "applied", unknownWords: unknown_words, truncatedAt: truncated_at };
-  const notes = noted(view.notes, control, change);
-  const unknown = unknown_words.length ? ` I do not know: ${unknown_words.join(", ")}.` : "";
-  const shown = text === "" ? "The world follows no prompt." : `The world follows: ${text}.`;
-  return said({ ...next, notes, asked: without(view.asked, control) }, shown + unknown);
-}
-
-/** A command that will never act. */
-/** @param {View} view @param {string | null | undefined} id @param {"replaced" | "refused"} outcome */
-function settled(view, id, outcome) {
-  if (id == null) return view;
-  return {
-    ...view,
-    latency: latencies.forgotten(view.latency, id),
-    notes: noted(view.notes, id, { outcome }),
-    asked: without(view.asked, id),
+  if (view.wish?.id !== control) return next;
+  /** @type {Wish} */
+  const wish = {
+    ...view.wish,
+    outcome: "applied",
+    unknownWords: unknown_words,
+    truncatedAt: truncated_at,
   };
+  return said({ ...next, wish }, wishText(wish));
 }
 
-/** @param {Note[]} notes @param {string} id @param {object} change */
-function noted(notes, id, change) {
-  return notes.map((note) => (note.id === id ? { ...note, ...change } : note));
+/**
+ * A command that will never act.
+ * @param {View} view @param {string | null | undefined} id @param {"replaced" | "refused"} outcome
+ */
+function settled(view, id, outcome) {
+  const latency = latencies.forgotten(view.latency, id);
+  const isWish = view.wish !== null && view.wish.id === id;
+  return { ...view, latency, wish: isWish ? { ...view.wish, outcome } : view.wish };
 }
 
-/** @param {Record<string, string>} table @param {string} key */
-function without(table, key) {
-  const { [key]: _, ...rest } = table;
-  return rest;
+/** @param {Wish} wish @returns {string} what became of it, in words */
+export function wishText({ text, outcome, unknownWords, truncatedAt }) {
+  const what = text === "" ? "no prompt" : text;
+  const unknown = unknownWords.length ? ` I do not know: ${unknownWords.join(", ")}.` : "";
+  const cut = truncatedAt === null ? "" : ` I read only the first ${truncatedAt} words.`;
+  const says = {
+    asked: `On its way: ${what}.`,
+    applied: `The world follows: ${what}.`,
+    replaced: `A newer wish replaced: ${what}.`,
+    refused: `Refused: ${what}.`,
+  };
+  return says[outcome] + unknown + cut;
 }
 
 // --- pictures ---
@@ -218,8 +217,8 @@ function without(table, key) {
 /** @param {View} view */
 function onChunk(view, { pts_us, duration_us, dropped = 0 }) {
   const next = withDropped({ ...view, recovering: false, queued: null }, dropped);
-  const madeUs = Math.max(view.screen.madeUs, pts_us + duration_us);
-  return { ...next, screen: { ...next.screen, madeUs } };
+  const leadUs = Math.max(0, pts_us + duration_us - view.screen.seenUs);
+  return { ...next, screen: { ...next.screen, leadUs } };
 }
 
 /** @param {View} view */
@@ -250,9 +249,4 @@ export function framesPerSecond({ screen: { shownAtMs } }) {
   const first = shownAtMs[0];
   const last = shownAtMs[shownAtMs.length - 1];
   return last > first ? ((shownAtMs.length - 1) * 1000) / (last - first) : null;
-}
-
-/** @param {View} view @returns {number} how far what was received is ahead of what was seen */
-export function leadMs({ screen: { madeUs, seenUs } }) {
-  return Math.max(0, madeUs - seenUs) / 1000;
 }

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { backoffMs, closingOf, closingOfFailure } from "../../web_client/closing.js";
+import { RefusedError } from "../../web_client/requests.js";
+
+test("a lost socket is tried again, whatever the network calls it", () => {
+  for (const code of [1001, 1005, 1006, 1011, 1012, 1013, 4413, 4429, 4999]) {
+    assert.equal(closingOf(code).next, "retry", String(code));
+  }
+});
+
+test("a session that is gone is begun anew", () => {
+  for (const code of [4401, 4404]) assert.equal(closingOf(code).next, "renew", String(code));
+});
+
+test("what trying again cannot mend waits for the person", () => {
+  assert.deepEqual(
+    [1000, 4400, 4408, 4409].map((code) => [closingOf(code).next, closingOf(code).offer]),
+    [["over", "renew"], ["over", "retry"], ["over", "retry"], ["over", "retry"]],
+  );
+});
+
+test("a full server is tried again when it says", () => {
+  const busy = new RefusedError(503, { code: "pool_full", message: "full", retry_after_s: 2.5 });
+  assert.deepEqual(closingOfFailure(busy), { next: "retry", reason: "full", waitMs: 2500 });
+});
+
+test("a request that is wrong is not repeated", () => {
+  const wrong = new RefusedError(404, { code: "unknown_model", message: "no model x" });
+  assert.equal(closingOfFailure(wrong).next, "over");
+  assert.equal(closingOfFailure(wrong).reason, "no model x");
+});
+
+test("a server that cannot be reached is tried again", () => {
+  assert.equal(closingOfFailure(new TypeError("fetch failed")).next, "retry");
+});
+
+test("waits grow to five seconds and are spread", () => {
+  assert.deepEqual([0, 1, 2, 9].map((attempt) => backoffMs(attempt, 0.5)), [250, 500, 1000, 5000]);
+  assert.ok(backoffMs(9, 0) < 5000 && backoffMs(9, 1) > 5000);
+});

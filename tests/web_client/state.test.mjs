@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { medianMs } from "../../web_client/latency.js";
+import { metricsOf } from "../../web_client/panel.js";
+import { framesPerSecond, INITIAL_VIEW, reduce } from "../../web_client/state.js";
+import { statusOf } from "../../web_client/status.js";
+
+const SESSION = { state: "active", model: "pocket", program: "world", prompt: "a bog", controls: [] };
+const ATTACHED = { type: "session.attached", role: "driver", view: SESSION, limits: {} };
+const FRAME_US = 100_000;
+
+/** @typedef {import("../../web_client/state.js").View} View */
+
+function after(/** @type {{type: string}[]} */ ...messages) {
+  return messages.reduce(reduce, INITIAL_VIEW);
+}
+
+const chunk = (/** @type {number} */ index, dropped = 0) => ({
+  type: "media.chunk",
+  pts_us: index * FRAME_US,
+  duration_us: FRAME_US,
+  dropped,
+});
+
+const shown = (/** @type {number} */ index, /** @type {number} */ atMs) => ({
+  type: "page.shown",
+  ptsUs: index * FRAME_US,
+  durationUs: FRAME_US,
+  atMs,
+});
+
+const pressed = (/** @type {string} */ id, /** @type {number} */ atMs) => ({
+  type: "page.pressed",
+  id,
+  atMs,
+});
+
+const applied = (/** @type {string} */ control, /** @type {number} */ index, more = {}) => ({
+  type: "control.applied",
+  control,
+  pts_us: index * FRAME_US,
+  ...more,
+});
+
+const prompted = (/** @type {string} */ id, /** @type {string} */ text) => ({
+  type: "page.prompted",
+  id,
+  text,
+});
+
+test("an unknown message is an error, also when an object would know the name", () => {
+  for (const type of ["media.smell", "", "constructor", "__proto__", "toString"]) {
+    assert.throws(() => reduce(INITIAL_VIEW, { type }), /unknown message type/);
+  }
+});
+
+test("the view before is never edited", () => {
+  const freeze = (/** @type {any} */ value) => {
+    if (value !== null && typeof value === "object") Object.values(Object.freeze(value)).map(freeze);
+    return value;
+  };
+  const messages = [
+    ATTACHED, prompted("p", "x"), pressed("k", 1), applied("k", 0), applied("p", 0), chunk(0, 2),
+    shown(0, 5), { type: "session.interrupted", seen_us: 0, next_us: 1 },
+    { type: "error", code: "c", message: "m", command: "p" },
+    { type: "page.lost", reason: "r", retryAtMs: 9 }, { type: "page.tick", nowMs: 1e6 },
+  ];
+  messages.reduce((view, message) => freeze(reduce(view, freeze(message))), freeze(INITIAL_VIEW));
+});
+
+test("key to picture is from the press to the showing of the picture that the receipt names", () => {
+  const view = after(ATTACHED, pressed("k", 1000), applied("k", 3), shown(2, 1100), shown(3, 1180));
+  assert.equal(medianMs(view.latency), 180);
+  assert.deepEqual(view.latency.stamps, []);
+});
+
+test("without its receipt no picture counts for a press", () => {
+  assert.equal(medianMs(after(ATTACHED, pressed("k", 1000), shown(3, 1100)).latency), null);
+});
+
+test("when its picture was skipped the next one counts", () => {
+  const view = after(ATTACHED, pressed("k", 1000), applied("k", 3), shown(5, 1250));
+  assert.equal(medianMs(view.latency), 250);
+});
+
+test("the median is of the newest presses", () => {
+  const messages = [100, 900, 120, 110].flatMap((ms, index) => [
+    pressed(`k${index}`, 0), applied(`k${index}`, index), shown(index, ms),
+  ]);
+  assert.equal(medianMs(after(ATTACHED, ...messages).latency), 115);
+});
+
+test("a press that was refused, replaced or cut off is not measured", () => {
+  for (const end of [
+    { type: "error", code: "c", message: "m", command: "k" },
+    { type: "control.superseded", control: "k", by: null },
+    { type: "page.lost", reason: "gone", retryAtMs: 0 },
+  ]) {
+    const view = after(ATTACHED, pressed("k", 0), end, applied("k", 1), shown(1, 50));
+    assert.equal(medianMs(view.latency), null, end.type);
+  }
+});
+
+test("a picture dropped unseen by an interrupt counts for nothing; its second receipt does", () => {
+  const cut = { type: "session.interrupted", seen_us: 2 * FRAME_US, next_us: 6 * FRAME_US };
+  const view = after(ATTACHED, pressed("k", 0), applied("k", 4), cut, shown(6, 300));
+  assert.equal(medianMs(view.latency), null);
+  assert.equal(medianMs([applied("k", 7), shown(7, 400)].reduce(reduce, view).latency), 400);
+});
+
+test("presses without receipts are kept in bounds", () => {
+  const many = Array.from({ length: 500 }, (_, index) => pressed(`k${index}`, index));
+  assert.equal(after(ATTACHED, ...many).latency.stamps.length, 64);
+});
+
+test("frames a second are those shown of late", () => {
+  const view = after(ATTACHED, ...Array.from({ length: 40 }, (_, i) => shown(i, 5000 + i * 100)));
+  assert.ok(Math.abs((framesPerSecond(view) ?? 0) - 10) < 0.01);
+  assert.ok(view.screen.shownAtMs.length <= 21);
+  assert.equal(framesPerSecond(reduce(view, { type: "page.tick", nowMs: 60_000 })), null);
+});
+
+test("lead is how far ahead the newest picture was", () => {
+  const view = after(ATTACHED, { type: "media.init" }, chunk(0), shown(0, 10), chunk(1), chunk(2));
+  assert.equal(metricsOf(view).lead.value, 200);
+});
+
+test("pictures dropped there and here add up", () => {
+  const view = after(ATTACHED, chunk(0, 2), { type: "page.skipped", count: 3 }, chunk(4, 1));
+  assert.equal(metricsOf(view).dropped.value, 6);
+});
+
+test("a prompt's receipt says which words nobody knows", () => {
+  const view = after(ATTACHED, prompted("p", "a zebra"), applied("p", 1, { unknown_words: ["zebra"] }));
+  assert.equal(view.wish?.outcome, "applied");
+  assert.match(view.announcement, /I do not know: zebra/);
+});
+
+test("what became of a prompt is told for the newest one alone", () => {
+  const view = after(ATTACHED, prompted("p", "a bog"), prompted("q", "a town"), applied("p", 1));
+  assert.equal(view.wish?.outcome, "asked");
+  const replaced = reduce(view, { type: "control.superseded", control: "q", by: "r" });
+  assert.equal(replaced.wish?.outcome, "replaced");
+});
+
+test("an error that answers a prompt is shown and refuses it", () => {
+  const error = { type: "error", code: "too_long", message: "too long", command: "p" };
+  const view = after(ATTACHED, prompted("p", "a bog"), error);
+  assert.equal(view.wish?.outcome, "refused");
+  assert.deepEqual(view.error, { code: "too_long", message: "too long" });
+  assert.equal(reduce(view, { type: "page.error_read" }).error, null);
+});
+
+test("an error that answers nothing leaves the wish alone", () => {
+  const view = after(ATTACHED, { type: "error", code: "c", message: "m" });
+  assert.equal(view.wish, null);
+});
+
+test("the status follows the link and the session", () => {
+  const now = 1000;
+  const status = (/** @type {{type: string}[]} */ ...messages) => statusOf(after(...messages), now);
+  const lost = { type: "page.lost", reason: "away", retryAtMs: 3200 };
+  assert.deepEqual(status(), { tone: "wait", text: "Connecting" });
+  assert.deepEqual(status(ATTACHED), { tone: "live", text: "Live" });
+  const paused = { type: "session.updated", view: { ...SESSION, state: "paused" } };
+  assert.equal(status(ATTACHED, paused).tone, "paused");
+  assert.deepEqual(status(ATTACHED, lost), { tone: "away", text: "Server away, trying again in 3 s" });
+  assert.deepEqual(status(ATTACHED, lost, { type: "page.connecting" }), {
+    tone: "away",
+    text: "Reconnecting",
+  });
+  assert.equal(status(ATTACHED, lost, { type: "page.connecting" }, ATTACHED).text, "Live");
+  assert.equal(status(ATTACHED, { type: "page.over", reason: "Ended.", offer: "renew" }).text, "Ended.");
+  assert.match(status(ATTACHED, { type: "request.queued", position: 2 }).text, /number 2/);
+  assert.match(status(ATTACHED, { type: "session.recovering" }).text, /back/);
+  assert.equal(status(ATTACHED, { type: "session.recovering" }, chunk(0)).text, "Live");
+});
+
+test("a lost server is announced once, not at every attempt", () => {
+  const lost = { type: "page.lost", reason: "away", retryAtMs: 0 };
+  const once = after(ATTACHED, lost);
+  assert.equal(once.announcement, "away");
+  const quiet = [{ type: "page.connecting" }, lost].reduce(reduce, { ...once, announcement: "x" });
+  assert.equal(quiet.announcement, "x");
+});
+
+test("a new session forgets the numbers of the old one", () => {
+  const view = after(ATTACHED, chunk(0, 5), shown(0, 1), { type: "page.new_session", reason: "gone" });
+  assert.equal(view.screen.dropped, 0);
+  assert.equal(view.reason, "gone");
+});

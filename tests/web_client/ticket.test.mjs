@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { TicketStore } from "../../web_client/ticket.js";
+
+// The limits inside are timers that do not keep node alive by themselves.
+const alive = setInterval(() => {}, 1000);
+after(() => clearInterval(alive));
+
+const TICKET = { id: "s1", token: "t1", model: "pocket" };
+
+/** What two tabs of one browser share. */
+class Locks {
+  /** @type {Set<string>} */
+  #taken = new Set();
+  /** @type {(() => void)[]} */
+  #waiting = [];
+
+  async request(/** @type {string} */ name, /** @type {any} */ { signal }, /** @type {any} */ held) {
+    while (this.#taken.has(name)) {
+      await new Promise((resolve, reject) => {
+        this.#waiting.push(() => resolve(undefined));
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    }
+    this.#taken.add(name);
+    await held();
+    this.#taken.delete(name);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+/** What each tab has for itself, and a duplicated one gets a copy of. */
+class Storage {
+  /** @param {Map<string, string>} items */
+  constructor(items = new Map()) {
+    this.items = items;
+  }
+  getItem(/** @type {string} */ key) {
+    return this.items.get(key) ?? null;
+  }
+  setItem(/** @type {string} */ key, /** @type {string} */ value) {
+    this.items.set(key, value);
+  }
+  removeItem(/** @type {string} */ key) {
+    this.items.delete(key);
+  }
+}
+
+const tab = (/** @type {any} */ storage, /** @type {any} */ locks) => new TicketStore(storage, locks);
+
+test("a new tab has no session", async () => {
+  assert.equal(await tab(new Storage(), new Locks()).recall(), null);
+});
+
+test("a tab that is reloaded has its session again", async () => {
+  const storage = new Storage();
+  await tab(storage, new Locks()).keep(TICKET);
+  assert.deepEqual(await tab(storage, new Locks()).recall(), TICKET); // the browser freed its locks
+});
+
+test("a duplicated tab leaves the session to the first one", async () => {
+  const storage = new Storage();
+  const locks = new Locks();
+  await tab(storage, locks).keep(TICKET);
+  const copy = tab(new Storage(new Map(storage.items)), locks);
+  assert.equal(await copy.recall(), null);
+});
+
+test("a session that was dropped is free for the next", async () => {
+  const storage = new Storage();
+  const locks = new Locks();
+  const first = tab(storage, locks);
+  await first.keep(TICKET);
+  const items = new Map(storage.items);
+  first.drop();
+  assert.equal(storage.getItem("reverie.session"), null);
+  assert.deepEqual(await tab(new Storage(items), locks).recall(), TICKET);
+});
+
+test("without locks nobody can tell tabs apart, so every load is a new session", async () => {
+  const storage = new Storage();
+  await tab(storage, undefined).keep(TICKET);
+  assert.equal(await tab(storage, undefined).recall(), null);
+});
