@@ -81,8 +81,6 @@ def _open(size: Size, rate_hz: float, quality: int) -> av.VideoCodecContext:
         "tune": "zerolatency",
         "profile": "baseline",
         "crf": str(quality),
-        "forced-idr": "1",
-        "x264-params": "scenecut=0:repeat-headers=1:annexb=1",
     }
     try:
         context.open()

@@ -9,7 +9,7 @@ Deliver = Callable[[MediaFrame], None]
 
 
 class VideoSubscription:
-    """Hands frames to one watcher, in order, from the first key frame on."""
+    """Hands frames to one watcher, in order. The fan-out sees to it that the first is a key."""
 
     def __init__(
         self,
@@ -21,13 +21,8 @@ class VideoSubscription:
         self._deliver = deliver
         self._request_key = request_key
         self._leave = leave
-        self._started = False
+        self._started = False  # whether a frame of the stream was handed over
         self._closed = False
-
-    @property
-    def started(self) -> bool:
-        """Whether a frame of the stream was handed over; a still does not count."""
-        return self._started
 
     def request_key_frame(self) -> None:
         """Ask for a frame that can be decoded without earlier ones. Requests coalesce."""
@@ -41,8 +36,8 @@ class VideoSubscription:
             self._leave(self)
 
     def hand_over(self, frame: MediaFrame) -> None:
-        """Deliver a frame of the stream, unless it cannot be decoded yet."""
-        if not self._closed and (self._started or frame.encoded.key):
+        """Deliver a frame of the stream."""
+        if not self._closed:
             self._started = True
             self._deliver(frame)
 

@@ -274,6 +274,35 @@ async def test_a_closed_subscription_is_handed_nothing_and_the_last_one_frees_th
     assert chunks(seen) == [0]
 
 
+async def test_a_watcher_that_leaves_during_an_encode_is_handed_nothing_more() -> None:
+    encoders, seen = GatedEncoders(), list[MediaFrame]()
+    async with running(encoders) as fanout:
+        subscription = fanout.subscribe(Codec.H264, seen.append)
+        encoders.gate.clear()
+        fanout.publish(numbered(0), tag(0))
+        await reached(encoders.encoding)
+        subscription.close()
+        encoders.gate.set()
+        await fanout.drain()
+    assert seen == []
+
+
+async def test_a_watcher_may_leave_while_it_is_handed_a_frame() -> None:
+    first, second = list[MediaFrame](), list[MediaFrame]()
+    async with running() as fanout:
+
+        def deliver(frame: MediaFrame) -> None:
+            first.append(frame)
+            leaving.close()
+
+        leaving = fanout.subscribe(Codec.H264, deliver)
+        fanout.subscribe(Codec.H264, second.append)
+        for number in range(3):
+            fanout.publish(numbered(number), tag(number))
+        await fanout.drain()
+    assert (chunks(first), chunks(second)) == ([0], [0, 1, 2])
+
+
 async def test_a_change_of_size_opens_a_new_encoder_and_names_the_new_format() -> None:
     encoders, seen = GatedEncoders(), list[MediaFrame]()
     async with running(encoders) as fanout:
