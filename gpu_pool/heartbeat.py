@@ -39,7 +39,8 @@ class Heartbeat:
     def unit(self, sessions: Sequence[int]) -> Iterator[None]:
         """Mark that a unit of these sessions runs; called by the step thread.
 
-        An exception that passes through leaves the mark: it will end the worker.
+        An exception that passes through leaves the mark, for it will end the worker: catch inside
+        what is to be survived.
         """
         kept = sessions[:_CAPACITY]
         struct.pack_into(f"={1 + len(kept)}Q", self._map, _BEAT.size, len(kept), *kept)

@@ -76,7 +76,6 @@ class Remembered:
         self._pts_us = 0
         self._seed = opening.seed
         self._prompt = opening.prompt
-        self._prompt_input: tuple[PromptInput, int] | None = None
         self._parameters = dict(opening.parameters)
         self._held: dict[tuple[str, str], ControlId] = {}
         self._pending: dict[ControlId, list[ControlInput]] = {}
@@ -133,9 +132,9 @@ class Remembered:
                 self.chunks = max(self.chunks, emission.chunk + 1)
             case SnapshotOut():
                 self._snapshots = [*self._snapshots, emission][-_SNAPSHOTS:]
-            case ControlApplied(control=control, chunk=chunk):
+            case ControlApplied(control=control):
                 for item in self._pending.pop(control, ()):
-                    self._fold(item, chunk)
+                    self._fold(item)
                 return not self._heard_before(control)
             case ControlSuperseded(control=control):
                 self._pending.pop(control, None)
@@ -165,18 +164,12 @@ class Remembered:
             messages.append(Watched(session, self._watched))
         if self._paused:
             messages.append(Pause(0, session))
-        if self.chunks:
-            messages.append(Seen(session, self.chunks - 1))
-        chunk = snapshot.chunk if snapshot else -1
-        if inputs := tuple(self._inputs_after(chunk)):
+        if inputs := tuple(self._inputs()):
             messages.append(PushInputs(session, inputs))
-        return Revival(chunk, opening, tuple(messages))
+        return Revival(snapshot.chunk if snapshot else -1, opening, tuple(messages))
 
-    def _inputs_after(self, chunk: int) -> Iterator[ControlInput]:
-        """Yield what the state at `chunk` does not know of, then what never got a receipt."""
-        if self._prompt_input and self._prompt_input[1] > chunk >= 0:
-            self._replayed.add(self._prompt_input[0].control)
-            yield self._prompt_input[0]
+    def _inputs(self) -> Iterator[ControlInput]:
+        """Yield presses of the keys that are held, then what never got a receipt."""
         for (name, key), control in self._held.items():
             self._replayed.add(control)
             yield KeysInput(control, name, (KeyEdge(key, True),))
@@ -189,11 +182,10 @@ class Remembered:
         self._replayed.remove(control)
         return True
 
-    def _fold(self, item: ControlInput, chunk: int) -> None:
+    def _fold(self, item: ControlInput) -> None:
         match item:
             case PromptInput(text=text):
                 self._prompt = text
-                self._prompt_input = (item, chunk)
             case ParameterInput(name=name, value=value):
                 self._parameters[name] = value
             case KeysInput(name=name, edges=edges, control=control):

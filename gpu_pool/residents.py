@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reverie.engine.admission import Admission
-from reverie.engine.driver import Candidate, DriverOptions, LoopDriver, Position
+from reverie.engine.candidate import Candidate
+from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlSuperseded
 from reverie.engine.errors import AdmissionError, RefusedError
+from reverie.engine.options import DriverOptions
+from reverie.engine.position import Position
 from reverie.gpu_pool.heartbeat import Heartbeat
 from reverie.gpu_pool.messages import (
     Advance,
@@ -34,7 +37,7 @@ from reverie.gpu_pool.outgoing import Outgoing
 from reverie.models.errors import SpecError
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import LoopKernel, LoopRequest
-from reverie.models.spec import LoopSpec, ModelSpec, ProgramSpec
+from reverie.models.spec import LoopSpec, ProgramSpec
 
 logger = logging.getLogger(__name__)
 
@@ -80,24 +83,35 @@ class Residents:
     def candidates(self) -> Sequence[Candidate]:
         """Return what could run now."""
         now_us = self._now_us()
-        ready = (resident.driver.ready(now_us) for resident in self._sessions.values())
-        return [candidate for candidate in ready if candidate is not None]
+        candidates = []
+        for resident in self._sessions.values():
+            with self._heartbeat.unit([resident.serial]):
+                candidate = resident.driver.ready(now_us)
+            self._outgoing.emit(resident.driver.take_emissions())
+            if candidate is not None:
+                candidates.append(candidate)
+        return candidates
 
     def open(self, message: OpenSession) -> None:
         """Begin a session, or say why not."""
+        if message.session in self._sessions:
+            self._refuse(message, "exists", f"session {message.session} is open already")
+            return
         try:
-            resident = self._begin(message)
-        except (AdmissionError, SpecError, RefusedError) as error:
-            code = "full" if isinstance(error, AdmissionError) else "bad_request"
+            program, loop = self._program(message.program)
+            self._model.admission.admit(message.session, loop)
+        except (AdmissionError, SpecError) as error:
+            code = "full" if isinstance(error, AdmissionError) else "bad_program"
             self._refuse(message, code, str(error))
-        except Exception as error:
-            # The session boundary: a model that cannot begin this session may begin others.
-            logger.exception("session %s could not be opened", message.session)
+            return
+        with self._heartbeat.unit([message.request]):
+            driver = self._driver(message, program, loop)
+        if isinstance(driver, Exception):
             self._model.admission.leave(message.session)
-            self._refuse(message, "open_failed", f"{type(error).__name__}: {error}")
-        else:
-            self._sessions[message.session] = resident
-            self._done(message, resident.driver.position)
+            self._refuse(message, "open_failed", f"{type(driver).__name__}: {driver}")
+            return
+        self._sessions[message.session] = Resident(message.request, loop.name, driver)
+        self._done(message, driver.position)
 
     def close(self, message: CloseSession) -> None:
         """End a session; closing what is not open is done already."""
@@ -131,41 +145,50 @@ class Residents:
         if resident is None:
             self._refuse(message, "no_session", f"session {message.session} is not open")
             return
-        answer: Position | RefusedError
-        try:
-            # Rolling back or going on from a snapshot may reach into the model.
-            with self._heartbeat.unit([resident.serial]):
-                answer = _answered(resident.driver, message)
-        except RefusedError as error:
-            answer = error
+        # To begin again or to go on from a snapshot may reach into the model.
+        with self._heartbeat.unit([resident.serial]):
+            answer = _answer(resident.driver, message)
         self._outgoing.emit(resident.driver.take_emissions())
-        if isinstance(answer, Position):
-            self._done(message, answer)
-        else:
-            self._refuse(message, answer.code, str(answer))
+        match answer:
+            case Position():
+                self._done(message, answer)
+            case RefusedError(code=code):
+                self._refuse(message, code, str(answer))
+            case _:
+                self._refuse(message, "request_failed", f"{type(answer).__name__}: {answer}")
 
-    def _begin(self, message: OpenSession) -> Resident:
-        if message.session in self._sessions:
-            raise SpecError(f"session {message.session} is open already")
-        spec, options = self._model.instance.spec, self._model.options
-        program = spec.program(message.program)
-        loop = _only_loop(spec, program)
+    def _program(self, name: str) -> tuple[ProgramSpec, LoopSpec]:
+        spec = self._model.instance.spec
+        program = spec.program(name)
+        if len(program.loops) > 1:
+            raise SpecError(f"program {name} has several loops, which is not served yet")
+        return program, spec.loop(program.loops[0])
+
+    def _driver(
+        self, message: OpenSession, program: ProgramSpec, loop: LoopSpec
+    ) -> LoopDriver[Any] | Exception:
         defaults = {parameter.name: parameter.default for parameter in loop.parameters}
         request = LoopRequest(
             message.session, message.seed, message.prompt, {**defaults, **message.parameters}
         )
-        self._model.admission.admit(message.session, loop)
-        with self._heartbeat.unit([message.request]):
+        options = replace(self._model.options, lead_chunks=program.lead_chunks, trace=message.trace)
+        try:
             driver = LoopDriver(
                 self._model.kernels[loop.name],
                 self._model.instance,
                 request,
-                replace(options, lead_chunks=program.lead_chunks, trace=message.trace),
+                options,
                 durable=message.durable,
                 chunks=message.chunks,
                 pts_us=message.pts_us,
             )
-        return Resident(message.request, loop.name, driver)
+            if message.chunks and message.durable is None:
+                driver.reset()  # says that what comes does not follow from what was put out
+        except Exception as error:
+            # The session boundary: a model that cannot begin this session may begin others.
+            logger.exception("session %s could not be opened", message.session)
+            return error
+        return driver
 
     def _end(self, resident: Resident) -> Position:
         session = resident.driver.session
@@ -196,7 +219,18 @@ class Residents:
         self._outgoing.answer(Refused(message.request, message.session, code, text))
 
 
-def _answered(driver: LoopDriver[Any], message: Asked) -> Position:
+def _answer(driver: LoopDriver[Any], message: Asked) -> Position | Exception:
+    try:
+        return _carried_out(driver, message)
+    except RefusedError as error:
+        return error
+    except Exception as error:
+        # The session boundary: a model that cannot do this for one session may serve the others.
+        logger.exception("session %s: %s failed", driver.session, type(message).__name__)
+        return error
+
+
+def _carried_out(driver: LoopDriver[Any], message: Asked) -> Position:
     match message:
         case Pause():
             return driver.pause()
@@ -214,9 +248,3 @@ def _answered(driver: LoopDriver[Any], message: Asked) -> Position:
             return driver.snapshot(name)
         case RestoreSnapshot(name=name):
             return driver.restore(name)
-
-
-def _only_loop(spec: ModelSpec, program: ProgramSpec) -> LoopSpec:
-    if len(program.loops) > 1:
-        raise SpecError(f"program {program.name} has several loops, which is not served yet")
-    return spec.loop(program.loops[0])

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from reverie.engine.batch import run_batch
-from reverie.engine.driver import DriverOptions, LoopDriver
+from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import Emission, FramesOut, SnapshotOut, StepFailed, TextOut
 from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput, PromptInput
+from reverie.engine.options import DriverOptions
 from reverie.gpu_pool.errors import WarmUpError
 from reverie.models.controls import KeyEdge, Merge
 from reverie.models.instance import ModelInstance
@@ -73,6 +74,7 @@ class WarmUp:
         """Run until one more chunk is out, and seen."""
         for _ in range(_UNITS):
             if driver.ready(self._now_us()) is None:
+                self._put_out(driver.take_emissions())
                 raise WarmUpError(f"loop {self._kernel.spec.name} puts nothing out")
             run_batch(self._kernel, self._instance, [driver], self._now_us)
             if (chunk := self._put_out(driver.take_emissions())) is not None:

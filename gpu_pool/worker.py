@@ -14,7 +14,7 @@ import torch
 
 from reverie.engine.admission import Admission, CostBook
 from reverie.engine.batch import run_batch
-from reverie.engine.driver import DriverOptions
+from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.connection import Connection
 from reverie.gpu_pool.heartbeat import Heartbeat
@@ -145,6 +145,7 @@ class Floor:
             case CloseSession():
                 self._residents.close(message)
                 self._scheduler.forget(message.session)
+                self._costs.forget(message.session)
             case PushInputs() | ReleaseKeys() | Seen() | Watched():
                 self._residents.tell(message)
             case LoadModel() | Shutdown():
