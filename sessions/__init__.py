@@ -1,1 +1,57 @@
-"""Placeholder for sessions."""
+"""What a session is, apart from sockets and models: its life, its commands and events, its people.
+
+Start at `session.py` for what a program sees, at `hosted.py` for the server's side, and at
+`commands.py` and `events.py` for the vocabulary. This room knows the pool by two protocols
+(`leases.py`) and hands frames to `media`; it never imports `rtc`, and never runs a model.
+"""
+
+from reverie.sessions.attachment import Attachment, AttachOptions, Role
+from reverie.sessions.commands import COMMAND, PROTOCOL, AnyCommand
+from reverie.sessions.errors import (
+    AttachmentEndedError,
+    BadRequestError,
+    CommandError,
+    ErrorCode,
+    NotPixelsError,
+    SessionEndedError,
+    SessionError,
+    TooManyError,
+    UnknownSessionError,
+)
+from reverie.sessions.events import EVENT, AnyEvent
+from reverie.sessions.hosted import HostedSession
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.local import LocalSession
+from reverie.sessions.parsing import parse_command
+from reverie.sessions.pixels import to_picture
+from reverie.sessions.session import Session
+from reverie.sessions.store import SessionRequest, SessionStore, Ticket
+
+__all__ = [
+    "COMMAND",
+    "EVENT",
+    "PROTOCOL",
+    "AnyCommand",
+    "AnyEvent",
+    "AttachOptions",
+    "Attachment",
+    "AttachmentEndedError",
+    "BadRequestError",
+    "CommandError",
+    "ErrorCode",
+    "HostedSession",
+    "LocalSession",
+    "NotPixelsError",
+    "Role",
+    "Session",
+    "SessionEndedError",
+    "SessionError",
+    "SessionLimits",
+    "SessionRequest",
+    "SessionStore",
+    "Ticket",
+    "TooManyError",
+    "UnknownSessionError",
+    "parse_command",
+    "to_picture",
+]

@@ -126,8 +126,8 @@ class Playhead(Command):
     """What the viewer has seen. Answered only when it is wrong, for it comes with every chunk."""
 
     type: Literal["playhead"] = "playhead"
-    chunk: Count
-    pts_us: Count
+    chunk: Count = Field(description="The newest chunk of which every frame was shown.")
+    pts_us: Count = Field(description="Media time of the newest frame that was shown.")
 
 
 class RequestKeyFrame(Command):

@@ -128,11 +128,11 @@ class SessionInterrupted(Event):
 
 
 class SessionRecovering(Event):
-    """The worker was lost; the session goes on from its last snapshot."""
+    """The worker was lost; the session goes on from its last snapshot, as soon as can be."""
 
     type: Literal["session.recovering"] = "session.recovering"
     reason: str
-    chunk: int = Field(ge=-1, description="The chunk that the snapshot stands at.")
+    chunk: int = Field(ge=-1, description="The newest chunk that came before the loss.")
 
 
 class SessionParked(Event):

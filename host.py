@@ -1,0 +1,141 @@
+"""The composition root: pool, sessions and everything between them, out of one deployment.
+
+async with Engine.from_deployment() as engine:
+    async with engine.session(prompt="a frozen lake land") as session:
+        async for event in session.stream():
+            ...
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from reverie.config import Deployment
+from reverie.gpu_pool.pool import Pool
+from reverie.media import Clock
+from reverie.models.spec import ModelSpec
+from reverie.sessions.local import LocalSession
+from reverie.sessions.store import SessionRequest, SessionStore
+
+DRAIN_S = 10.0
+"""For sessions that are still open when an engine is left."""
+
+
+class Engine:
+    """Everything that a server or a program needs to run sessions. Enter it to start it."""
+
+    def __init__(self, deployment: Deployment, clock: Clock | None = None) -> None:
+        """Start nothing yet."""
+        self.deployment = deployment
+        self.pool = Pool(deployment.pool)
+        self._clock = clock
+        self._store: SessionStore | None = None
+        self._exits = AsyncExitStack()
+
+    @classmethod
+    def from_deployment(cls, deployment: Deployment | Path | str | None = None) -> Self:
+        """Return an engine for a deployment, or for the file that holds it; None: the default.
+
+        Raises:
+            DeploymentError: the file is not valid.
+        """
+        if isinstance(deployment, str | Path):
+            deployment = Deployment.read(Path(deployment))
+        return cls(deployment or Deployment())
+
+    async def __aenter__(self) -> Self:
+        """Start the workers and load the models; return when every branch of them is warm.
+
+        Raises:
+            ModelUnavailableError: a model could not be loaded; nothing is left running.
+        """
+        await self.start()
+        await self.load()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Make the engine's parts, so that a server can answer while `load` runs."""
+        self._exits.push_async_callback(self.pool.close)
+        tasks = await self._exits.enter_async_context(asyncio.TaskGroup())
+        self._store = SessionStore(self.pool, self.deployment.sessions, tasks, clock=self._clock)
+
+    async def load(self) -> None:
+        """Start the workers and load the models.
+
+        Raises:
+            ModelUnavailableError: a model could not be loaded; nothing is left running.
+        """
+        try:
+            await self.pool.start()
+        except BaseException:
+            await self._exits.aclose()
+            raise
+
+    async def drain(self, limit_s: float = DRAIN_S) -> None:
+        """Open no session any more and end those there are, with their chunk."""
+        await self.store.drain(limit_s)
+
+    async def stop(self) -> None:
+        """End everything. Stopping twice is stopping once."""
+        if self._store is not None:
+            await self.store.drain(DRAIN_S)
+        await self._exits.aclose()
+
+    @property
+    def store(self) -> SessionStore:
+        """All sessions."""
+        assert self._store is not None, "an engine has sessions once it is started"
+        return self._store
+
+    @property
+    def ready(self) -> bool:
+        """Whether every model is loaded and warm."""
+        return self.pool.ready
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """The models that are served, by the name that sessions call them."""
+        return self.pool.specs
+
+    @asynccontextmanager
+    async def session(
+        self,
+        *,
+        model: str = "",
+        program: str = "",
+        prompt: str = "",
+        seed: int | None = None,
+        parameters: Mapping[str, float] | None = None,
+    ) -> AsyncGenerator[LocalSession, None]:
+        """Open a session in this process, and end it with the block.
+
+        Args:
+            model: empty takes the first that is served; likewise `program`.
+            seed: None takes one at random.
+
+        Raises:
+            BadRequestError: names the argument that is wrong.
+            TooManyError: no place is free, not even to wait.
+            SessionEndedError: it could not begin.
+        """
+        request = SessionRequest(
+            model=model or next(iter(self.specs), ""),
+            program=program,
+            prompt=prompt,
+            seed=seed,
+            parameters=parameters or {},
+        )
+        ticket = await self.store.create(request)
+        async with LocalSession(ticket.session) as session:
+            yield session

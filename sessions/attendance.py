@@ -1,0 +1,151 @@
+"""Who comes and goes: letting in, replacing, ending and forgetting attachments of one session."""
+
+from itertools import count
+
+from reverie.media import Clock
+from reverie.sessions.attachment import Attachment, AttachOptions, Desk, Role
+from reverie.sessions.audience import Audience
+from reverie.sessions.commands import PROTOCOL
+from reverie.sessions.errors import SessionEndedError, TooManyError
+from reverie.sessions.events import Error, RequestQueued, SessionAttached
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.loop_link import LoopLink
+from reverie.sessions.outbox import Outbox, OutboxLimits
+from reverie.sessions.outputs import Outputs
+from reverie.sessions.playheads import Playheads, Seen
+from reverie.sessions.state import Phase, SessionState, Trigger
+from reverie.sessions.views import Views
+
+
+class Attendance:
+    """Keeps everything that depends on who is there in step with who is there."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        audience: Audience,
+        outputs: Outputs,
+        playheads: Playheads,
+        link: LoopLink,
+        views: Views,
+        limits: SessionLimits,
+        clock: Clock,
+    ) -> None:
+        self._state = state
+        self._audience = audience
+        self._outputs = outputs
+        self._playheads = playheads
+        self._link = link
+        self._views = views
+        self._limits = limits
+        self._clock = clock
+        self._keys = count()
+        self.unattended_us: int | None = clock.now_us()  # since when nobody is there
+
+    def admit(self, role: Role, options: AttachOptions, desk: Desk) -> Attachment:
+        """Let somebody in. A new driver takes the place of the one before, who is told so.
+
+        Raises:
+            SessionEndedError: the session is over.
+            TooManyError: as many are here as may be.
+        """
+        if self._state.over:
+            raise SessionEndedError(self._state.reason or "closed")
+        before = self._audience.driver if role is Role.DRIVER else None
+        if len(self._audience) - (before is not None) >= self._limits.attachments:
+            raise TooManyError("attachments", self._limits.attachments)
+        if before is not None:
+            self.dismiss(before, "replaced", "the session is driven from elsewhere now")
+        attachment = self._new_attachment(role, options, desk)
+        self._audience.add(attachment)
+        self.unattended_us = None
+        if self._state.phase is Phase.DETACHED:
+            self._state.move(Trigger.ATTACH)
+            if self._state.paused:
+                self._state.move(Trigger.PAUSE)
+        self._greet(attachment)
+        self.listening_changed(attachment)
+        self._views.changed()
+        return attachment
+
+    def dismiss(self, attachment: Attachment, reason: str, message: str) -> None:
+        """End an attachment whose session goes on: it is told why, and gets nothing more."""
+        if attachment in self._audience:
+            self._forget(attachment)
+            attachment.outbox.drop_media()
+            attachment.outbox.end(reason, Error(code=reason, message=message))
+
+    def leave(self, attachment: Attachment) -> None:
+        """Let somebody go who wants nothing more. Leaving twice is leaving once."""
+        if attachment in self._audience:
+            self._forget(attachment)
+        attachment.outbox.abandon("detached")
+
+    def listening_changed(self, attachment: Attachment) -> None:
+        """Begin or stop to show the streams to an attachment, as its `listening` says.
+
+        Who begins is shown the newest picture at once, so all before it counts as seen.
+        """
+        if attachment not in self._audience:
+            return
+        if attachment.listening:
+            shown = Seen(self._state.chunk, self._state.newest_us)
+            self._playheads.enter(attachment.key, attachment.role is Role.DRIVER, shown)
+            for video in self._outputs:
+                video.show(attachment)
+        else:
+            self._hide_all(attachment)
+            attachment.outbox.drop_media()
+        self._eyes_changed()
+
+    def _forget(self, attachment: Attachment) -> None:
+        self._audience.remove(attachment)
+        self._hide_all(attachment)
+        if attachment.role is Role.DRIVER:
+            self._link.release_keys()
+        if not len(self._audience):
+            self.unattended_us = self._clock.now_us()
+            if self._state.phase in (Phase.ACTIVE, Phase.PAUSED):
+                self._state.move(Trigger.DETACH)
+        self._eyes_changed()
+        self._views.changed()
+
+    def _hide_all(self, attachment: Attachment) -> None:
+        for video in self._outputs:
+            video.hide(attachment)
+        self._playheads.leave(attachment.key)
+
+    def _eyes_changed(self) -> None:
+        self._link.seen(self._playheads.governing.chunk)
+        self._link.watched(self._audience.listening)
+
+    def _greet(self, attachment: Attachment) -> None:
+        attachment.outbox.put(
+            SessionAttached(
+                protocol=PROTOCOL,
+                role=attachment.role.value,
+                view=self._views.view(),
+                limits=self._views.limits(attachment.options),
+            )
+        )
+        if self._state.queue_position is not None:
+            attachment.outbox.put(RequestQueued(position=self._state.queue_position))
+
+    def _new_attachment(self, role: Role, options: AttachOptions, desk: Desk) -> Attachment:
+        limits = OutboxLimits(
+            frames=self._limits.outbox_frames,
+            bytes=self._limits.outbox_bytes,
+            events=self._limits.outbox_events,
+            endless=options.patient,
+        )
+
+        def overflowed() -> None:
+            message = f"over {limits.events} events wait (outbox_events)"
+            self.dismiss(attachment, "slow_viewer", message)
+
+        def wants_key(stream: str) -> None:
+            self._outputs.video(stream).request_key_frame(attachment)
+
+        outbox = Outbox(self._state.session, self._clock.now_us, limits, overflowed, wants_key)
+        attachment = Attachment(next(self._keys), role, options, outbox, desk)
+        return attachment

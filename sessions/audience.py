@@ -1,0 +1,45 @@
+"""Everybody who is attached to a session: at most one driver, and some viewers."""
+
+from collections.abc import Iterator
+
+from reverie.sessions.attachment import Attachment, Role
+from reverie.sessions.events import AnyEvent
+
+
+class Audience:
+    """The attachments of one session, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._attached: dict[int, Attachment] = {}
+
+    def __len__(self) -> int:
+        return len(self._attached)
+
+    def __iter__(self) -> Iterator[Attachment]:
+        return iter(tuple(self._attached.values()))
+
+    def __contains__(self, attachment: Attachment) -> bool:
+        return self._attached.get(attachment.key) is attachment
+
+    @property
+    def driver(self) -> Attachment | None:
+        """Who may command, if anybody is there to."""
+        return next((each for each in self if each.role is Role.DRIVER), None)
+
+    @property
+    def listening(self) -> bool:
+        """Whether anybody takes what comes."""
+        return any(each.listening for each in self)
+
+    def add(self, attachment: Attachment) -> None:
+        """Let somebody in."""
+        self._attached[attachment.key] = attachment
+
+    def remove(self, attachment: Attachment) -> None:
+        """Let somebody go, who must be in."""
+        del self._attached[attachment.key]
+
+    def tell(self, event: AnyEvent) -> None:
+        """Put an event into every outbox."""
+        for attachment in self:
+            attachment.outbox.put(event)

@@ -1,0 +1,177 @@
+"""What each command does. One at a time, in the order in which they came."""
+
+from reverie.engine.inputs import ControlInput, PromptInput
+from reverie.gpu_pool import messages
+from reverie.gpu_pool.messages import Asked
+from reverie.sessions import commands
+from reverie.sessions.attachment import Attachment, Order
+from reverie.sessions.audience import Audience
+from reverie.sessions.commands import AnyCommand
+from reverie.sessions.cutting import CutReason, Cutter
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.events import ArtifactCreated
+from reverie.sessions.loop_link import LoopLink
+from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.receipts import Receipts
+from reverie.sessions.state import Phase, SessionState, Trigger
+from reverie.sessions.views import Views
+
+
+class Commanding:
+    """Carries out the commands that go through the session's queue."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        controls: ProgramControls,
+        receipts: Receipts,
+        link: LoopLink,
+        cutter: Cutter,
+        audience: Audience,
+        views: Views,
+        pending_limit: int,
+    ) -> None:
+        """Hold the parts that commands act on; `pending_limit` bounds controls in waiting."""
+        self._state = state
+        self._controls = controls
+        self._receipts = receipts
+        self._link = link
+        self._cutter = cutter
+        self._audience = audience
+        self._views = views
+        self._pending_limit = pending_limit
+
+    async def carry_out(self, order: Order) -> None:
+        """Do what a command says, or nothing.
+
+        Raises:
+            CommandError: it cannot be done; nothing has changed.
+        """
+        match order.command:
+            case commands.PushText() as command:
+                self._push_text(order.sender, command)
+            case commands.PushAction() as command:
+                self._push_action(order.sender, command)
+            case commands.ReleaseAll():
+                self._link.release_keys()
+            case commands.Update() as command:
+                await self._update(order.sender, command)
+            case commands.Pause():
+                await self._pause()
+            case commands.Resume():
+                await self._resume()
+            case commands.Step(count=count):
+                await self._step(count)
+            case commands.Snapshot(name=name):
+                await self._snapshot(name)
+            case command:
+                await self._go_back(command)
+
+    async def _go_back(self, command: AnyCommand) -> None:
+        session = self._state.session
+        match command:
+            case commands.Interrupt(id=id):
+                await self._cutter.interrupt(id)
+            case commands.Rewind(id=id, chunk=chunk):
+                message: Asked = messages.Rewind(0, session, chunk)
+                await self._cut(id, "rewind", message, "chunk")
+            case commands.Restore(id=id, name=name):
+                message = messages.RestoreSnapshot(0, session, name)
+                await self._cut(id, "restore", message, "name")
+            case commands.Reset(id=id, seed=seed):
+                await self._reset(id, seed)
+            case _:
+                raise AssertionError(f"{command.type} does not go through the queue")
+
+    def _push_text(self, sender: Attachment, command: commands.PushText) -> None:
+        self._check_length("text", command.text)
+        before = self._state.prompt
+        after = (
+            before.appended(command.text)
+            if command.mode == "append"
+            else before.replaced(command.text)
+        )
+        self._check_room(())
+        self._state.prompt = after
+        self._push(sender, command.id, (PromptInput(self._receipts.new_id(), after.whole),))
+        self._views.changed()
+
+    def _push_action(self, sender: Attachment, command: commands.PushAction) -> None:
+        inputs = self._controls.action_inputs(command, self._receipts.new_id)
+        if command.edge != "release":  # a release is never refused for lack of room
+            self._check_room(inputs)
+        self._push(sender, command.id, inputs)
+
+    async def _update(self, sender: Attachment, command: commands.Update) -> None:
+        new_id = self._receipts.new_id
+        inputs: tuple[ControlInput, ...] = self._controls.parameter_inputs(
+            command.parameters, new_id
+        )
+        if command.prompt is not None:
+            self._check_length("prompt", command.prompt)
+        self._check_room(inputs)
+        if command.prompt is not None:
+            self._state.prompt = self._state.prompt.replaced(command.prompt)
+            inputs = (*inputs, PromptInput(new_id(), self._state.prompt.whole))
+        self._state.parameters.update(command.parameters)
+        self._push(sender, command.id, inputs)
+        if command.reset:
+            await self._reset(command.id, None)
+        self._views.changed()
+
+    async def _pause(self) -> None:
+        if self._state.paused:
+            return
+        await self._link.ask(messages.Pause(0, self._state.session))
+        self._state.paused = True
+        self._move(Trigger.PAUSE)
+
+    async def _resume(self) -> None:
+        if not self._state.paused:
+            return
+        await self._link.ask(messages.Resume(0, self._state.session))
+        self._state.paused = False
+        self._move(Trigger.RESUME)
+
+    async def _step(self, count: int) -> None:
+        if not self._state.paused:
+            raise CommandError(ErrorCode.NOT_PAUSED, "stepping is for a paused session")
+        await self._link.ask(messages.Advance(0, self._state.session, count))
+
+    async def _snapshot(self, name: str) -> None:
+        done = await self._link.ask(messages.TakeSnapshot(0, self._state.session, name))
+        self._state.artifacts[name] = done.chunk
+        self._audience.tell(ArtifactCreated(kind="snapshot", name=name, chunk=done.chunk))
+
+    async def _reset(self, command: str, seed: int | None) -> None:
+        await self._cutter.cut(command, "reset", messages.Reset(0, self._state.session, seed))
+        if seed is not None:
+            self._state.seed = seed
+            self._views.changed()
+
+    async def _cut(self, command: str, reason: CutReason, message: Asked, field: str) -> None:
+        try:
+            await self._cutter.cut(command, reason, message)
+        except CommandError as error:
+            raise CommandError(
+                error.code, error.message, field=field, retry_after_s=error.retry_after_s
+            ) from None
+
+    def _push(self, sender: Attachment, command: str, inputs: tuple[ControlInput, ...]) -> None:
+        self._link.push(command, inputs, sender.outbox.put)
+
+    def _move(self, trigger: Trigger) -> None:
+        if self._state.phase is not Phase.DETACHED:  # `paused` says it on the return
+            self._state.move(trigger)
+        self._views.changed()
+
+    def _check_length(self, field: str, text: str) -> None:
+        limit = self._state.prompt.limit_chars
+        if len(text.strip()) > limit:
+            message = f"a prompt has at most {limit} characters (prompt_chars), not {len(text)}"
+            raise CommandError(ErrorCode.TOO_LONG, message, field=field)
+
+    def _check_room(self, inputs: tuple[ControlInput, ...]) -> None:
+        if len(self._receipts) + len(inputs) >= self._pending_limit:
+            message = f"{self._pending_limit} controls wait for their receipt (pending_controls)"
+            raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)

@@ -1,0 +1,139 @@
+"""What can go wrong with a session.
+
+SessionError
+├── CommandError           a person asked for what cannot be; tell them, nothing has changed
+├── IllegalTriggerError    the life of a session has no such edge; a fault of this room
+├── SessionEndedError      the session is over, for a typed reason; open another
+├── AttachmentEndedError   an attachment is over, for a typed reason; the session may go on
+├── UnknownSessionError    there is no session of that id, or the token is not one of its own
+├── BadRequestError        a session cannot be opened with that; names the field
+├── TooManyError           a limit of the deployment is reached; try again after a while
+└── NotPixelsError         a frame needs a decoder; ask for `rgb24`
+"""
+
+from enum import StrEnum
+
+
+class ErrorCode(StrEnum):
+    """Why a command was refused: stable, for programs to look at."""
+
+    WRONG_TYPE = "wrong_type"
+    MISSING = "missing"
+    UNKNOWN_FIELD = "unknown_field"
+    UNKNOWN_COMMAND = "unknown_command"
+    OUT_OF_RANGE = "out_of_range"
+    NON_FINITE = "non_finite"
+    TOO_LONG = "too_long"
+    BAD_TEXT = "bad_text"
+    UNKNOWN_CONTROL = "unknown_control"
+    UNKNOWN_KEY = "unknown_key"
+    UNKNOWN_PARAMETER = "unknown_parameter"
+    UNKNOWN_STREAM = "unknown_stream"
+    UNKNOWN_MODEL = "unknown_model"
+    UNKNOWN_PROGRAM = "unknown_program"
+    NOT_PAUSED = "not_paused"
+    NOT_SHOWN = "not_shown"
+    READ_ONLY = "read_only"
+    TOO_MANY = "too_many"
+    TIMED_OUT = "timed_out"
+    WORKER_LOST = "worker_lost"
+    CLOSED = "closed"
+
+
+class SessionError(Exception):
+    """Base of all errors of this room."""
+
+
+class CommandError(SessionError):
+    """A command was refused and changed nothing.
+
+    Attributes:
+        code: one of `ErrorCode`, or what the loop refused a request with.
+        message: for a person; names the limit where there is one.
+        field: path of the offending field, such as `action.move`; None when no field is.
+        command: id of the command, as far as it is known.
+        retry_after_s: when it may be worth another try.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        command: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.code = code
+        self.message = message
+        self.field = field
+        self.command = command
+        self.retry_after_s = retry_after_s
+
+
+class IllegalTriggerError(SessionError):
+    """A session in that phase knows no such trigger; nothing has changed."""
+
+
+class SessionEndedError(SessionError):
+    """The session is over.
+
+    Attributes:
+        reason: stable and short, such as `closed`, `abandoned`, `worker_lost`.
+    """
+
+    def __init__(self, reason: str, message: str = "") -> None:
+        super().__init__(message or f"the session is over: {reason}")
+        self.reason = reason
+
+
+class AttachmentEndedError(SessionError):
+    """Nothing more comes from this attachment.
+
+    Attributes:
+        reason: why it ended, such as `replaced`, `slow_viewer`, `idle`; or why the session did.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the attachment is over: {reason}")
+        self.reason = reason
+
+
+class UnknownSessionError(SessionError):
+    """No session of that id; the same is said of a wrong token, so that ids cannot be probed."""
+
+
+class BadRequestError(SessionError):
+    """A session cannot be opened with that.
+
+    Attributes:
+        code: one of `ErrorCode`.
+        field: the offending field of the request.
+    """
+
+    def __init__(self, code: str, message: str, *, field: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.code = code
+        self.message = message
+        self.field = field
+
+
+class TooManyError(SessionError):
+    """A limit on a count is reached.
+
+    Attributes:
+        what: the name of the limit in the deployment.
+        limit: its value.
+        retry_after_s: when it may be worth another try.
+    """
+
+    def __init__(self, what: str, limit: int, retry_after_s: float = 5.0) -> None:
+        super().__init__(f"{what} is limited to {limit}")
+        self.what = what
+        self.limit = limit
+        self.retry_after_s = retry_after_s
+
+
+class NotPixelsError(SessionError):
+    """The bytes of a chunk are not pixels."""

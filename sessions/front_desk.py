@@ -1,0 +1,126 @@
+"""Where commands come in: each gets exactly one answer, whatever happens to it.
+
+What needs no loop is done at once (a playhead, a key frame, the end); all else goes through the
+queue, so that it acts in the order in which it was sent.
+"""
+
+from collections.abc import Callable
+
+from reverie.sessions.attachment import Attachment, Order, Role
+from reverie.sessions.commanding import Commanding
+from reverie.sessions.commands import Close, Playhead, RequestKeyFrame
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.events import Error, RequestAccepted
+from reverie.sessions.inbox import Inbox
+from reverie.sessions.loop_link import LoopLink
+from reverie.sessions.outputs import Outputs
+from reverie.sessions.playheads import Playheads, Seen
+from reverie.sessions.state import SessionState
+
+
+class FrontDesk:
+    """Takes the commands of all attachments of one session."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        commanding: Commanding,
+        link: LoopLink,
+        outputs: Outputs,
+        playheads: Playheads,
+        pending_limit: int,
+        close: Callable[[str], None],
+    ) -> None:
+        """Take commands; `close` ends the session for a reason."""
+        self._state = state
+        self._commanding = commanding
+        self._link = link
+        self._outputs = outputs
+        self._playheads = playheads
+        self._inbox = Inbox(pending_limit)
+        self._pending_limit = pending_limit
+        self._close = close
+        self._current: Order | None = None  # taken from the queue and not yet answered
+
+    def submit(self, order: Order) -> None:
+        """Carry out a command now or soon. Never waits."""
+        self._state.commands += 1
+        try:
+            if self._state.over:
+                raise CommandError(ErrorCode.CLOSED, f"the session is over: {self._state.reason}")
+            if order.sender.ended is not None:
+                raise CommandError(ErrorCode.CLOSED, f"ended: {order.sender.ended}")
+            self._admit(order)
+        except CommandError as error:
+            _refuse(order, error)
+
+    async def serve(self) -> None:
+        """Work off the queue until cancelled."""
+        while True:
+            order = self._current = await self._inbox.take()
+            error: CommandError | None = None
+            try:
+                await self._commanding.carry_out(order)
+            except CommandError as refused:
+                error = refused
+            if self._current is order:
+                self._current = None
+                if error is None:
+                    _accept(order)
+                else:
+                    _refuse(order, error)
+            if self._inbox.take_owed():
+                self._link.release_keys()
+
+    def shut(self, reason: str) -> None:
+        """Answer what waits: it will not be carried out any more."""
+        waiting = self._inbox.take_all()
+        if self._current is not None:
+            waiting.insert(0, self._current)
+            self._current = None
+        for order in waiting:
+            _refuse(order, CommandError(ErrorCode.CLOSED, f"the session is over: {reason}"))
+
+    def _admit(self, order: Order) -> None:
+        match order.command:
+            case Playhead(chunk=chunk, pts_us=pts_us):
+                self._playhead(order.sender, Seen(chunk, pts_us))
+            case RequestKeyFrame(stream=stream):
+                self._outputs.video(stream).request_key_frame(order.sender)
+                _accept(order)
+            case _ if order.sender.role is not Role.DRIVER:
+                raise CommandError(ErrorCode.READ_ONLY, "a viewer cannot change the session")
+            case Close():
+                _accept(order)
+                self._close("closed")
+            case _:
+                self._enqueue(order)
+
+    def _enqueue(self, order: Order) -> None:
+        if self._inbox.put(order):
+            return
+        if not self._inbox.owe_release(order):
+            message = f"{self._pending_limit} commands wait already (pending_commands)"
+            raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)
+        _accept(order)
+
+    def _playhead(self, sender: Attachment, seen: Seen) -> None:
+        if self._playheads.advance(sender.key, seen, self._state.chunk):
+            sender.note_active()
+            self._link.seen(self._playheads.governing.chunk)
+
+
+def _accept(order: Order) -> None:
+    order.answer(RequestAccepted(command=order.command.id))
+
+
+def _refuse(order: Order, error: CommandError) -> None:
+    order.answer(
+        Error(
+            code=error.code,
+            message=error.message,
+            field=error.field,
+            command=order.command.id,
+            retry_after_s=error.retry_after_s,
+        )
+    )

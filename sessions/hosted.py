@@ -1,0 +1,285 @@
+"""The server's side of a session: its parts, who comes and goes, and how it ends.
+
+    lease  -> relay -> outputs -> outboxes -> attachments -> transports
+    loop link <- commanding <- front desk <- attachments <- transports
+
+One TaskGroup runs it all; a child ends the session by raising. However it ends, `end` decides the
+reason in one place, and the order of the last events: answers, receipts, the streams' ends, the
+session's.
+"""
+
+import asyncio
+import logging
+
+from reverie.gpu_pool.errors import PoolError, PoolFullError
+from reverie.gpu_pool.messages import Pause
+from reverie.gpu_pool.notices import Recovered
+from reverie.gpu_pool.opening import Opening
+from reverie.media import Clock, MediaError, VideoFanout
+from reverie.models.spec import ModelSpec
+from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role
+from reverie.sessions.attendance import Attendance
+from reverie.sessions.audience import Audience
+from reverie.sessions.commanding import Commanding
+from reverie.sessions.cutting import Cutter
+from reverie.sessions.errors import CommandError, SessionEndedError
+from reverie.sessions.events import RequestQueued, RequestStarted, SessionClosed, SessionView
+from reverie.sessions.front_desk import FrontDesk
+from reverie.sessions.leases import Leases
+from reverie.sessions.lifetime import Lifetime
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.loop_link import LoopLink
+from reverie.sessions.outputs import OpenFanout, Outputs
+from reverie.sessions.playheads import Playheads
+from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.receipts import Receipts
+from reverie.sessions.relay import Relay
+from reverie.sessions.scopes import CancelScope, ScopeKind
+from reverie.sessions.state import SessionState, Trigger
+from reverie.sessions.views import Views
+
+logger = logging.getLogger(__name__)
+
+
+class HostedSession:
+    """One session. `run` is its life; everything else may be called while it runs."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        spec: ModelSpec,
+        leases: Leases,
+        limits: SessionLimits,
+        clock: Clock,
+        open_fanout: OpenFanout = VideoFanout,
+    ) -> None:
+        """Put the parts together; nothing moves before `run`."""
+        self.state = state
+        self.message = ""  # for a person: why it is over
+        self.scope = CancelScope(ScopeKind.SESSION, state.session)
+        self._leases = leases
+        self._limits = limits
+        self._over = asyncio.Event()
+        self._gone = asyncio.Event()  # its place was given back
+        self._placed = asyncio.Event()  # has a place, waits in the line, or was refused
+        self._refused: PoolFullError | None = None
+        self._audience = Audience()
+        self._controls = ProgramControls(spec, state.program)
+        self._receipts = Receipts()
+        self._playheads = Playheads()
+        self._link = LoopLink(state.session, self._receipts, limits.command_s)
+        self._views = Views(state, self._controls, self._audience, limits, clock)
+        program = self.scope.open(ScopeKind.PROGRAM, state.program)
+        self._outputs = Outputs(state, self._controls, program, open_fanout)
+        self._relay = Relay(
+            state,
+            self._receipts,
+            self._outputs,
+            self._audience,
+            fail=self.fail,
+            recovered=self._recovered,
+        )
+        self._desk = self._front_desk()
+        self._attendance = Attendance(
+            state,
+            self._audience,
+            self._outputs,
+            self._playheads,
+            self._link,
+            self._views,
+            limits,
+            clock,
+        )
+        self._lifetime = Lifetime(
+            self._audience,
+            self._attendance,
+            limits,
+            clock,
+            abandon=lambda: self.end("abandoned", f"nobody came for {limits.grace_s:g} s"),
+        )
+        self.scope.on_cancel(lambda _: self._over.set())
+
+    def _front_desk(self) -> FrontDesk:
+        cutter = Cutter(
+            self.state, self._link, self._relay, self._outputs, self._playheads, self._audience
+        )
+        commanding = Commanding(
+            self.state,
+            self._controls,
+            self._receipts,
+            self._link,
+            cutter,
+            self._audience,
+            self._views,
+            self._limits.pending_controls,
+        )
+        return FrontDesk(
+            self.state,
+            commanding,
+            self._link,
+            self._outputs,
+            self._playheads,
+            self._limits.pending_commands,
+            close=self.end,
+        )
+
+    # --- what anybody may look at ---
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.state.session
+
+    @property
+    def view(self) -> SessionView:
+        """The session as it is now."""
+        return self._views.view()
+
+    # --- its life ---
+
+    async def run(self) -> None:
+        """Live until `end`; then give everything back. Cancelling it ends the session."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._outputs.start(tasks)
+                tasks.create_task(self._take_place(), name=f"{self.id} place")
+                tasks.create_task(self._desk.serve(), name=f"{self.id} commands")
+                tasks.create_task(self._views.tell_changes(), name=f"{self.id} views")
+                tasks.create_task(self._lifetime.watch(), name=f"{self.id} lifetime")
+                await self._over.wait()
+                raise SessionEndedError(self.scope.reason or "")
+        except* SessionEndedError:
+            pass
+        except* PoolFullError as group:
+            self._refused = _first(group)
+            self.fail("pool_full", str(self._refused))
+        except* PoolError as group:
+            self.fail("no_worker", str(group.exceptions[0]))
+        except* MediaError as group:
+            self.fail("encode_failed", str(group.exceptions[0]))
+        except* Exception:
+            logger.exception("session %s failed", self.id)
+            self.fail("internal_error", "the server made a mistake; its log says more")
+        finally:
+            self.end("shutdown")
+            await self._give_back()
+            self._gone.set()
+
+    async def placed(self) -> None:
+        """Return once it has its place, waits for one, or is over.
+
+        Raises:
+            PoolFullError: there is no place, not even to wait.
+        """
+        await self._placed.wait()
+        if self._refused is not None:
+            raise self._refused
+
+    def fail(self, reason: str, message: str = "") -> None:
+        """End it because it cannot go on."""
+        self._end(Trigger.FAIL, reason, message)
+
+    def end(self, reason: str, message: str = "") -> None:
+        """End it for everybody. Ending twice is ending once; the first reason stands."""
+        self._end(Trigger.CLOSE, reason, message)
+
+    async def ended(self) -> None:
+        """Return once it is over; its place may be given back a little later."""
+        await self._over.wait()
+
+    async def gone(self) -> None:
+        """Return once it is over and its place was given back."""
+        await self._gone.wait()
+
+    async def drain(self, limit_s: float, reason: str = "shutdown") -> None:
+        """End it after the chunk that is being made, or after `limit_s` at the latest."""
+        try:
+            async with asyncio.timeout(limit_s):
+                if self._link.is_connected:
+                    await self._link.ask(Pause(0, self.state.session))
+                await self._outputs.drain()
+        except (TimeoutError, CommandError):
+            logger.info("session %s did not come to rest within %g s", self.id, limit_s)
+        self.end(reason)
+
+    # --- who comes and goes ---
+
+    def attach(self, role: Role, options: AttachOptions) -> Attachment:
+        """Let somebody in. A new driver takes the place of the one before, who is told so.
+
+        Raises:
+            SessionEndedError: it is over.
+            TooManyError: as many are here as may be.
+        """
+        return self._attendance.admit(role, options, self)
+
+    def submit(self, order: Order) -> None:
+        """Carry out a command of an attachment; see `FrontDesk`."""
+        self._desk.submit(order)
+
+    def listening_changed(self, attachment: Attachment) -> None:
+        """Begin or stop to show the streams to an attachment."""
+        self._attendance.listening_changed(attachment)
+
+    def detach(self, attachment: Attachment) -> None:
+        """Let somebody go. Keys that they held are released. Twice is once."""
+        self._attendance.leave(attachment)
+
+    # --- its place ---
+
+    async def _take_place(self) -> None:
+        state = self.state
+        opening = Opening(
+            session=state.session,
+            model=state.model,
+            program=state.program,
+            seed=state.seed,
+            prompt=state.prompt.whole,
+            parameters=dict(state.parameters),
+        )
+        lease = await self._leases.lease(opening, self._relay, self._queued)
+        state.queue_position = None
+        self._link.connect(lease)
+        state.move(Trigger.START)
+        if not len(self._audience):
+            state.move(Trigger.DETACH)
+        self._audience.tell(RequestStarted())
+        self._views.changed()
+        self._placed.set()
+
+    def _queued(self, position: int) -> None:
+        self.state.move(Trigger.ENQUEUE)
+        self.state.queue_position = position
+        self._audience.tell(RequestQueued(position=position))
+        self._views.changed()
+        self._placed.set()
+
+    def _recovered(self, _: Recovered) -> None:
+        self._views.changed()
+
+    def _end(self, trigger: Trigger, reason: str, message: str) -> None:
+        if self.state.over:
+            return
+        self.state.move(trigger)
+        self.state.reason, self.message = reason, message
+        self._desk.shut(reason)
+        self._receipts.drop_all()
+        self.scope.cancel(reason)
+        for attachment in self._audience:
+            attachment.outbox.end(reason, SessionClosed(reason=reason, message=message))
+        self._placed.set()
+        logger.info("session %s is over: %s %s", self.id, reason, message)
+
+    async def _give_back(self) -> None:
+        try:
+            async with asyncio.timeout(self._limits.close_s):
+                await self._link.release()
+        except TimeoutError:
+            logger.error("session %s: its place was not given back in time", self.id)
+        except PoolError as error:
+            logger.warning("session %s: giving its place back failed: %s", self.id, error)
+
+
+def _first(group: BaseExceptionGroup[PoolFullError]) -> PoolFullError:
+    first = group.exceptions[0]
+    return first if isinstance(first, PoolFullError) else _first(first)

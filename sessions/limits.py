@@ -1,0 +1,44 @@
+"""What an operator may set about sessions; every default is safe on a shared machine."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class SessionLimits(BaseModel):
+    """Counts, sizes and times of sessions. An error that comes of one of them names it.
+
+    Attributes:
+        sessions: open at once, waiting ones included.
+        sessions_per_owner: of them, those of one owner.
+        attachments: connections to one session.
+        prompt_chars: characters of the whole prompt.
+        pending_commands: commands of a session that may wait for those before them.
+        pending_controls: controls of a session that may wait for their receipt.
+        outbox_frames: frames that may wait for one attachment; then it loses what waits, to the
+            next key frame.
+        outbox_bytes: likewise, in bytes.
+        outbox_events: events that may wait for one attachment; then it ends as `slow_viewer`.
+        stall_s: an attachment that takes nothing of what waits for it ends as `slow_viewer`.
+        idle_s: an attachment that asks for nothing and is shown nothing ends as `idle`.
+        grace_s: a session without attachments is kept for so long.
+        command_s: a request to the loop that takes longer counts as failed.
+        close_s: for the loop to end and give its place back.
+        views_per_s: how often at most a changed view is told.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sessions: int = Field(default=64, ge=1)
+    sessions_per_owner: int = Field(default=8, ge=1)
+    attachments: int = Field(default=16, ge=1)
+    prompt_chars: int = Field(default=2000, ge=1, le=1_000_000)
+    pending_commands: int = Field(default=256, ge=1)
+    pending_controls: int = Field(default=4096, ge=1)
+    outbox_frames: int = Field(default=48, ge=1)
+    outbox_bytes: int = Field(default=64 * 2**20, ge=2**16)
+    outbox_events: int = Field(default=4096, ge=16)
+    stall_s: float = Field(default=10.0, gt=0)
+    idle_s: float = Field(default=1800.0, gt=0)
+    grace_s: float = Field(default=60.0, gt=0)
+    command_s: float = Field(default=30.0, gt=0)
+    close_s: float = Field(default=10.0, gt=0)
+    views_per_s: float = Field(default=10.0, gt=0)

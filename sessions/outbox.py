@@ -1,0 +1,244 @@
+"""What waits to be sent to one attachment: events and media in order, bounded.
+
+Events are never lost: when too many wait, or nothing is taken for too long, the attachment ends.
+Media are: when too many frames wait, all of them give way, and the next key frame goes on; it says
+how many were skipped. Numbers are given when an item is taken, so that they count what was sent:
+`sequence` of the attachment and `index` of the stream are +1 always.
+
+    media.init    before the first chunk of a stream, and after any change of its format
+    media.chunk   never after the stream's end
+    media.complete  once a stream that has begun, and last
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reverie.sessions.errors import AttachmentEndedError
+from reverie.sessions.events import AnyEvent, MediaChunk, MediaComplete, MediaInit
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxLimits:
+    """How much may wait.
+
+    Attributes:
+        endless: events over the limit push out the oldest instead of ending the attachment; for a
+            consumer inside this process that may not listen for a while.
+    """
+
+    frames: int = 48
+    bytes: int = 64 * 2**20
+    events: int = 4096
+    endless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    init: MediaInit
+    chunk: MediaChunk
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamEnd:
+    stream: str
+    reason: str
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What was sent of a stream."""
+
+    init: MediaInit | None = None
+    chunks: int = 0
+    size_bytes: int = 0
+    skipped: int = 0  # frames lost since the last one that was put in
+    wants_key: bool = False
+    cut_us: int = -1  # frames before this media time are not wanted
+    ended: bool = False
+
+
+_Item = AnyEvent | _Frame | _StreamEnd
+
+
+@dataclass(slots=True)
+class _Waiting:
+    item: _Item
+    time_us: int
+
+
+@dataclass(slots=True)
+class Outbox:
+    """The queue of one attachment; one consumer takes from it.
+
+    Attributes:
+        session: the id that every event gets.
+        overflowed: called once, when too many events wait.
+        wants_key: called with a stream that needs a key frame to go on.
+        ended: why nothing more comes in; what waits can still be taken.
+        moved_us: when something was last taken, or first had to wait.
+        skipped: frames that gave way, of all streams.
+    """
+
+    session: str
+    now_us: Callable[[], int]
+    limits: OutboxLimits
+    overflowed: Callable[[], None]
+    wants_key: Callable[[str], None]
+    ended: str | None = None
+    moved_us: int = 0
+    skipped: int = 0
+    sequence: int = 0
+    _items: deque[_Waiting] = field(default_factory=deque)
+    _streams: dict[str, _Stream] = field(default_factory=dict)
+    _frames: int = 0
+    _bytes: int = 0
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __len__(self) -> int:
+        """How many items wait."""
+        return len(self._items)
+
+    def put(self, event: AnyEvent) -> None:
+        """Add an event that is no media. After the end it is ignored."""
+        if self.ended is not None:
+            return
+        if len(self._items) - self._frames >= self.limits.events:
+            if not self.limits.endless:
+                self.overflowed()
+                return
+            self._forget_oldest_event()
+        self._append(event)
+
+    def put_frame(self, init: MediaInit, chunk: MediaChunk) -> None:
+        """Add a frame and how to decode it, or lose it by the rule above."""
+        stream = self._streams.setdefault(chunk.stream, _Stream())
+        if self.ended is not None or stream.ended or chunk.pts_us < stream.cut_us:
+            return
+        if self._frames >= self.limits.frames or self._bytes + chunk.size_bytes > self.limits.bytes:
+            self._lose_frames(chunk.stream, lambda _: True)
+            stream.wants_key = True
+            if not chunk.key:
+                self.wants_key(chunk.stream)
+        if stream.wants_key and not chunk.key:
+            stream.skipped += 1 + chunk.dropped
+            self.skipped += 1
+            return
+        lost = chunk.dropped + stream.skipped
+        stream.wants_key, stream.skipped = False, 0
+        self._frames += 1
+        self._bytes += chunk.size_bytes
+        self._append(_Frame(init, chunk.model_copy(update={"dropped": lost})))
+
+    def cut(self, stream: str, before_us: int) -> None:
+        """Drop the frames before a media time, now and as long as they may still come in."""
+        self._streams.setdefault(stream, _Stream()).cut_us = before_us
+        self._lose_frames(stream, lambda chunk: chunk.pts_us < before_us, count=False)
+
+    def complete(self, stream: str, reason: str) -> None:
+        """End a stream: `media.complete` follows what waits of it, if it has begun."""
+        state = self._streams.setdefault(stream, _Stream())
+        if self.ended is None and not state.ended:
+            state.ended = True
+            self._append(_StreamEnd(stream, reason))
+
+    def drop_media(self) -> None:
+        """Forget every frame that waits."""
+        for stream in self._streams:
+            self._lose_frames(stream, lambda _: True)
+
+    def end(self, reason: str, last: AnyEvent) -> None:
+        """Take in this one event more, and then nothing. Ending twice is ending once."""
+        if self.ended is None:
+            self._append(last)
+            self.ended = reason
+
+    def abandon(self, reason: str) -> None:
+        """Forget what waits and take nothing more in: nobody will take from it any more."""
+        self.ended = self.ended or reason
+        self._items.clear()
+        self._frames = self._bytes = 0
+        self._ready.set()
+
+    async def take(self) -> AnyEvent:
+        """Wait for the next event and take it. Safe to cancel: then nothing is taken.
+
+        Raises:
+            AttachmentEndedError: the outbox has ended and is empty.
+        """
+        while True:
+            if self._items:
+                event = self._take_one(self._items[0])
+                if event is not None:
+                    self.moved_us = self.now_us()
+                    return event
+            elif self.ended is not None:
+                raise AttachmentEndedError(self.ended)
+            else:
+                self._ready.clear()
+                await self._ready.wait()
+
+    def _take_one(self, waiting: _Waiting) -> AnyEvent | None:
+        """Return the event to send for the oldest item; None when it stands for nothing."""
+        item = waiting.item
+        if isinstance(item, _Frame):
+            stream = self._streams[item.chunk.stream]
+            if stream.init != item.init:
+                stream.init = item.init
+                return self._numbered(item.init, waiting.time_us)
+            self._items.popleft()
+            self._count_out(item.chunk)
+            index, stream.chunks = stream.chunks, stream.chunks + 1
+            stream.size_bytes += item.chunk.size_bytes
+            return self._numbered(item.chunk.model_copy(update={"index": index}), waiting.time_us)
+        self._items.popleft()
+        if isinstance(item, _StreamEnd):
+            stream = self._streams[item.stream]
+            if stream.init is None:
+                return None
+            done = MediaComplete(
+                stream=item.stream,
+                reason=item.reason,
+                chunks=stream.chunks,
+                size_bytes=stream.size_bytes,
+            )
+            return self._numbered(done, waiting.time_us)
+        return self._numbered(item, waiting.time_us)
+
+    def _numbered(self, event: AnyEvent, time_us: int) -> AnyEvent:
+        update = {"session": self.session, "sequence": self.sequence, "time_us": time_us}
+        self.sequence += 1
+        return event.model_copy(update=update)
+
+    def _append(self, item: _Item) -> None:
+        now_us = self.now_us()
+        if not self._items:
+            self.moved_us = now_us
+        self._items.append(_Waiting(item, now_us))
+        self._ready.set()
+
+    def _count_out(self, chunk: MediaChunk) -> None:
+        self._frames -= 1
+        self._bytes -= chunk.size_bytes
+
+    def _lose_frames(
+        self, stream: str, lost: Callable[[MediaChunk], bool], count: bool = True
+    ) -> None:
+        kept: deque[_Waiting] = deque()
+        for waiting in self._items:
+            item = waiting.item
+            if isinstance(item, _Frame) and item.chunk.stream == stream and lost(item.chunk):
+                self._count_out(item.chunk)
+                if count:
+                    self._streams[stream].skipped += 1 + item.chunk.dropped
+                    self.skipped += 1
+            else:
+                kept.append(waiting)
+        self._items = kept
+
+    def _forget_oldest_event(self) -> None:
+        for index, waiting in enumerate(self._items):
+            if not isinstance(waiting.item, (_Frame, _StreamEnd)):
+                del self._items[index]
+                return

@@ -1,0 +1,178 @@
+"""The output streams of a session: from a chunk's frames to the outboxes of those who watch."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from reverie.engine.emissions import FramesOut
+from reverie.media import FrameTag, MediaFrame, StreamFormat, VideoFanout, VideoSubscription
+from reverie.models.spec import StreamKind
+from reverie.sessions.attachment import Attachment
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.events import MediaChunk, MediaInit
+from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.scopes import CancelScope, ScopeKind
+from reverie.sessions.state import SessionState, StreamState
+
+OpenFanout = Callable[[float], VideoFanout]
+"""Frames a second -> a fan-out; for tests to set its limits."""
+
+
+class VideoOutput:
+    """One video stream. Encoding is the fan-out's; this room says whose frames they are."""
+
+    def __init__(self, stream: StreamState, session: SessionState, fanout: VideoFanout) -> None:
+        self.stream = stream
+        self.fanout = fanout
+        self._session = session
+        self._subscriptions: dict[int, VideoSubscription] = {}
+        self._watchers: dict[int, Attachment] = {}
+
+    def publish(self, out: FramesOut) -> None:
+        """Hand a chunk's frames to the encoders.
+
+        Raises:
+            UnsupportedPictureError: no codec takes such frames.
+        """
+        count = len(out.frames)
+        for index in range(count):
+            tag = FrameTag(
+                pts_us=out.pts_us + index * out.duration_us,
+                duration_us=out.duration_us,
+                chunk=out.chunk,
+                frame=index,
+                last=index == count - 1,
+                step=out.step,
+                discontinuity=out.discontinuity and index == 0,
+                final=out.final,
+            )
+            self.fanout.publish(out.frames[index], tag)
+        self.stream.chunk = max(self.stream.chunk, out.chunk)
+        self.stream.frames += count
+        self.stream.newest_us = out.pts_us + (count - 1) * out.duration_us
+
+    def show(self, attachment: Attachment) -> None:
+        """Begin to fill an outbox, from the newest picture on. Showing twice is showing once."""
+        if attachment.key in self._subscriptions or self.stream.reason is not None:
+            return
+
+        def deliver(frame: MediaFrame) -> None:
+            init = self._init(frame.encoded.format)
+            attachment.outbox.put_frame(init, _chunk(self.stream.name, frame))
+
+        self._watchers[attachment.key] = attachment
+        self._subscriptions[attachment.key] = self.fanout.subscribe(
+            attachment.options.codec, deliver
+        )
+
+    def hide(self, attachment: Attachment) -> None:
+        """Stop to fill an outbox."""
+        subscription = self._subscriptions.pop(attachment.key, None)
+        self._watchers.pop(attachment.key, None)
+        if subscription is not None:
+            subscription.close()
+
+    def request_key_frame(self, attachment: Attachment) -> None:
+        """Let a frame come soon that can be decoded without earlier ones."""
+        subscription = self._subscriptions.get(attachment.key)
+        if subscription is not None:
+            subscription.request_key_frame()
+
+    def cut(self, before_us: int) -> None:
+        """Drop every frame before a media time, wherever it is on its way."""
+        self.fanout.flush()
+        for attachment in self._watchers.values():
+            attachment.outbox.cut(self.stream.name, before_us)
+
+    def end(self, reason: str) -> None:
+        """End the stream for everybody; nothing of it comes afterwards."""
+        self.stream.reason = reason
+        for attachment in tuple(self._watchers.values()):
+            attachment.outbox.complete(self.stream.name, reason)
+            self.hide(attachment)
+        self.fanout.close()
+
+    def _init(self, format: StreamFormat) -> MediaInit:
+        return _media_init(self.stream.name, self.stream.rate_hz, format, self._session.seed)
+
+
+class Outputs:
+    """All output streams of a session, each with a cancel scope of its own."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        controls: ProgramControls,
+        program: CancelScope,
+        open_fanout: OpenFanout = VideoFanout,
+    ) -> None:
+        """Make the streams of every loop; cancelling a stream's scope ends it."""
+        self._videos: dict[str, VideoOutput] = {}
+        scopes = {loop.name: program.open(ScopeKind.LOOP, loop.name) for loop in controls.loops}
+        for loop, spec in controls.streams:
+            stream = StreamState(spec.name, spec.kind, spec.rate_hz)
+            state.streams[spec.name] = stream
+            if spec.kind is StreamKind.VIDEO:
+                video = VideoOutput(stream, state, open_fanout(spec.rate_hz))
+                self._videos[spec.name] = video
+                scopes[loop.name].open(ScopeKind.STREAM, spec.name).on_cancel(video.end)
+
+    def __iter__(self) -> Iterator[VideoOutput]:
+        return iter(self._videos.values())
+
+    def video(self, name: str) -> VideoOutput:
+        """Return the video stream of that name.
+
+        Raises:
+            CommandError: there is none.
+        """
+        if name not in self._videos:
+            known = ", ".join(self._videos) or "none"
+            raise CommandError(
+                ErrorCode.UNKNOWN_STREAM, f"no such stream; known: {known}", field="stream"
+            )
+        return self._videos[name]
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Run the encoders as children of the session, which ends when one of them fails."""
+        for name, video in self._videos.items():
+            tasks.create_task(video.fanout.run(), name=f"encode {name}")
+
+    async def drain(self) -> None:
+        """Return once everything published is in the outboxes. Safe to cancel."""
+        for video in self:
+            await video.fanout.drain()
+
+
+def _chunk(stream: str, frame: MediaFrame) -> MediaChunk:
+    tag, encoded = frame.tag, frame.encoded
+    return MediaChunk(
+        stream=stream,
+        index=0,  # given when it is sent
+        pts_us=tag.pts_us,
+        duration_us=tag.duration_us,
+        key=encoded.key,
+        final=tag.final,
+        chunk=tag.chunk,
+        frame=tag.frame,
+        last=tag.last,
+        step=tag.step,
+        discontinuity=tag.discontinuity,
+        dropped=frame.dropped,
+        size_bytes=len(encoded.data),
+        data=encoded.data,
+    )
+
+
+@lru_cache(maxsize=256)
+def _media_init(stream: str, rate_hz: float, format: StreamFormat, seed: int) -> MediaInit:
+    return MediaInit(
+        stream=stream,
+        kind="video",
+        codec=format.codec,
+        container=format.container.value,
+        width=format.width,
+        height=format.height,
+        rate_hz=rate_hz,
+        seed=seed,
+    )

@@ -1,0 +1,96 @@
+"""From a decoded JSON object to a command, or to one error that names the field.
+
+`rtc` refuses what is no JSON object before this; here are types, ranges and names that do not
+depend on what the session runs.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from reverie.sessions.commands import COMMAND, AnyCommand
+from reverie.sessions.errors import CommandError, ErrorCode
+
+SHOWN_CHARS = 120
+"""Of a refused value, in an error."""
+
+_CODES = {
+    "missing": ErrorCode.MISSING,
+    "extra_forbidden": ErrorCode.UNKNOWN_FIELD,
+    "union_tag_invalid": ErrorCode.UNKNOWN_COMMAND,
+    "union_tag_not_found": ErrorCode.MISSING,
+    "finite_number": ErrorCode.NON_FINITE,
+    "string_too_long": ErrorCode.TOO_LONG,
+    "too_long": ErrorCode.TOO_LONG,
+    "string_unicode": ErrorCode.BAD_TEXT,
+    "greater_than": ErrorCode.OUT_OF_RANGE,
+    "greater_than_equal": ErrorCode.OUT_OF_RANGE,
+    "less_than": ErrorCode.OUT_OF_RANGE,
+    "less_than_equal": ErrorCode.OUT_OF_RANGE,
+    "literal_error": ErrorCode.OUT_OF_RANGE,
+    "string_too_short": ErrorCode.OUT_OF_RANGE,
+    "string_pattern_mismatch": ErrorCode.OUT_OF_RANGE,
+    "too_short": ErrorCode.OUT_OF_RANGE,
+}
+
+
+def parse_command(given: Mapping[str, object]) -> AnyCommand:
+    """Return the command that `given` says.
+
+    Raises:
+        CommandError: it says none; names the first offending field.
+    """
+    try:
+        return COMMAND.validate_python(dict(given))
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False)
+        raise _as_command_error(details, given) from None
+
+
+def _as_command_error(details: Sequence[ErrorDetails], given: Mapping[str, object]) -> CommandError:
+    first = _most_telling(details)
+    code = _CODES.get(first["type"], ErrorCode.WRONG_TYPE)
+    tagged = not first["type"].startswith("union_tag")
+    field = _path(first["loc"][1:], given) if tagged else "type"
+    message = first["msg"]
+    if code is ErrorCode.WRONG_TYPE:
+        message = f"{message}, not {_shown(first['input'])}"
+    said = given.get("id")
+    command = said if isinstance(said, str) and 0 < len(said) <= 64 else None
+    return CommandError(code, message, field=field, command=command)
+
+
+def _most_telling(details: Sequence[ErrorDetails]) -> ErrorDetails:
+    """Return the first error; of the members of one union, the one that is no mere type error."""
+    first = details[0]
+    same_place = [each for each in details if each["loc"][:3] == first["loc"][:3]]
+    for each in same_place:
+        if _CODES.get(each["type"]) is not None:
+            return each
+    return first
+
+
+def _path(loc: Sequence[int | str], given: object) -> str:
+    """Return the part of pydantic's location that a client would recognise: no union members."""
+    path: list[str] = []
+    for part in loc:
+        if isinstance(given, Mapping):
+            if path and part not in given:
+                break
+            given = given.get(part)
+        elif isinstance(given, (list, tuple)) and isinstance(part, int):
+            given = given[part] if part < len(given) else None
+        elif path:
+            break
+        path.append(str(part)[:64].encode("ascii", "backslashreplace").decode())
+    return ".".join(path) or "$"
+
+
+def _shown(value: object) -> str:
+    text = f"a {type(value).__name__}"
+    if isinstance(value, (bool, int, float)) and not (
+        isinstance(value, int) and abs(value) > 2**64
+    ):
+        text = repr(value)
+    return text[:SHOWN_CHARS]

@@ -1,0 +1,36 @@
+"""What a person has asked the world to be, remembered for as long as the session lasts."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMemory:
+    """The prompt in effect, as the texts that it was said in, oldest first.
+
+    An empty prompt means that the person wishes for nothing in particular; blank text is empty
+    text. The whole never exceeds `limit_chars`: when an addition does not fit, the oldest texts
+    are forgotten. A single text over the limit is refused before it comes here.
+    """
+
+    limit_chars: int
+    texts: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """The prompt as a model reads it."""
+        return " ".join(self.texts)
+
+    def replaced(self, text: str) -> "PromptMemory":
+        """Return the memory of this one text."""
+        return replace(self, texts=()).appended(text)
+
+    def appended(self, text: str) -> "PromptMemory":
+        """Return the memory with one text more; blank text adds nothing."""
+        said = text.strip()
+        if not said:
+            return self
+        assert len(said) <= self.limit_chars, "a text over the limit was let through"
+        texts = (*self.texts, said)
+        while len(" ".join(texts)) > self.limit_chars:
+            texts = texts[1:]
+        return replace(self, texts=texts)

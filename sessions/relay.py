@@ -1,0 +1,105 @@
+"""From what the pool says of a session to the events that everybody there gets, in order.
+
+While a cut is asked for (interrupt, rewind, reset, restore), what comes is held back: only the
+answer says which of the frames are old. Nothing old leaves afterwards.
+"""
+
+from collections.abc import Callable
+
+from reverie.engine import emissions
+from reverie.engine.emissions import FramesOut, StepFailed, TextOut
+from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, WorkerLost
+from reverie.media import UnsupportedPictureError
+from reverie.sessions.audience import Audience
+from reverie.sessions.events import Error, SessionRecovering, TextDelta
+from reverie.sessions.outputs import Outputs
+from reverie.sessions.receipts import Receipts
+from reverie.sessions.state import SessionState
+
+
+class Relay:
+    """The sink of one session's lease. Called on the event loop; never waits."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        receipts: Receipts,
+        outputs: Outputs,
+        audience: Audience,
+        *,
+        fail: Callable[[str, str], None],
+        recovered: Callable[[Recovered], None],
+    ) -> None:
+        """Relay nothing yet.
+
+        Args:
+            fail: ends the session with a reason and a message.
+            recovered: tells the loop anew what it has lost.
+        """
+        self._state = state
+        self._receipts = receipts
+        self._outputs = outputs
+        self._audience = audience
+        self._fail = fail
+        self._recovered = recovered
+        self._held: list[Notice] | None = None
+
+    def __call__(self, notice: Notice) -> None:
+        """Relay a notice, or hold it back."""
+        if self._held is not None:
+            self._held.append(notice)
+        else:
+            self._relay(notice)
+
+    def hold(self) -> None:
+        """Hold back what comes from now on."""
+        assert self._held is None, "cuts come one after the other"
+        self._held = []
+
+    def let_go(self, from_us: int = 0) -> None:
+        """Relay what was held, in order, but for what was made before media time `from_us`."""
+        held, self._held = self._held or [], None
+        for notice in held:
+            if not (isinstance(notice, FramesOut) and notice.pts_us < from_us):
+                self._relay(notice)
+
+    def _relay(self, notice: Notice) -> None:
+        if self._state.over:
+            return
+        match notice:
+            case FramesOut():
+                self._frames(notice)
+            case TextOut(stream=stream, text=text, chunk=chunk):
+                self._receipts.before_frames()
+                self._audience.tell(TextDelta(stream=stream, text=text, chunk=chunk))
+            case emissions.ControlApplied():
+                self._receipts.applied(notice)
+            case emissions.ControlSuperseded():
+                self._receipts.superseded(notice)
+            case StepFailed():
+                self._step_failed(notice)
+            case WorkerLost(reason=reason):
+                self._state.workers_lost += 1
+                chunk = self._state.chunk
+                self._audience.tell(SessionRecovering(reason=reason, chunk=chunk))
+            case Recovered():
+                self._recovered(notice)
+            case SessionLost(code=code, message=message):
+                self._fail(code, message)
+            case _:
+                pass  # snapshots are the pool's own; nobody here asks for traces
+
+    def _frames(self, out: FramesOut) -> None:
+        self._receipts.before_frames()
+        try:
+            self._outputs.video(out.stream).publish(out)
+        except UnsupportedPictureError as error:
+            self._fail("bad_shape", str(error))
+
+    def _step_failed(self, failed: StepFailed) -> None:
+        self._state.steps_failed += 1
+        self._audience.tell(
+            Error(code=failed.code.value, message=failed.message, chunk=failed.chunk)
+        )
+        if failed.fatal:
+            self._fail(failed.code.value, failed.message)

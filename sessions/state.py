@@ -1,0 +1,153 @@
+"""What a session is: plain data, and the only moves that its life can make.
+
+    created -> queued -> active <-> paused -> detached -> closed
+
+    A rejoin leads from detached to active; any of these may fail; a detached one can be parked.
+
+`EDGES` is the whole table. A pair that it does not hold is a fault of this room and raises.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+from reverie.models.spec import StreamKind
+from reverie.sessions.errors import IllegalTriggerError
+from reverie.sessions.prompt import PromptMemory
+
+SessionId = NewType("SessionId", str)
+
+
+class Phase(StrEnum):
+    """Where a session stands in its life."""
+
+    CREATED = "created"
+    QUEUED = "queued"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DETACHED = "detached"
+    PARKED = "parked"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class Trigger(StrEnum):
+    """What moves a session on."""
+
+    ENQUEUE = "enqueue"
+    START = "start"
+    PAUSE = "pause"
+    RESUME = "resume"
+    DETACH = "detach"
+    ATTACH = "attach"
+    PARK = "park"
+    FAIL = "fail"
+    CLOSE = "close"
+
+
+OVER = frozenset({Phase.FAILED, Phase.CLOSED})
+"""Phases that nothing leads out of."""
+
+EDGES: dict[tuple[Phase, Trigger], Phase] = {
+    (Phase.CREATED, Trigger.ENQUEUE): Phase.QUEUED,
+    (Phase.QUEUED, Trigger.ENQUEUE): Phase.QUEUED,
+    (Phase.CREATED, Trigger.START): Phase.ACTIVE,
+    (Phase.QUEUED, Trigger.START): Phase.ACTIVE,
+    (Phase.ACTIVE, Trigger.PAUSE): Phase.PAUSED,
+    (Phase.PAUSED, Trigger.PAUSE): Phase.PAUSED,
+    (Phase.PAUSED, Trigger.RESUME): Phase.ACTIVE,
+    (Phase.ACTIVE, Trigger.RESUME): Phase.ACTIVE,
+    (Phase.ACTIVE, Trigger.DETACH): Phase.DETACHED,
+    (Phase.PAUSED, Trigger.DETACH): Phase.DETACHED,
+    (Phase.DETACHED, Trigger.ATTACH): Phase.ACTIVE,
+    (Phase.DETACHED, Trigger.PARK): Phase.PARKED,
+    (Phase.PARKED, Trigger.ATTACH): Phase.ACTIVE,
+    **{(phase, Trigger.FAIL): Phase.FAILED for phase in Phase if phase not in OVER},
+    **{(phase, Trigger.CLOSE): Phase.CLOSED for phase in Phase if phase not in OVER},
+    **{(phase, Trigger.CLOSE): phase for phase in OVER},  # closing is idempotent
+}
+
+
+def next_phase(phase: Phase, trigger: Trigger) -> Phase:
+    """Return the phase that `trigger` leads to.
+
+    Raises:
+        IllegalTriggerError: the pair is not in `EDGES`; nothing has changed.
+    """
+    try:
+        return EDGES[phase, trigger]
+    except KeyError:
+        raise IllegalTriggerError(f"{trigger} while {phase}") from None
+
+
+@dataclass(slots=True)
+class StreamState:
+    """An output stream, as far as it has come.
+
+    Attributes:
+        chunk: the newest one put out; -1 before the first.
+        newest_us: media time of the newest frame; -1 before the first.
+        reason: why it ended; None while it goes on.
+    """
+
+    name: str
+    kind: StreamKind
+    rate_hz: float = 0.0
+    chunk: int = -1
+    frames: int = 0
+    newest_us: int = -1
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class SessionState:
+    """Everything of a session that is worth keeping. Whoever holds it may read; the room writes.
+
+    Attributes:
+        parameters: the value of every parameter.
+        streams: the outputs, by name.
+        artifacts: names of kept snapshots and the chunk that each stands at.
+        paused: whether it is paused, also while nobody is there.
+        reason: why it is over.
+    """
+
+    session: SessionId
+    owner: str
+    model: str
+    program: str
+    seed: int
+    prompt: PromptMemory
+    parameters: dict[str, float] = field(default_factory=dict)
+    streams: dict[str, StreamState] = field(default_factory=dict)
+    artifacts: dict[str, int] = field(default_factory=dict)
+    phase: Phase = Phase.CREATED
+    paused: bool = False
+    reason: str | None = None
+    queue_position: int | None = None
+    commands: int = 0
+    steps_failed: int = 0
+    workers_lost: int = 0
+
+    def move(self, trigger: Trigger) -> bool:
+        """Make a move; tell whether the phase has changed.
+
+        Raises:
+            IllegalTriggerError: there is no such edge.
+        """
+        before, self.phase = self.phase, next_phase(self.phase, trigger)
+        return self.phase is not before
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will come of it any more."""
+        return self.phase in OVER
+
+    @property
+    def chunk(self) -> int:
+        """The newest chunk that was put out on any stream; -1 before the first."""
+        return max((stream.chunk for stream in self.streams.values()), default=-1)
+
+    @property
+    def newest_us(self) -> int:
+        """Media time of the newest frame of any stream; -1 before the first."""
+        return max((stream.newest_us for stream in self.streams.values()), default=-1)

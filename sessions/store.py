@@ -1,0 +1,257 @@
+"""All sessions of a server: opening, finding, listing by owner, ending; and who may do what.
+
+Three secrets, none derived from another: the owner's lists sessions, a session's token drives it,
+its watch token only watches. Ids are no secrets.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from reverie.gpu_pool.errors import PoolFullError
+from reverie.media import Clock, MonotonicClock, VideoFanout
+from reverie.models.errors import SpecError
+from reverie.models.spec import ModelSpec
+from reverie.sessions.attachment import Role
+from reverie.sessions.errors import (
+    BadRequestError,
+    CommandError,
+    ErrorCode,
+    SessionEndedError,
+    TooManyError,
+    UnknownSessionError,
+)
+from reverie.sessions.hosted import HostedSession
+from reverie.sessions.leases import Leases
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.outputs import OpenFanout
+from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.prompt import PromptMemory
+from reverie.sessions.state import SessionId, SessionState
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED = 1000
+"""Ended sessions whose reason is still known."""
+
+SEEDS = 2**53
+"""Seeds are below this, so that every client's numbers can hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """What to open.
+
+    Attributes:
+        program: empty takes the model's first.
+        seed: None takes one at random; it is told in the view.
+        owner: the secret of whoever opens it; None makes a new one.
+    """
+
+    model: str
+    program: str = ""
+    prompt: str = ""
+    seed: int | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A session that was opened, and its secrets."""
+
+    session: HostedSession
+    token: str = field(repr=False)
+    watch_token: str = field(repr=False)
+    owner: str = field(repr=False)
+
+
+class SessionStore:
+    """Sessions by id. For one event loop."""
+
+    def __init__(
+        self,
+        leases: Leases,
+        limits: SessionLimits,
+        tasks: asyncio.TaskGroup,
+        *,
+        clock: Clock | None = None,
+        open_fanout: OpenFanout = VideoFanout,
+    ) -> None:
+        """Hold nothing yet; sessions run as children of `tasks`."""
+        self._leases = leases
+        self._limits = limits
+        self._tasks = tasks
+        self._clock = clock or MonotonicClock()
+        self._open_fanout = open_fanout
+        self._tickets: dict[str, Ticket] = {}
+        self._reasons: OrderedDict[str, str] = OrderedDict()
+        self._closing: str | None = None
+
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._tickets)
+
+    async def create(self, request: SessionRequest) -> Ticket:
+        """Open a session; return once it has a place or waits for one.
+
+        If it is cancelled, there is no session.
+
+        Raises:
+            BadRequestError: names the field of the request that is wrong.
+            TooManyError: a limit is reached, or no place is free, not even to wait.
+            SessionEndedError: the store is being closed, or the session could not begin.
+        """
+        if self._closing is not None:
+            raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
+        spec = self._spec(request)
+        state = self._new_state(request, spec)
+        self._check_counts(state.owner)
+        hosted = HostedSession(
+            state, spec, self._leases, self._limits, self._clock, self._open_fanout
+        )
+        ticket = Ticket(hosted, _secret(), _secret(), state.owner)
+        self._tickets[hosted.id] = ticket
+        self._tasks.create_task(self._host(hosted), name=f"session {hosted.id}")
+        try:
+            await hosted.placed()
+        except PoolFullError as error:
+            raise TooManyError("waiting_line", len(self), error.retry_after_s) from None
+        except BaseException:
+            hosted.end("cancelled")
+            raise
+        if hosted.state.over:
+            raise SessionEndedError(hosted.state.reason or "closed", hosted.message)
+        return ticket
+
+    def get(self, session: str) -> HostedSession:
+        """Return a session.
+
+        Raises:
+            SessionEndedError: it is over.
+            UnknownSessionError: there is none of that id, or not any more.
+        """
+        return self._ticket(session).session
+
+    def admit(self, session: str, token: str) -> tuple[HostedSession, Role]:
+        """Return a session and the most that a token allows in it.
+
+        Raises:
+            SessionEndedError: it is over.
+            UnknownSessionError: there is none of that id, or the token is not its own.
+        """
+        ticket = self._ticket(session)
+        drives = _same(token, ticket.token)
+        watches = _same(token, ticket.watch_token)
+        if not (drives or watches):
+            raise UnknownSessionError(session)
+        return ticket.session, Role.DRIVER if drives else Role.VIEWER
+
+    def list(self, owner: str) -> tuple[HostedSession, ...]:
+        """Return the sessions of whoever knows that secret, oldest first."""
+        return tuple(
+            ticket.session for ticket in self._tickets.values() if _same(owner, ticket.owner)
+        )
+
+    def close(self, session: str, reason: str = "closed") -> None:
+        """End a session.
+
+        Raises:
+            SessionEndedError: it is over already.
+            UnknownSessionError: there is none of that id.
+        """
+        self.get(session).end(reason)
+
+    async def drain(self, limit_s: float, reason: str = "shutdown") -> None:
+        """Open nothing any more, and end all sessions at a chunk's end, or after `limit_s`."""
+        self._closing = reason
+        async with asyncio.TaskGroup() as tasks:
+            for ticket in tuple(self._tickets.values()):
+                drain = ticket.session.drain(limit_s, reason)
+                tasks.create_task(drain, name=f"drain {ticket.session.id}")
+
+    def _ticket(self, session: str) -> Ticket:
+        ticket = self._tickets.get(session)
+        if ticket is None or ticket.session.state.over:
+            reason = self._reasons.get(session)
+            if ticket is not None:
+                reason = ticket.session.state.reason
+            if reason is not None:
+                raise SessionEndedError(reason)
+            raise UnknownSessionError(session)
+        return ticket
+
+    async def _host(self, hosted: HostedSession) -> None:
+        try:
+            await hosted.run()
+        finally:
+            del self._tickets[hosted.id]
+            self._reasons[hosted.id] = hosted.state.reason or ""
+            for forgotten in tuple(islice(self._reasons, max(0, len(self._reasons) - REMEMBERED))):
+                del self._reasons[forgotten]
+
+    def _spec(self, request: SessionRequest) -> ModelSpec:
+        spec = self._leases.specs.get(request.model)
+        if spec is None:
+            known = ", ".join(self._leases.specs) or "none"
+            message = f"no model {request.model[:64]!r} is served; known: {known}"
+            raise BadRequestError(ErrorCode.UNKNOWN_MODEL, message, field="model")
+        return spec
+
+    def _new_state(self, request: SessionRequest, spec: ModelSpec) -> SessionState:
+        program = request.program or spec.programs[0].name
+        try:
+            controls = ProgramControls(spec, program)
+        except SpecError:
+            known = ", ".join(each.name for each in spec.programs)
+            message = f"no program {program[:64]!r}; known: {known}"
+            raise BadRequestError(ErrorCode.UNKNOWN_PROGRAM, message, field="program") from None
+        try:
+            for name, value in request.parameters.items():
+                controls.check_parameter(name, value)
+        except CommandError as error:
+            field_name = error.field or "parameters"
+            raise BadRequestError(error.code, error.message, field=field_name) from None
+        return SessionState(
+            session=SessionId(secrets.token_hex(8)),
+            owner=request.owner or _secret(),
+            model=request.model,
+            program=program,
+            seed=_checked_seed(request.seed),
+            prompt=self._checked_prompt(request.prompt),
+            parameters=controls.defaults() | dict(request.parameters),
+        )
+
+    def _checked_prompt(self, prompt: str) -> PromptMemory:
+        limit = self._limits.prompt_chars
+        if len(prompt.strip()) > limit:
+            message = f"a prompt has at most {limit} characters (prompt_chars), not {len(prompt)}"
+            raise BadRequestError(ErrorCode.TOO_LONG, message, field="prompt")
+        return PromptMemory(limit).replaced(prompt)
+
+    def _check_counts(self, owner: str) -> None:
+        if len(self._tickets) >= self._limits.sessions:
+            raise TooManyError("sessions", self._limits.sessions)
+        if len(self.list(owner)) >= self._limits.sessions_per_owner:
+            raise TooManyError("sessions_per_owner", self._limits.sessions_per_owner)
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbelow(SEEDS)
+    if not 0 <= seed < SEEDS:
+        message = f"a seed is at least 0 and below {SEEDS}"
+        raise BadRequestError(ErrorCode.OUT_OF_RANGE, message, field="seed")
+    return seed
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _same(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())

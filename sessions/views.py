@@ -1,0 +1,65 @@
+"""What a client shows of a session, and telling everybody when it has changed."""
+
+import asyncio
+
+from reverie.media import Clock
+from reverie.sessions.attachment import AttachOptions
+from reverie.sessions.audience import Audience
+from reverie.sessions.events import LimitsView, SessionUpdated, SessionView
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.state import SessionState
+
+
+class Views:
+    """Makes views, and tells changes: the newest only, at a bounded rate."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        controls: ProgramControls,
+        audience: Audience,
+        limits: SessionLimits,
+        clock: Clock,
+    ) -> None:
+        self._state = state
+        self._controls = controls
+        self._audience = audience
+        self._limits = limits
+        self._clock = clock
+        self._changed = asyncio.Event()
+
+    def view(self) -> SessionView:
+        """Return the session as it is now."""
+        state = self._state
+        return SessionView(
+            state=state.phase.value,
+            model=state.model,
+            program=state.program,
+            prompt=state.prompt.whole,
+            seed=state.seed,
+            controls=self._controls.control_views(),
+            parameters=self._controls.parameter_views(state.parameters),
+            viewers=len(self._audience),
+            lead_chunks=self._controls.lead_chunks,
+        )
+
+    def limits(self, options: AttachOptions) -> LimitsView:
+        """Return the limits that an attachment can run into."""
+        return LimitsView(
+            message_bytes=options.message_bytes,
+            commands_per_s=options.commands_per_s,
+            prompt_chars=self._limits.prompt_chars,
+        )
+
+    def changed(self) -> None:
+        """Have everybody told soon."""
+        self._changed.set()
+
+    async def tell_changes(self) -> None:
+        """Tell changes until cancelled; those closer together than the rate allows as one."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            self._audience.tell(SessionUpdated(view=self.view()))
+            await self._clock.sleep(1 / self._limits.views_per_s)
