@@ -1,0 +1,150 @@
+"""Pocket's world loop: one frame a chunk, one denoise step a unit.
+
+A frame is: denoise steps (the first takes the controls; a new prompt is read just before it), of
+which the last commits; then the picture is decoded and goes out; then, off the viewer's path, the
+context pass writes the frame's cache block. The very first frame is the simulator's, encoded.
+"""
+
+import json
+from collections.abc import Sequence
+
+import torch
+
+from reverie.models.controls import Controls
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import (
+    BatchKey,
+    Durable,
+    Idle,
+    LoopKernel,
+    LoopRequest,
+    LoopResult,
+    StepBatch,
+    StepResult,
+    WorkPlan,
+)
+from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.nets import PocketNets
+from reverie.models.pocket.state import Phase, PocketState, WindowFrame
+from reverie.models.pocket.units import Units
+from reverie.models.spec import LoopSpec
+
+
+class PocketKernel(LoopKernel[PocketState]):
+    """The `world_model` loop of pocket."""
+
+    def __init__(self, spec: LoopSpec, nets: PocketNets, instance: ModelInstance) -> None:
+        self.spec = spec
+        self._instance = instance
+        self._units = Units(nets, instance)
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> PocketState:
+        """Bind seed, prompt and parameters."""
+        return PocketState(request.seed, request.prompt, int(request.parameters["steps"]))
+
+    def plan_step(self, state: PocketState, controls: Controls) -> WorkPlan | Idle:
+        """Name the next unit; its order is that of `Phase`."""
+        last = state.step + 1 == state.steps
+        match state.phase:
+            case Phase.BEGIN:
+                # A reset may come with a new prompt: then the world starts under it.
+                return self._plan(state, "begin", "text", takes=controls.prompt is not None)
+            case Phase.FIRST_FRAME:
+                return self._plan(state, "first_frame", "codec", commits=True)
+            case Phase.CHUNK if controls.prompt is not None:
+                return self._plan(state, "encode_text", "text", takes=True)
+            case Phase.CHUNK:
+                steps = int(controls.parameters.get("steps", state.steps))
+                return self._plan(state, "denoise", "world", takes=True, commits=steps == 1)
+            case Phase.DENOISE:
+                return self._plan(state, "denoise", "world", commits=last)
+            case Phase.DECODE:
+                return self._plan(state, "decode", "codec", shows=True)
+            case Phase.CONTEXT:
+                return self._plan(state, "context", "world", writes=1)
+
+    def run_step(self, batch: StepBatch[PocketState]) -> Sequence[StepResult[PocketState]]:
+        """Run the units one after another."""
+        return [self._units.run(unit) for unit in batch.units]
+
+    def finalize(self, state: PocketState, instance: ModelInstance) -> LoopResult:
+        """Say how many frames there were."""
+        return LoopResult(state.frame, f"{state.frame} frames under {state.prompt!r}")
+
+    def durable(self, state: PocketState) -> Durable | None:
+        """Keep the window's latents, actions and texts, and the counters; about 50 kB."""
+        if not state.window:
+            return None
+        first = state.window[0]
+        return Durable(
+            loop=self.spec.name,
+            weights_version=self._instance.weights_version,
+            data={
+                "clean": torch.stack([frame.clean_Zhw for frame in state.window]).cpu(),
+                "before": first.previous_Zhw.cpu(),
+                "text": torch.stack([frame.text_T for frame in state.window]).cpu(),
+                "action": torch.tensor([int(frame.action) for frame in state.window]),
+            },
+            text=json.dumps({"frame": state.frame, "prompt": state.prompt, "steps": state.steps}),
+        )
+
+    def revive(
+        self, durable: Durable, request: LoopRequest, instance: ModelInstance
+    ) -> PocketState:
+        """Take the window back; the context units that come next write its cache anew.
+
+        Not exact: the oldest frames were first written with frames in sight that are gone now.
+        """
+        told = json.loads(durable.text)
+        data = {name: tensor.to(instance.device) for name, tensor in durable.data.items()}
+        cleans = data["clean"].unbind(0)
+        window = tuple(
+            WindowFrame(clean, previous, Action(action), text)
+            for clean, previous, action, text in zip(
+                cleans,
+                (data["before"], *cleans[:-1]),
+                data["action"].tolist(),
+                data["text"].unbind(0),
+                strict=True,
+            )
+        )
+        return PocketState(
+            seed=request.seed,
+            prompt=str(told["prompt"]),
+            steps=int(told["steps"]),
+            phase=Phase.CONTEXT,
+            frame=int(told["frame"]),
+            text_T=window[-1].text_T,
+            window=window,
+        )
+
+    def _plan(
+        self,
+        state: PocketState,
+        kind: str,
+        component: str,
+        *,
+        takes: bool = False,
+        commits: bool = False,
+        shows: bool = False,
+        writes: int = 0,
+    ) -> WorkPlan:
+        key = BatchKey(
+            instance=self._instance.name,
+            weights_version=self._instance.weights_version,
+            loop=self.spec.name,
+            kind=kind,
+            shape=(len(state.blocks),),
+            precision=str(self._instance.dtype),
+        )
+        return WorkPlan(
+            kind=kind,
+            batch_key=key,
+            writes=writes,
+            reads=(component,),
+            streams=("video",) if shows else (),
+            takes_controls=takes,
+            commits=commits,
+            shows=shows,
+            cost_key=f"{self.spec.name}.{kind}",
+        )

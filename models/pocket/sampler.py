@@ -1,0 +1,25 @@
+"""Few-step sampling along the straight path from noise to latents (arXiv:2210.02747).
+
+The model predicts the clean end of the path from a point on it; a step moves the point along the
+line through that prediction. Level 1 is pure noise, level 0 the clean latents.
+"""
+
+from torch import Tensor
+
+MAX_STEPS = 4
+CONTEXT_LEVEL = 0.0
+"""Noise level that the context pass names, on latents without noise."""
+
+
+def noise_levels(steps: int) -> tuple[float, ...]:
+    """Return the levels at which the model is called, from 1 down, for `steps` calls.
+
+    Args:
+        steps: 1 to `MAX_STEPS`.
+    """
+    return tuple(1.0 - step / steps for step in range(steps))
+
+
+def next_point(point: Tensor, clean: Tensor, level: float, next_level: float) -> Tensor:
+    """Move from `level` to `next_level` on the line through `point` and the predicted `clean`."""
+    return clean + (next_level / level) * (point - clean)

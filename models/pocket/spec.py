@@ -1,0 +1,141 @@
+"""What pocket is, and how it is loaded."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reverie.models.blocks import BlockPool
+from reverie.models.controls import ControlSpec, Merge, ParameterSpec
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import LoopKernel
+from reverie.models.pocket.checkpoint import load_pocket
+from reverie.models.pocket.kernel import PocketKernel
+from reverie.models.pocket.nets import PocketNets, fast_dtype
+from reverie.models.pocket.sampler import MAX_STEPS
+from reverie.models.pocket.simulator import FRAME_PX
+from reverie.models.pocket.units import MOVES
+from reverie.models.pocket.vocabulary import MAX_TOKENS
+from reverie.models.spec import (
+    Capability,
+    CapabilityMatrix,
+    ComponentSpec,
+    LoopSpec,
+    ModelSpec,
+    ProgramSpec,
+    StreamKind,
+    StreamSpec,
+)
+
+WINDOW = 6
+"""Frames that attention sees, the one in the making included."""
+RATE_HZ = 12.0
+DEFAULT_STEPS = 2
+DEFAULT_THREADS = 1
+"""On a CPU. Two threads wait for each other at every operation: on two quiet cores that is twice
+the speed, but beside a server and a browser a tenth of it."""
+
+WORLD_MODEL = LoopSpec(
+    name="world_model",
+    components=("world", "codec", "text"),
+    streams=(StreamSpec("video", StreamKind.VIDEO, FRAME_PX, FRAME_PX, RATE_HZ),),
+    controls=(ControlSpec("move", Merge.EDGES, keys=MOVES, label="Walk"),),
+    parameters=(
+        ParameterSpec("steps", DEFAULT_STEPS, 1, MAX_STEPS, integer=True, label="Denoise steps"),
+    ),
+    window_blocks=WINDOW - 1,
+    chunk_blocks=1,
+    prompt_tokens=MAX_TOKENS,
+)
+
+POCKET = ModelSpec(
+    name="pocket",
+    title="Pocket: a small world seen from above",
+    licence="Apache-2.0",
+    components=(
+        ComponentSpec("world", "block-causal transformer over frames"),
+        ComponentSpec("codec", "pictures to latents and back"),
+        ComponentSpec("text", "prompt encoder"),
+    ),
+    loops=(WORLD_MODEL,),
+    programs=(ProgramSpec("world", ("world_model",), lead_chunks=1),),
+    capabilities=CapabilityMatrix(
+        {
+            "world_model": frozenset(
+                {
+                    Capability.TEXT_PROMPT,
+                    Capability.ACTIONS,
+                    Capability.REWIND,
+                    Capability.FORK,
+                    Capability.DURABLE,
+                }
+            )
+        }
+    ),
+    precisions=("float32", "bfloat16"),
+)
+
+
+class Pocket:
+    """The family behind the entry point `pocket`."""
+
+    spec = POCKET
+
+    def __init__(self) -> None:
+        self._nets: dict[str, PocketNets] = {}
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        """Load the weights that ship, or those at `options.checkpoint`.
+
+        Raises:
+            CheckpointError: the file is missing or does not fit.
+        """
+        device = _device(options.device)
+        dtype = _precision(options.precision, device)
+        if device.type == "cpu":
+            torch.set_num_threads(options.threads or DEFAULT_THREADS)
+        nets = _load(options.checkpoint, device, dtype)
+        world = nets.world.config
+        instance = ModelInstance(
+            name="pocket",
+            spec=self.spec,
+            device=device,
+            dtype=dtype,
+            weights_version=nets.version,
+            components={"world": nets.world, "codec": nets.codec, "text": nets.text},
+            blocks=BlockPool(
+                options.sessions * WORLD_MODEL.blocks_a_session(options.history_chunks),
+                (2, world.layers, world.heads, world.tokens, world.head_size),
+                dtype,
+                device,
+            ),
+        )
+        self._nets[instance.name] = nets
+        return instance
+
+    def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
+        """Return the kernel of `world_model`, the one loop."""
+        return PocketKernel(self.spec.loop(loop), self._nets[instance.name], instance)
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(name)
+
+
+def _precision(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        return fast_dtype(device)
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def _load(checkpoint: str | None, device: torch.device, dtype: torch.dtype) -> PocketNets:
+    try:
+        nets = load_pocket(None if checkpoint is None else Path(checkpoint), device, dtype)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise CheckpointError(f"cannot load pocket: {error}") from error
+    if nets.world.config.window != WINDOW:
+        raise CheckpointError(f"these weights see {nets.world.config.window} frames, not {WINDOW}")
+    return nets

@@ -1,0 +1,76 @@
+"""The state of a pocket session: an immutable value that refers to cache blocks."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from torch import Tensor
+
+from reverie.models.blocks import BlockId
+from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.world import Past
+
+
+class Phase(StrEnum):
+    """Which unit of work comes next; the value is the unit's kind."""
+
+    BEGIN = "begin"
+    """Read the prompt and choose where the world starts."""
+    FIRST_FRAME = "first_frame"
+    """Encode the one picture that the simulator gives."""
+    CHUNK = "chunk"
+    """A new frame: take the controls, then denoise."""
+    DENOISE = "denoise"
+    DECODE = "decode"
+    CONTEXT = "context"
+    """Write finished frames into the cache, off the viewer's path."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFrame:
+    """A finished frame that the model still sees.
+
+    Attributes:
+        clean_Zhw: its latents.
+        previous_Zhw: those of the frame before it, which stood at its input.
+        action: what the walker did in it.
+        text_T: the prompt that it was made under.
+    """
+
+    clean_Zhw: Tensor
+    previous_Zhw: Tensor
+    action: Action
+    text_T: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class PocketState:
+    """Everything of a session.
+
+    Attributes:
+        seed: root of all its randomness.
+        prompt: the prompt in effect.
+        steps: denoise steps a frame.
+        phase: what comes next.
+        frame: the frame in the making, counted from the start; numbers its noise.
+        step: denoise steps that it has had.
+        action: what the walker does in it.
+        text_T: embedding of the prompt; None before the first unit.
+        point_Zhw: the frame in the making, on its way from noise to latents.
+        past: the window as attention reads it, while a frame is in the making.
+        window: the frames that are seen, oldest first. Longer than `blocks` while frames wait to be
+            written to the cache.
+        blocks: cache blocks of the window, oldest first.
+    """
+
+    seed: int
+    prompt: str
+    steps: int
+    phase: Phase = Phase.BEGIN
+    frame: int = 0
+    step: int = 0
+    action: Action = Action.WAIT
+    text_T: Tensor | None = None
+    point_Zhw: Tensor | None = None
+    past: Past | None = None
+    window: tuple[WindowFrame, ...] = ()
+    blocks: tuple[BlockId, ...] = ()
