@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOT_MODULES = {"__init__.py", "__main__.py", "bench.py", "cli.py", "config.py", "host.py"}
+ROOT_MODULES = {"__init__.py", "__main__.py", "cli.py", "config.py", "host.py"}
 NOT_SHIPPED = {"build", "dist", "docs", "examples", "runs", "tests", "typings"}
 
 

@@ -1,0 +1,10 @@
+"""`reverie bench`: what the runtime costs, as ratios within one run on one machine.
+
+Start at `measures.py`. It drives the whole house through `Engine`, beside a bare loop over the same
+model that knows of no house at all; so it stands beside `host.py`, and no room imports it.
+"""
+
+from reverie.bench.measures import BenchOptions, run_bench
+from reverie.bench.report import Report, as_table, write_json
+
+__all__ = ["BenchOptions", "Report", "as_table", "run_bench", "write_json"]

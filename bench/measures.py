@@ -1,0 +1,200 @@
+"""The measurements: each one a session or two, watched by this process.
+
+Bare loop and runtime take turns, so that a machine that is busy with something else is as busy for
+both; medians are reported.
+"""
+
+import statistics
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from reverie.bench.machine import resident_mib, this_machine
+from reverie.bench.report import Memory, Reaction, Report, Throughput
+from reverie.config import Deployment, Setting
+from reverie.host import Engine
+from reverie.models.bare_loop import BareLoop
+from reverie.models.instance import LoadOptions
+from reverie.models.loop import LoopRequest
+from reverie.models.registry import find_family
+from reverie.models.spec import LoopSpec
+from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
+
+WARM_UP_CHUNKS = 8
+"""Chunks that are not counted: until then the context window still fills."""
+
+SETTLED_FRAMES = 500
+"""Frames after which memory counts: until then pools, caches and allocators still fill."""
+
+FIRST_FRAMES = 5
+"""Sessions that are opened to time the first frame."""
+
+PROMPT = "a quiet green land"
+NAME = "bench"
+STRIPES = "reverie.bench.stripes:stripes"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """What to measure, and how long.
+
+    Attributes:
+        rounds: how often bare loop and runtime take turns.
+        chunks: how many chunks each of them makes in one turn.
+        presses: how many commands are timed.
+        frames: length of the memory run.
+    """
+
+    model: str = "pocket"
+    rounds: int = 5
+    chunks: int = 60
+    presses: int = 20
+    frames: int = 20_000
+
+    @classmethod
+    def chosen(cls, model: str, *, quick: bool, frames: int | None) -> "BenchOptions":
+        """Return the options for a run that is thorough, or takes about a minute."""
+        if quick:
+            return cls(model, rounds=3, chunks=24, presses=8, frames=frames or 2_000)
+        return cls(model, frames=frames or 20_000)
+
+
+async def run_bench(options: BenchOptions) -> Report:
+    """Measure everything; takes from one to several minutes.
+
+    Raises:
+        ModelError: there is no such model, or it cannot be loaded.
+    """
+    machine = this_machine()
+    family = find_family(options.model)
+    loop = family.spec.loop(family.spec.programs[0].loops[0])
+    async with Engine.from_deployment(_deployment(options.model)) as engine:
+        first_frame_ms = await _first_frame_ms(engine)
+        throughput = await _throughput(engine, options)
+        reaction = await _reaction(engine, loop, options.presses)
+        own = await _memory(engine, family.spec.name, min(options.frames, 20 * options.chunks))
+    async with Engine.from_deployment(_deployment(STRIPES)) as engine:
+        long_run = await _memory(engine, "stripes", options.frames)
+    return Report(family.spec.name, machine, throughput, reaction, first_frame_ms, (own, long_run))
+
+
+def _deployment(model: str) -> Deployment:
+    models = [{"name": NAME, "family": model}]
+    return Deployment.read(settings=[Setting(("pool", "models"), models, "bench")])
+
+
+async def _frames(events: AsyncGenerator[AnyEvent, None], count: int) -> MediaChunk:
+    """Take `count` frames and return the last of them."""
+    async for event in events:
+        if isinstance(event, MediaChunk):
+            count -= 1
+            if count == 0:
+                return event
+    raise RuntimeError("the session ended in the middle of a measurement")
+
+
+async def _first_frame_ms(engine: Engine) -> float:
+    times_ms = []
+    for seed in range(FIRST_FRAMES):
+        started_s = time.perf_counter()
+        async with (
+            engine.session(model=NAME, prompt=PROMPT, seed=seed) as session,
+            aclosing(session.stream()) as events,
+        ):
+            await _frames(events, 1)
+            times_ms.append(1000 * (time.perf_counter() - started_s))
+    return statistics.median(times_ms)
+
+
+async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
+    """Let the bare loop and the runtime take turns; the session rests while nobody iterates."""
+    bare, chunk_frames = _bare_loop(options.model)
+    frames = options.chunks * chunk_frames
+    bare.advance(WARM_UP_CHUNKS)
+    bare_fps, runtime_fps = [], []
+    async with (
+        engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
+        aclosing(session.stream()) as events,
+    ):
+        for _ in range(options.rounds):
+            bare_fps.append(frames / bare.advance(options.chunks))
+            await _frames(events, WARM_UP_CHUNKS * chunk_frames)
+            started_s = time.perf_counter()
+            await _frames(events, frames)
+            runtime_fps.append(frames / (time.perf_counter() - started_s))
+    bare.close()
+    ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]
+    return Throughput(
+        bare_fps=statistics.median(bare_fps),
+        runtime_fps=statistics.median(runtime_fps),
+        ratio=statistics.median(ratios),
+    )
+
+
+def _bare_loop(model: str) -> tuple[BareLoop, int]:
+    """Return a loop of the model in this process, and the frames of its chunk."""
+    family = find_family(model)
+    loop = family.spec.loop(family.spec.programs[0].loops[0])
+    instance = family.load(LoadOptions(sessions=1))
+    parameters = {parameter.name: parameter.default for parameter in loop.parameters}
+    request = LoopRequest("bare", 0, PROMPT, parameters)
+    return BareLoop(family.kernel(loop.name, instance), instance, request), loop.chunk_frames
+
+
+async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | None:
+    """Press a key again and again, each time after a few frames more; None without keys."""
+    keys = [(control.name, key) for control in loop.controls for key in control.keys]
+    if not keys:
+        return None
+    measured = []
+    async with (
+        engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
+        aclosing(session.stream()) as events,
+    ):
+        await _frames(events, WARM_UP_CHUNKS * loop.chunk_frames)
+        for number in range(presses):
+            newest = await _frames(events, loop.chunk_frames + number % 3)
+            control, key = keys[number % len(keys)]
+            started_s = time.perf_counter()
+            command = await session.push_action({control: key})
+            measured.append(await _reaction_to(events, command, newest, started_s))
+    return Reaction(
+        steps_to_act=statistics.median(one.steps_to_act for one in measured),
+        steps_to_frame=statistics.median(one.steps_to_frame for one in measured),
+        frames_between=statistics.median(one.frames_between for one in measured),
+        milliseconds=statistics.median(one.milliseconds for one in measured),
+    )
+
+
+async def _reaction_to(
+    events: AsyncGenerator[AnyEvent, None], command: str, newest: MediaChunk, started_s: float
+) -> Reaction:
+    applied: ControlApplied | None = None
+    between = 0
+    async for event in events:
+        if isinstance(event, ControlApplied) and event.control == command:
+            applied = event
+        elif isinstance(event, MediaChunk):
+            if applied is not None and event.pts_us >= applied.pts_us:
+                return Reaction(
+                    steps_to_act=applied.step - newest.step,
+                    steps_to_frame=event.step - newest.step,
+                    frames_between=between,
+                    milliseconds=1000 * (time.perf_counter() - started_s),
+                )
+            between += 1
+    raise RuntimeError("the session ended in the middle of a measurement")
+
+
+async def _memory(engine: Engine, model: str, frames: int) -> Memory:
+    settling = min(SETTLED_FRAMES, frames // 2)
+    async with (
+        engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
+        aclosing(session.stream()) as events,
+    ):
+        await _frames(events, settling)
+        settled_mib = resident_mib()
+        await _frames(events, frames - settling)
+        end_mib = resident_mib()
+    return Memory(model, frames, settled_mib, end_mib, end_mib - settled_mib)

@@ -1,0 +1,96 @@
+"""What one run measured, as data, as a table and as JSON."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from reverie.bench.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Frames a second of one session, and how close the runtime comes to the bare loop."""
+
+    bare_fps: float
+    runtime_fps: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """From a command to the first frame that it acts on, as a consumer in this process sees it.
+
+    Attributes:
+        steps_to_act: units from the one that made the newest frame seen to the one that acts.
+        steps_to_frame: likewise, to the unit that puts out the first affected frame.
+        frames_between: frames shown after the command that do not show it yet.
+    """
+
+    steps_to_act: float
+    steps_to_frame: float
+    frames_between: float
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Resident memory of this process and its workers over a long session."""
+
+    model: str
+    frames: int
+    settled_mib: float
+    end_mib: float
+    growth_mib: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that one run measured."""
+
+    model: str
+    machine: Machine
+    throughput: Throughput
+    reaction: Reaction | None
+    first_frame_ms: float
+    memory: tuple[Memory, ...]
+
+
+def as_table(report: Report) -> str:
+    """Lay the report out in Markdown, as the README shows it."""
+    machine, speed = report.machine, report.throughput
+    rows = [
+        ("frames a second, bare loop", f"{speed.bare_fps:.1f}"),
+        ("frames a second, runtime, one session", f"{speed.runtime_fps:.1f}"),
+        ("runtime over bare loop", f"{speed.ratio:.3f}"),
+        ("session to first frame", f"{report.first_frame_ms:.0f} ms"),
+    ]
+    if report.reaction is not None:
+        rows += [
+            ("command to the step that acts", f"{report.reaction.steps_to_act:g} steps"),
+            ("command to first affected frame", f"{report.reaction.steps_to_frame:g} steps"),
+            ("the same in time", f"{report.reaction.milliseconds:.0f} ms"),
+            ("frames in between", f"{report.reaction.frames_between:g}"),
+        ]
+    rows += [
+        (
+            f"memory after {run.frames} frames of {run.model}",
+            f"{run.end_mib:.0f} MiB ({run.growth_mib:+.1f} since settled)",
+        )
+        for run in report.memory
+    ]
+    return "\n".join(
+        [
+            f"{report.model} on {machine.processor}, {machine.cores} cores, "
+            f"{machine.torch_threads} torch threads, load {machine.load_at_start:.1f} at the "
+            f"start; reverie {machine.reverie}, torch {machine.torch}, Python {machine.python}.",
+            "",
+            "| measured | value |",
+            "|---|---|",
+            *(f"| {what} | {value} |" for what, value in rows),
+        ]
+    )
+
+
+def write_json(report: Report, file: Path) -> None:
+    """Write everything that was measured."""
+    file.write_text(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,242 @@
+"""The command `reverie`: serve, models, train and bench.
+
+Each command imports what it needs when it runs, so that `--help` answers at once.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie import __version__
+
+if TYPE_CHECKING:
+    from reverie.config import Deployment, Setting
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+FAILED = 1
+MISUSED = 2
+
+_ABOUT = """\
+A realtime session server for interactive streaming generation: open a session, and what you say,
+type or press changes what is generated next."""
+
+_EXAMPLES = """\
+examples:
+  reverie serve                            play the embedded model on http://127.0.0.1:8000
+  reverie serve --port 9000 --config deployment.yaml
+  reverie serve --model mine.py:Mine       serve a model of your own, beside nothing else
+  reverie models                           what can be served
+  reverie bench --quick --json bench.json  measure this machine in about a minute
+  reverie train pocket --minutes 60        train the embedded model anew, for an hour
+
+Every setting can also come from a file (--config) or from variables such as
+REVERIE_SERVER__PORT=9000; see the README."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0, 1 when it failed, 2 when misused."""
+    chosen = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = chosen.command
+    try:
+        return command(chosen)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "reverie",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"reverie {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_serve(commands)
+    _add_models(commands)
+    _add_train(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_serve(commands: "Commands") -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="serve models to browsers and programs",
+        description="Serve models over HTTP and WebSocket, with a page to play in. The first "
+        "Ctrl-C lets running sessions finish their chunk, the second leaves at once.",
+    )
+    serve.add_argument("--config", type=Path, metavar="FILE", help="a deployment in YAML")
+    serve.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine)")
+    serve.add_argument("--port", type=int, help="port to listen on (default: 8000; 0: a free one)")
+    serve.add_argument(
+        "--model",
+        action="append",
+        metavar="MODEL",
+        help="serve this one: an installed model, package.module:Name or path/to/file.py:Name, "
+        "with another name as NAME=MODEL; may be repeated (default: pocket)",
+    )
+    serve.add_argument(
+        "--inline",
+        action="store_true",
+        help="run models on a thread of this process, for debugging, and not in workers",
+    )
+    serve.add_argument("--verbose", action="store_true", help="say more in the log")
+    serve.set_defaults(command=_serve)
+
+
+def _add_models(commands: "Commands") -> None:
+    models = commands.add_parser(
+        "models",
+        help="list what can be served",
+        description="List the installed models: what they run, what they can do, and the cache "
+        "memory that a session takes. That memory is known once a model is loaded.",
+    )
+    models.add_argument("--no-load", action="store_true", help="load nothing; memory stays unknown")
+    models.set_defaults(command=_models)
+
+
+def _add_train(commands: "Commands") -> None:
+    train = commands.add_parser("train", help="train a model that ships with reverie")
+    families = train.add_subparsers(title="models", metavar="MODEL", required=True)
+    pocket = families.add_parser(
+        "pocket",
+        help="the embedded world model",
+        description="Train the embedded model: the codec, then the world model on top of it. The "
+        "same seed gives the same weights on one machine. Stop it at any time: the next run goes "
+        "on from the newest checkpoint.",
+    )
+    pocket.add_argument(
+        "--out", type=Path, default=Path("runs/pocket"), help="checkpoints (default: %(default)s)"
+    )
+    pocket.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    pocket.add_argument(
+        "--stage", choices=("all", "codec", "world"), default="all", help="default: %(default)s"
+    )
+    pocket.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s"
+    )
+    pocket.add_argument(
+        "--preset",
+        choices=("pocket", "tiny"),
+        default="pocket",
+        help="sizes and schedule; tiny is for trying out (default: %(default)s)",
+    )
+    pocket.add_argument("--minutes", type=float, help="stop with a checkpoint after so long")
+    pocket.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
+    pocket.add_argument("--fresh", action="store_true", help="begin anew, whatever lies in --out")
+    pocket.set_defaults(command=_train_pocket)
+
+
+def _add_bench(commands: "Commands") -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="measure the runtime on this machine",
+        description="Measure the runtime against a bare loop over the same model in one run, the "
+        "steps from a command to the first frame that it acts on, the time to a first frame, and "
+        "memory over a long session.",
+    )
+    bench.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
+    bench.add_argument("--model", default="pocket", help="default: %(default)s")
+    bench.add_argument("--quick", action="store_true", help="about a minute, with rougher numbers")
+    bench.add_argument(
+        "--frames", type=int, help="length of the memory run (default: 20000; 2000 with --quick)"
+    )
+    bench.set_defaults(command=_bench)
+
+
+def _serve(chosen: argparse.Namespace) -> int:
+    from reverie.config import Deployment, DeploymentError
+
+    logging.basicConfig(
+        level=logging.DEBUG if chosen.verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        deployment = Deployment.read(chosen.config, os.environ, _settings(chosen))
+    except DeploymentError as error:
+        return _complain(str(error), MISUSED)
+    return asyncio.run(_serve_until_stopped(deployment))
+
+
+def _settings(chosen: argparse.Namespace) -> "list[Setting]":
+    """Return the fields of the deployment that the command line sets."""
+    from reverie.config import Setting
+
+    settings = []
+    if chosen.host is not None:
+        settings.append(Setting(("server", "host"), chosen.host, "--host"))
+    if chosen.port is not None:
+        settings.append(Setting(("server", "port"), chosen.port, "--port"))
+    if chosen.inline:
+        settings.append(Setting(("pool", "mode"), "inline", "--inline"))
+    if chosen.model:
+        models = [_model(text) for text in chosen.model]
+        settings.append(Setting(("pool", "models"), models, "--model"))
+    return settings
+
+
+def _model(text: str) -> dict[str, str]:
+    """Read `--model`: a name, a location, or `name=location`."""
+    name, equals, family = text.partition("=")
+    if equals:
+        return {"name": name, "family": family}
+    if ":" in text:
+        return {"name": text.rpartition(":")[2].lower(), "family": text}
+    return {"name": text}
+
+
+def _models(chosen: argparse.Namespace) -> int:
+    from reverie.models.catalogue import as_table, catalogue
+
+    print(as_table(catalogue(load=not chosen.no_load)))
+    return 0
+
+
+def _train_pocket(chosen: argparse.Namespace) -> int:
+    from reverie.models.pocket.training.options import TrainOptions
+    from reverie.models.pocket.training.run import train
+
+    try:
+        train(
+            TrainOptions(
+                out=chosen.out,
+                seed=chosen.seed,
+                stage=chosen.stage,
+                device=chosen.device,
+                preset=chosen.preset,
+                max_minutes=chosen.minutes,
+                resume=not chosen.fresh,
+                threads=chosen.threads,
+            )
+        )
+    except FileNotFoundError as error:
+        return _complain(str(error), FAILED)
+    return 0
+
+
+def _bench(chosen: argparse.Namespace) -> int:
+    from reverie.bench import BenchOptions, as_table, run_bench, write_json
+    from reverie.gpu_pool.errors import PoolError
+    from reverie.models.errors import ModelError
+
+    options = BenchOptions.chosen(chosen.model, quick=chosen.quick, frames=chosen.frames)
+    try:
+        report = asyncio.run(run_bench(options))
+    except (ModelError, PoolError) as error:
+        return _complain(str(error), FAILED)
+    print(as_table(report))
+    if chosen.json is not None:
+        write_json(report, chosen.json)
+    return 0
+
+
+def _complain(message: str, status: int) -> int:
+    print(f"reverie: {message}", file=sys.stderr)
+    return status
