@@ -1,4 +1,4 @@
-// Keys, buttons and fingers that walk. Each turns into presses and releases of the program's controls.
+// Keys, buttons and fingers that walk: they become presses and releases of a program's controls.
 
 /** @typedef {{control: string, key: string}} Target what a key means to the program */
 /** @typedef {(target: Target, edge: "press" | "release") => void} OnEdge */

@@ -91,6 +91,7 @@ export class Page {
     this.#parts.badge.hidden = state !== "paused";
     this.#text("badge", "Paused");
     document.body.dataset.state = state;
+    document.body.dataset.session = view.id;
   }
 
   /** @param {View} view */
@@ -136,7 +137,8 @@ export function veilOf(view, nowMs) {
   if (view.link === "over") {
     const labels = { retry: "Take me back", renew: "Start a new world" };
     const offer = view.offer ?? "retry";
-    return { title: view.reason, detail: "", action: { label: labels[offer], does: offer } };
+    const action = { label: labels[offer], does: offer };
+    return { title: view.reason, detail: view.ending, action };
   }
   if (view.link === "connecting" && view.reason !== "") {
     return { title: "Reconnecting", detail: view.reason, action: null };

@@ -4,7 +4,10 @@ const LIMIT_MS = 15_000;
 
 /** The server answered with an error of its own. */
 export class RefusedError extends Error {
-  /** @param {number} status @param {{code: string, message: string, retry_after_s?: number | null}} error */
+  /**
+   * @param {number} status
+   * @param {{code: string, message: string, retry_after_s?: number | null}} error
+   */
   constructor(status, { code, message, retry_after_s }) {
     super(message);
     this.code = code;

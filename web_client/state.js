@@ -1,5 +1,5 @@
 // What the page shows, as a pure function of what happened: (view, message) -> next view.
-// Messages are the server's events, and what the page itself notices, whose types begin with `page.`.
+// Messages are the server's events, and what the page itself notices: types that begin with `page.`.
 
 import * as latencies from "./latency.js";
 
@@ -8,8 +8,10 @@ import * as latencies from "./latency.js";
  * @property {"connecting" | "open" | "lost" | "over"} link the way to the server
  * @property {number} retryAtMs when the next attempt to reach a lost server begins
  * @property {string} reason why the link is lost or over, for people
+ * @property {string} ending why the session itself ended, as the server says it
  * @property {"retry" | "renew" | null} offer what can be done about a link that is over
  * @property {"driver" | "viewer" | null} role
+ * @property {string} id of the session
  * @property {any} session the server's SessionView, once attached
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
@@ -44,8 +46,10 @@ export const INITIAL_VIEW = Object.freeze({
   link: "connecting",
   retryAtMs: 0,
   reason: "",
+  ending: "",
   offer: null,
   role: null,
+  id: "",
   session: null,
   queued: null,
   recovering: false,
@@ -77,7 +81,7 @@ const REDUCERS = {
   "session.recovering": (view) =>
     said({ ...view, recovering: true }, "The model was lost. Bringing the world back."),
   "session.parked": (view) => said(view, "The world was put aside."),
-  "session.closed": (view, { reason, message }) => ({ ...view, reason: message || reason }),
+  "session.closed": (view, { reason, message }) => ({ ...view, ending: message || reason }),
 
   "request.accepted": (view) => view,
   "request.queued": onQueued,
@@ -118,7 +122,9 @@ function said(view, announcement) {
 /** @param {View} view @param {"lost" | "over"} link */
 function unlinked(view, link, { reason, retryAtMs = 0, offer = null }) {
   const latency = { ...view.latency, stamps: [] };
-  const next = { ...view, link, reason, retryAtMs, offer, latency, queued: null, recovering: false };
+  const error = link === "over" ? null : view.error; // the veil says it
+  const waits = { queued: null, recovering: false };
+  const next = { ...view, link, reason, retryAtMs, offer, latency, error, ...waits };
   return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
 }
 
@@ -129,8 +135,8 @@ function onNewSession(view, { reason }) {
 }
 
 /** @param {View} view */
-function onAttached(view, { role, view: session }) {
-  const next = { ...view, link: /** @type {const} */ ("open"), reason: "", role, session };
+function onAttached(view, { session: id, role, view: session }) {
+  const next = { ...view, link: /** @type {const} */ ("open"), reason: "", id, role, session };
   return said(next, `Connected. The world is ${session.state}.`);
 }
 
@@ -171,7 +177,7 @@ function onPressed(view, { id, atMs }) {
 function onPrompted(view, { id, text }) {
   /** @type {Wish} */
   const wish = { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
-  return { ...view, wish };
+  return { ...view, wish, error: null };
 }
 
 /** @param {View} view */

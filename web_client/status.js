@@ -22,7 +22,8 @@ const BY_STATE = {
 export function statusOf(view, nowMs) {
   switch (view.link) {
     case "connecting":
-      return { tone: view.reason ? "away" : "wait", text: view.reason ? "Reconnecting" : "Connecting" };
+      if (view.reason === "") return { tone: "wait", text: "Connecting" };
+      return { tone: "away", text: "Reconnecting" };
     case "lost": {
       const seconds = Math.max(1, Math.ceil((view.retryAtMs - nowMs) / 1000));
       return { tone: "away", text: `Server away, trying again in ${seconds} s` };

@@ -1,0 +1,46 @@
+"""A real server in a process of its own, and a real browser."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+from server_process import ServerProcess
+from stub_model import LOCATION
+
+_SYSTEM = Path("/usr/bin/chromium")
+CHROMIUM = _SYSTEM if _SYSTEM.exists() else None
+"""The system's browser, where there is one, else the one that playwright brings."""
+
+
+def stub(name: str = "stub") -> dict[str, object]:
+    """Return the part of a deployment that serves the stub model."""
+    return {"name": name, "family": LOCATION, "sessions": 16, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of the stub, shared by a module: nobody may end it."""
+    models = {"models": [stub(), stub("other")]}
+    process = ServerProcess(tmp_path_factory.mktemp("server"), {"pool": models})
+    process.start()
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def fragile_server(tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server of the stub that the test may kill."""
+    process = ServerProcess(tmp_path, {"pool": {"models": [stub()]}})
+    process.start()
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    """Headless Chromium."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        await browser.close()

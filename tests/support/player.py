@@ -1,0 +1,105 @@
+"""What a person does with the page, and sees on it."""
+
+import asyncio
+import base64
+import io
+from collections.abc import Callable
+from typing import Self
+
+import numpy as np
+from PIL import Image
+from playwright.async_api import Page
+from stub_model import Stamp, read_stamp
+
+LIMIT_S = 20.0
+LOOK_EVERY_S = 0.02
+
+
+class Player:
+    """A person at a page that plays the stub model. Complaints of the page are kept in `errors`."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    @classmethod
+    async def at(cls, page: Page, url: str) -> Self:
+        """Open `url` and wait for a picture."""
+        player = cls(page)
+        await page.goto(url)
+        await player.until(lambda stamp: True)
+        return player
+
+    async def picture(self) -> bytes:
+        """Return the picture on the page, as a PNG of its own size."""
+        data = await self.page.evaluate(
+            "document.querySelector('[data-part=picture]').toDataURL('image/png')"
+        )
+        return base64.b64decode(data.partition(",")[2])
+
+    async def stamp(self) -> Stamp | None:
+        """Read the picture on the page; None when there is none yet."""
+        with Image.open(io.BytesIO(await self.picture())) as image:
+            try:
+                return read_stamp(np.asarray(image.convert("RGB")))
+            except ValueError:
+                return None
+
+    async def until(self, wanted: Callable[[Stamp], bool], limit_s: float = LIMIT_S) -> Stamp:
+        """Watch until a picture is as wanted, and return its stamp.
+
+        Raises:
+            TimeoutError: none was.
+        """
+        async with asyncio.timeout(limit_s):
+            while True:
+                stamp = await self.stamp()
+                if stamp is not None and wanted(stamp):
+                    return stamp
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    async def until_moving(self) -> Stamp:
+        """Watch until the world has gone on by a chunk."""
+        first = await self.until(lambda stamp: True)
+        return await self.until(lambda stamp: stamp.chunk != first.chunk)
+
+    async def until_status(self, tone: str) -> str:
+        """Wait for the tone of the status line, and return what it says."""
+        line = self.page.locator(f"[data-part=status][data-tone={tone}]")
+        await line.wait_for(timeout=LIMIT_S * 1000)
+        return await line.inner_text()
+
+    async def until_text(self, part: str, text: str) -> None:
+        """Wait until a part of the page says `text`."""
+        found = self.page.locator(f"[data-part={part}]", has_text=text)
+        await found.wait_for(state="attached", timeout=LIMIT_S * 1000)
+
+    async def metric(self, name: str) -> float:
+        """Wait until the panel shows a number, and return it."""
+        cell = self.page.locator(f"[data-metric={name}][data-value]:not([data-value=''])")
+        await cell.wait_for(timeout=LIMIT_S * 1000)
+        return float(await cell.get_attribute("data-value") or "nan")
+
+    async def session(self) -> str:
+        """Return the id of the session on the page."""
+        return await self.page.locator("body").get_attribute("data-session") or ""
+
+    async def press(self, command: str) -> None:
+        """Press one of the buttons under the picture."""
+        await self.page.click(f"[data-command={command}]:not([aria-disabled=true])")
+
+    async def ask(self, text: str) -> None:
+        """Type a prompt and send it."""
+        await self.page.fill("#prompt", text)
+        await self.page.keyboard.press("Enter")
+
+    async def set_hidden(self, hidden: bool) -> None:
+        """Hide the page, as another tab in front of it does, or bring it back."""
+        await self.page.evaluate(
+            """hidden => {
+              Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+              document.dispatchEvent(new Event("visibilitychange"));
+            }""",
+            hidden,
+        )
