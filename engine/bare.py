@@ -23,12 +23,17 @@ from reverie.models.loop import (
 
 @dataclass(frozen=True, slots=True)
 class BareRun:
-    """What a bare loop did in `seconds`."""
+    """What a bare loop did in `seconds`.
+
+    Attributes:
+        shown_s: when each chunk was out, in seconds from the start.
+    """
 
     chunks: int
     frames: int
     units: int
     seconds: float
+    shown_s: tuple[float, ...]
 
 
 def run_bare(
@@ -45,10 +50,11 @@ def run_bare(
     """
     holder = BlockHolder(instance.blocks)
     state = kernel.init_state(request, instance)
-    shown = frames = units = 0
+    frames = units = 0
+    shown_s: list[float] = []
     started = time.perf_counter()
     with torch.inference_mode():
-        while shown < chunks:
+        while len(shown_s) < chunks:
             plan = kernel.plan_step(state, controls)
             if isinstance(plan, Idle):
                 break
@@ -61,11 +67,12 @@ def run_bare(
             for output in result.outputs:
                 if isinstance(output, FrameOutput):
                     frames += len(to_pixels(output.frames_FHWC))
-            shown += plan.shows
             units += 1
+            if plan.shows:
+                shown_s.append(time.perf_counter() - started)
     seconds = time.perf_counter() - started
     holder.release(state.blocks)
-    return BareRun(shown, frames, units, seconds)
+    return BareRun(len(shown_s), frames, units, seconds, tuple(shown_s))
 
 
 def _acting(plan: WorkPlan, controls: Controls) -> Controls:
