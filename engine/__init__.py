@@ -9,7 +9,6 @@ emissions are taken.
 """
 
 from reverie.engine.admission import Admission, CostBook
-from reverie.engine.bare import BareRun, run_bare
 from reverie.engine.batch import run_batch
 from reverie.engine.candidate import Candidate
 from reverie.engine.driver import LoopDriver
@@ -19,13 +18,11 @@ from reverie.engine.scheduler import StepScheduler
 
 __all__ = [
     "Admission",
-    "BareRun",
     "Candidate",
     "CostBook",
     "DriverOptions",
     "LoopDriver",
     "Position",
     "StepScheduler",
-    "run_bare",
     "run_batch",
 ]
