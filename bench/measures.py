@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from reverie.bench.machine import resident_mib, this_machine
 from reverie.bench.report import Memory, Reaction, Report, Throughput
 from reverie.config import Deployment, Setting
-from reverie.engine.bare import run_bare
 from reverie.host import Engine
+from reverie.models.bare_loop import BareLoop
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
 from reverie.models.registry import find_family
@@ -109,19 +109,21 @@ async def _first_frame_ms(engine: Engine) -> float:
 
 async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
     """Let the bare loop and the runtime take turns; the session rests while nobody iterates."""
-    bare = _BareModel(options.model)
-    frames = options.chunks * bare.chunk_frames
+    bare, chunk_frames = _bare_loop(options.model)
+    frames = options.chunks * chunk_frames
+    bare.advance(WARM_UP_CHUNKS)
     bare_fps, runtime_fps = [], []
     async with (
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
         for _ in range(options.rounds):
-            bare_fps.append(frames / bare.seconds(options.chunks))
-            await _frames(events, WARM_UP_CHUNKS * bare.chunk_frames)
+            bare_fps.append(frames / bare.advance(options.chunks))
+            await _frames(events, WARM_UP_CHUNKS * chunk_frames)
             started_s = time.perf_counter()
             await _frames(events, frames)
             runtime_fps.append(frames / (time.perf_counter() - started_s))
+    bare.close()
     ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]
     return Throughput(
         bare_fps=statistics.median(bare_fps),
@@ -130,22 +132,14 @@ async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
     )
 
 
-class _BareModel:
-    """The model in this process, with nothing around it."""
-
-    def __init__(self, model: str) -> None:
-        family = find_family(model)
-        loop = family.spec.loop(family.spec.programs[0].loops[0])
-        parameters = {parameter.name: parameter.default for parameter in loop.parameters}
-        self.chunk_frames = loop.chunk_frames
-        self._instance = family.load(LoadOptions(sessions=1))
-        self._kernel = family.kernel(loop.name, self._instance)
-        self._request = LoopRequest("bare", 0, PROMPT, parameters)
-
-    def seconds(self, chunks: int) -> float:
-        """Return what `chunks` chunks take once the loop is under way."""
-        run = run_bare(self._kernel, self._instance, self._request, WARM_UP_CHUNKS + chunks)
-        return run.shown_s[-1] - run.shown_s[WARM_UP_CHUNKS - 1]
+def _bare_loop(model: str) -> tuple[BareLoop, int]:
+    """Return a loop of the model in this process, and the frames of its chunk."""
+    family = find_family(model)
+    loop = family.spec.loop(family.spec.programs[0].loops[0])
+    instance = family.load(LoadOptions(sessions=1))
+    parameters = {parameter.name: parameter.default for parameter in loop.parameters}
+    request = LoopRequest("bare", 0, PROMPT, parameters)
+    return BareLoop(family.kernel(loop.name, instance), instance, request), loop.chunk_frames
 
 
 async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | None:

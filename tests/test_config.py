@@ -126,4 +126,4 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_deployment_does_not_change() -> None:
     with pytest.raises(ValidationError):
-        Deployment().server.port = 1  # type: ignore[misc]
+        Deployment().server.port = 1
