@@ -1,0 +1,37 @@
+"""Media time."""
+
+from reverie.engine.clock import OutputClock
+from reverie.models.spec import StreamKind, StreamSpec
+
+VIDEO = StreamSpec("video", StreamKind.VIDEO, 64, 64, 12.0)
+SOUND = StreamSpec("sound", StreamKind.AUDIO, rate_hz=16_000.0)
+TEXT = StreamSpec("text", StreamKind.TEXT)
+
+
+def test_times_do_not_drift_from_rounding() -> None:
+    clock = OutputClock([VIDEO])
+    times = [clock.put_out("video", 1) for _ in range(1201)]
+    assert times[:3] == [0, 83_333, 166_667]
+    assert times[1200] == 100_000_000
+    assert clock.duration_us("video") == 83_333
+
+
+def test_it_goes_on_from_where_it_is_told() -> None:
+    clock = OutputClock([VIDEO], start_us=5)
+    assert clock.put_out("video", 12) == 5
+    assert clock.next_us == 1_000_005
+
+
+def test_after_a_cut_all_streams_go_on_at_the_same_time_and_none_goes_back() -> None:
+    clock = OutputClock([VIDEO, SOUND])
+    clock.put_out("video", 12)
+    clock.put_out("sound", 8_000)
+    clock.align()
+    assert clock.put_out("sound", 1) == 1_000_000
+    assert clock.put_out("video", 1) == 1_000_000
+
+
+def test_text_has_no_time_of_its_own() -> None:
+    clock = OutputClock([TEXT], start_us=3)
+    assert clock.next_us == 3
+    assert OutputClock([TEXT, VIDEO]).stream_us("text") == 0

@@ -1,0 +1,58 @@
+"""How far ahead, and until when."""
+
+from reverie.engine.lead import Lead
+
+
+def test_it_is_full_with_as_many_unseen_chunks_as_are_allowed() -> None:
+    lead = Lead(2)
+    assert not lead.full
+    lead.put_out(0, 100, now_us=0)
+    assert not lead.full
+    lead.put_out(1, 100, now_us=0)
+    assert lead.full
+    lead.seen(0, now_us=50)
+    assert not lead.full
+
+
+def test_seeing_a_chunk_means_having_seen_those_before_it() -> None:
+    lead = Lead(3)
+    for chunk in range(3):
+        lead.put_out(chunk, 100, now_us=0)
+    lead.seen(2, now_us=10)
+    assert not lead.full
+    assert lead.deadline_us(10) == 10
+
+
+def test_old_news_of_the_viewer_is_ignored() -> None:
+    lead = Lead(1)
+    lead.put_out(4, 100, now_us=0)
+    lead.seen(3, now_us=90)
+    assert lead.full
+    assert lead.deadline_us(90) == 100
+
+
+def test_the_viewer_runs_out_when_what_was_put_out_has_been_shown() -> None:
+    lead = Lead(3)
+    assert lead.deadline_us(1000) == 1000
+    lead.put_out(0, 100, now_us=1030)
+    assert lead.deadline_us(1030) == 1130
+    lead.put_out(1, 100, now_us=1040)
+    assert lead.deadline_us(1040) == 1230
+    lead.seen(0, now_us=1150)
+    assert lead.deadline_us(1150) == 1250
+
+
+def test_a_late_chunk_begins_when_it_comes() -> None:
+    lead = Lead(3)
+    lead.put_out(0, 100, now_us=0)
+    lead.put_out(1, 100, now_us=500)
+    assert lead.deadline_us(500) == 600
+
+
+def test_what_is_dropped_needs_not_be_seen_and_the_next_is_due_at_once() -> None:
+    lead = Lead(1)
+    lead.put_out(0, 100, now_us=0)
+    lead.skip()
+    assert not lead.full
+    assert lead.deadline_us(7) == 7
+    assert lead.deadline_us(9) == 7
