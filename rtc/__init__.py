@@ -1,1 +1,32 @@
-"""Placeholder for rtc."""
+"""The edges of the house: HTTP and WebSocket for browsers and programs, and the Python client.
+
+A key press comes in at `door.py` (who may attach) and `websocket.py` (its two tasks), is read by
+`wire.py`, and goes to the session's `Attachment`; a frame goes the same way out. `server.py` listens
+and drains, `origins.py` says who may ask, `rest.py` opens sessions, `client.py` is the other end.
+`docs/protocol.md` is the protocol for people. Imports sessions, gpu_pool and media; never engine,
+and of models only what describes them.
+"""
+
+from reverie.rtc.client import connect
+from reverie.rtc.errors import (
+    ConnectionLostError,
+    RefusedError,
+    RtcError,
+    ServerError,
+    ServerRefusedError,
+)
+from reverie.rtc.options import ServerOptions
+from reverie.rtc.remote import RemoteSession
+from reverie.rtc.server import serve
+
+__all__ = [
+    "ConnectionLostError",
+    "RefusedError",
+    "RemoteSession",
+    "RtcError",
+    "ServerError",
+    "ServerOptions",
+    "ServerRefusedError",
+    "connect",
+    "serve",
+]

@@ -6,11 +6,15 @@ RtcError
 │   ├── BadHelloError        the first message of a socket is no hello; close the socket
 │   ├── HttpRefusedError     a request gets this status and error, and nothing else
 │   └── RateLimitedError     too many commands at once; the client waits and sends it again
+├── NotAdmittedError         a socket gets no attachment; say why and close it
 ├── PeerLeftError            a socket is gone; end what served it
 └── ServerError              (client) what the server said or failed to say
     ├── ServerRefusedError   the server refused a request with a typed code; fix the request
     └── ConnectionLostError  no connection could be had in time; the session may still be there
 """
+
+from reverie.sessions.errors import SessionError
+from reverie.sessions.events import Error, SessionClosed
 
 
 class RtcError(Exception):
@@ -84,6 +88,22 @@ class RateLimitedError(RefusedError):
         )
 
 
+class NotAdmittedError(RtcError):
+    """A socket is not let in.
+
+    Attributes:
+        code: to close it with.
+        reason: likewise.
+        told: the event to send before.
+    """
+
+    def __init__(self, code: int, reason: str, told: Error | SessionClosed) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.told = told
+
+
 class PeerLeftError(RtcError):
     """The other side of a socket is gone, and nothing more can be said to it."""
 
@@ -92,8 +112,8 @@ class PeerLeftError(RtcError):
         self.code = code
 
 
-class ServerError(RtcError):
-    """Base of what a client learns of a server."""
+class ServerError(RtcError, SessionError):
+    """Base of what a client learns of a server; a `SessionError`, as for a session in-process."""
 
 
 class ServerRefusedError(ServerError):

@@ -17,10 +17,12 @@ class Metrics:
         self.attached = Gauge(
             "reverie_attached", "Attachments open now.", ["role"], registry=self.registry
         )
-        self.sessions = Gauge(
-            "reverie_sessions", "Sessions by state.", ["state"], registry=self.registry
-        )
+        self.sessions = Gauge("reverie_sessions", "Sessions open now.", registry=self.registry)
         self.ready = Gauge("reverie_ready", "1 when every model is warm.", registry=self.registry)
+        self.slots = self._of_model("reverie_slots", "Sessions that fit at once.")
+        self.busy = self._of_model("reverie_slots_busy", "Slots that are taken.")
+        self.waiting = self._of_model("reverie_waiting", "Sessions in the line.")
+        self.workers_lost = self._of_model("reverie_workers_lost", "Workers lost so far.")
         self.created = Counter(
             "reverie_sessions_created", "Sessions opened.", registry=self.registry
         )
@@ -38,7 +40,7 @@ class Metrics:
             "reverie_frames_dropped", "Frames a slow viewer missed.", registry=self.registry
         )
         self.ended = Counter(
-            "reverie_attachments_ended", "By close code.", ["code"], registry=self.registry
+            "reverie_attachments_ended", "By reason.", ["reason"], registry=self.registry
         )
         self.loop_delay = Histogram(
             "reverie_loop_delay_seconds",
@@ -46,6 +48,9 @@ class Metrics:
             buckets=_DELAYS_S,
             registry=self.registry,
         )
+
+    def _of_model(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, ["model"], registry=self.registry)
 
     def page(self) -> tuple[bytes, str]:
         """Return the text for a scraper, and its content type."""

@@ -24,7 +24,6 @@ class ServerOptions(BaseModel):
         hello_timeout_s: from the opening of the socket to its complete hello.
         request_timeout_s: from the connection to the end of a request's head, and for its body.
         message_timeout_s: from the first byte of a message to its last.
-        idle_timeout_s: an attachment that says nothing and is shown nothing ends after this.
         send_timeout_s: a client that takes nothing for this long is ended as `slow_viewer`.
         close_timeout_s: for the other side's half of a closing handshake, then it is cut.
         drain_timeout_s: from the first SIGTERM to the end of the process.
@@ -48,7 +47,6 @@ class ServerOptions(BaseModel):
     hello_timeout_s: float = Field(default=5.0, gt=0)
     request_timeout_s: float = Field(default=5.0, gt=0)
     message_timeout_s: float = Field(default=10.0, gt=0)
-    idle_timeout_s: float = Field(default=1800.0, gt=0)
     send_timeout_s: float = Field(default=10.0, gt=0)
     close_timeout_s: float = Field(default=5.0, gt=0)
     drain_timeout_s: float = Field(default=20.0, gt=0)

@@ -109,6 +109,12 @@ class RemoteLink:
 
         Cancelling it closes the socket; the session stays, as after any drop.
         """
+        try:
+            return await self._stay()
+        finally:
+            self._attached.set()  # whoever waits for a socket learns that there will be none
+
+    async def _stay(self) -> Ending:
         loop = asyncio.get_running_loop()
         deadline_s, pause_s = loop.time() + self._options.give_up_s, FIRST_PAUSE_S
         while True:
@@ -130,7 +136,8 @@ class RemoteLink:
         try:
             async with asyncio.timeout(self._options.give_up_s):
                 await self._attached.wait()
-                assert self._socket is not None, "attached without a socket"
+                if self._socket is None:
+                    raise ConnectionLostError("the attachment is over")
                 await self._socket.send(text)
         except TimeoutError:
             raise ConnectionLostError("the server could not be reached in time") from None

@@ -36,7 +36,7 @@ class Conversation:
 
     async def run(self) -> None:
         """Talk until either side ends it, then give the attachment back and close the socket."""
-        reason, code = "internal", 1011
+        reason, code, by = "internal_error", 1011, "server"
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(), name="receive")
@@ -45,10 +45,10 @@ class Conversation:
             reason = _first(group, AttachmentEndedError).reason
             code = close_code(reason)
         except* PeerLeftError as group:
-            code = _first(group, PeerLeftError).code
+            code, by = _first(group, PeerLeftError).code, "peer"
         finally:
             self._attachment.detach()
-            self._metrics.ended.labels(str(int(code))).inc()
+            self._metrics.ended.labels(by if by == "peer" else reason).inc()
             await self._peer.close(code, reason)
 
     async def _receive(self) -> None:

@@ -43,16 +43,10 @@ class CloseCode(IntEnum):
 
 _CODES = {
     "shutdown": CloseCode.SHUTDOWN,
-    "internal": CloseCode.INTERNAL,
-    "bad_token": CloseCode.BAD_TOKEN,
-    "no_such_session": CloseCode.NO_SUCH_SESSION,
-    "hello_timeout": CloseCode.TIMEOUT,
+    "internal_error": CloseCode.INTERNAL,
     "idle": CloseCode.TIMEOUT,
-    "message_timeout": CloseCode.TIMEOUT,
     "replaced": CloseCode.REPLACED,
     "slow_viewer": CloseCode.SLOW_VIEWER,
-    "too_many_viewers": CloseCode.TOO_MANY,
-    "too_many_sessions": CloseCode.TOO_MANY,
 }
 
 

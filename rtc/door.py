@@ -1,0 +1,134 @@
+"""Where a WebSocket comes in: accept, hear its hello, find its session, attach, talk.
+
+Whoever is not let in is told why: by an `error` event, and by the code and reason of the close.
+"""
+
+from contextlib import suppress
+
+from starlette.websockets import WebSocket
+
+from reverie.media import Codec
+from reverie.rtc.edge import Edge
+from reverie.rtc.errors import BadHelloError, NotAdmittedError, PeerLeftError
+from reverie.rtc.handshake import Hello, parse_hello
+from reverie.rtc.peer import Peer
+from reverie.rtc.strict_json import printable
+from reverie.rtc.websocket import Conversation
+from reverie.rtc.wire import CloseCode, close_code, encode_event
+from reverie.sessions import (
+    Attachment,
+    AttachOptions,
+    HostedSession,
+    Role,
+    SessionEndedError,
+    TooManyError,
+    UnknownSessionError,
+)
+from reverie.sessions.events import Error, SessionClosed
+
+
+class Door:
+    """Answers `/v1/sessions/{id}/ws`."""
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+
+    async def open(self, socket: WebSocket) -> None:
+        """Serve a WebSocket from its opening to its end."""
+        await socket.accept()
+        with self._edge.socket():
+            await self._receive(Peer(socket), str(socket.path_params["id"]))
+
+    async def _receive(self, peer: Peer, session: str) -> None:
+        try:
+            hello = await self._greet(peer)
+            attachment = self._attach(session, hello)
+        except PeerLeftError:
+            self._edge.metrics.refused.labels("hello").inc()
+        except NotAdmittedError as error:
+            self._edge.metrics.refused.labels("hello").inc()
+            await _turn_away(peer, session, error)
+        else:
+            await self._talk(peer, attachment)
+
+    async def _talk(self, peer: Peer, attachment: Attachment) -> None:
+        attached = self._edge.metrics.attached.labels(attachment.role.value)
+        attached.inc()
+        try:
+            await Conversation(peer, attachment, self._edge.options, self._edge.metrics).run()
+        finally:
+            attached.dec()
+
+    async def _greet(self, peer: Peer) -> Hello:
+        try:
+            async with self._edge.greeting():
+                return parse_hello(await peer.receive())
+        except BadHelloError as error:
+            told = Error(
+                code=error.code, message=error.message, field=error.field, command=error.command
+            )
+            raise NotAdmittedError(CloseCode.BAD_HELLO, error.code, told) from None
+        except TimeoutError:
+            if self._edge.draining:
+                raise _shutting_down() from None
+            text = (
+                f"no hello came within {self._edge.options.hello_timeout_s:g} s (hello_timeout_s)"
+            )
+            raise _refusal(CloseCode.TIMEOUT, "hello_timeout", text) from None
+
+    def _attach(self, session: str, hello: Hello) -> Attachment:
+        options = AttachOptions(
+            codec=Codec(hello.codecs[0]),
+            message_bytes=self._edge.options.message_bytes,
+            commands_per_s=self._edge.options.commands_per_s,
+        )
+        try:
+            return _admit(self._edge, session, hello).attach(Role(hello.role), options)
+        except UnknownSessionError:
+            text = "there is no such session here"
+            raise _refusal(CloseCode.NO_SUCH_SESSION, "no_such_session", text) from None
+        except SessionEndedError as error:
+            raise _ended(error) from None
+        except TooManyError as error:
+            told = Error(code="too_many", message=str(error), retry_after_s=error.retry_after_s)
+            raise NotAdmittedError(CloseCode.TOO_MANY, f"too_many_{error.what}", told) from None
+
+
+def _admit(edge: Edge, session: str, hello: Hello) -> HostedSession:
+    """Return the session if the token allows the role in it.
+
+    Raises:
+        NotAdmittedError: it does not.
+        SessionEndedError: the session is over.
+    """
+    edge.store.get(session)  # an unknown id and a wrong token are told apart
+    try:
+        hosted, allowed = edge.store.admit(session, hello.token)
+    except UnknownSessionError:
+        text = "the token is not one of this session"
+        raise _refusal(CloseCode.BAD_TOKEN, "bad_token", text, "token") from None
+    if allowed is Role.VIEWER and hello.role == "driver":
+        raise _refusal(CloseCode.BAD_TOKEN, "bad_token", "this token only watches", "role")
+    return hosted
+
+
+def _refusal(code: CloseCode, reason: str, text: str, field: str | None = None) -> NotAdmittedError:
+    return NotAdmittedError(code, reason, Error(code=reason, message=text, field=field))
+
+
+def _shutting_down() -> NotAdmittedError:
+    return _refusal(CloseCode.SHUTDOWN, "shutdown", "the server is leaving")
+
+
+def _ended(error: SessionEndedError) -> NotAdmittedError:
+    """Return how to turn away somebody whose session is over: they need to open another."""
+    closed = SessionClosed(reason=error.reason, message=str(error))
+    if close_code(error.reason) is CloseCode.SHUTDOWN:
+        return NotAdmittedError(CloseCode.SHUTDOWN, error.reason, closed)
+    return NotAdmittedError(CloseCode.NO_SUCH_SESSION, f"no_such_session: {error.reason}", closed)
+
+
+async def _turn_away(peer: Peer, session: str, error: NotAdmittedError) -> None:
+    with suppress(PeerLeftError):
+        await peer.send(encode_event(error.told.model_copy(update={"session": printable(session)})))
+    await peer.close(error.code, error.reason)

@@ -1,0 +1,100 @@
+"""What all routes share: the sessions behind them, and whether anything new is let in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol
+
+from reverie.gpu_pool import ModelStatus
+from reverie.models.spec import ModelSpec
+from reverie.rtc.metrics import Metrics
+from reverie.rtc.options import ServerOptions
+from reverie.sessions import SessionStore
+
+
+class Models(Protocol):
+    """What this room asks of the pool."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every model is loaded and warm."""
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """The models that are served, by the name that sessions call them."""
+
+    @property
+    def status(self) -> Mapping[str, ModelStatus]:
+        """How each model is doing, by the same names."""
+
+
+class Edge:
+    """The sessions, the models, the limits and the counters of one server."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        models: Models,
+        options: ServerOptions,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.store = store
+        self.models = models
+        self.options = options
+        self.metrics = metrics or Metrics()
+        self.draining = False  # set for good once the server is going down
+        self._greetings: set[asyncio.Timeout] = set()
+        self._sockets = 0
+        self._quiet = asyncio.Event()  # no WebSocket is served
+        self._quiet.set()
+
+    @property
+    def ready(self) -> bool:
+        """Whether a new session would be let in, and not wait behind others."""
+        return self.models.ready and not self.draining and not self.exhausted
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all places are taken and somebody waits, whatever is asked for."""
+        models = self.models.status.values()
+        return bool(models) and all(
+            model.busy >= model.slots and model.waiting > 0 for model in models
+        )
+
+    async def drain(self) -> None:
+        """Let nothing new in, end every session, and return when their sockets know.
+
+        Sockets that have not said hello are given up at once.
+        """
+        self.draining = True
+        for greeting in self._greetings:
+            greeting.reschedule(asyncio.get_running_loop().time())
+        # Half of the time for the sessions leaves half for their sockets and the rest.
+        await self.store.drain(self.options.drain_timeout_s / 2)
+        await self._quiet.wait()
+
+    @contextmanager
+    def socket(self) -> Iterator[None]:
+        """Count a WebSocket for as long as the block lasts."""
+        self._sockets += 1
+        self._quiet.clear()
+        try:
+            yield
+        finally:
+            self._sockets -= 1
+            if not self._sockets:
+                self._quiet.set()
+
+    @asynccontextmanager
+    async def greeting(self) -> AsyncIterator[None]:
+        """Limit the time of a block, and end it at once when draining begins.
+
+        Raises:
+            TimeoutError: time is up, or the server is going down.
+        """
+        async with asyncio.timeout(0 if self.draining else self.options.hello_timeout_s) as limit:
+            self._greetings.add(limit)
+            try:
+                yield
+            finally:
+                self._greetings.discard(limit)

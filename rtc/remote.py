@@ -1,0 +1,185 @@
+"""A session on a server, with the interface of one in this process."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from types import TracebackType
+
+from reverie.rtc.errors import ConnectionLostError
+from reverie.rtc.remote_link import Ending, LinkOptions, RemoteLink
+from reverie.rtc.wire import encode_command
+from reverie.sessions import Session, SessionEndedError, SessionError
+from reverie.sessions.commands import AnyCommand, Close, Playhead
+from reverie.sessions.events import (
+    AnyEvent,
+    Error,
+    RequestAccepted,
+    SessionAttached,
+    SessionClosed,
+    SessionUpdated,
+    SessionView,
+)
+
+WAITING_EVENTS = 4096
+"""Events that wait for whoever streams; then the oldest give way."""
+
+CLOSE_S = 5.0
+
+
+class RemoteSession(Session):
+    """Drives or watches a session over a WebSocket. Made by `connect`.
+
+    A drop of the connection shows in the stream as a second `session.attached`. A command that was
+    on its way then raises `ConnectionLostError`: whether it was carried out is not known.
+
+    Attributes:
+        token: with it, the session can be driven again from elsewhere.
+    """
+
+    def __init__(self, session: str, options: LinkOptions, owned: bool) -> None:
+        """Attach nothing yet; `run` does.
+
+        Args:
+            session: its id.
+            options: how to attach to it.
+            owned: whether leaving the `async with` block ends it, or only this attachment.
+        """
+        super().__init__()
+        self.token = options.token
+        self._id = session
+        self._owned = owned
+        self._link = RemoteLink(options, self._take, self._dropped)
+        self._view: SessionView | None = None
+        self._attached = asyncio.Event()
+        self._over = asyncio.Event()
+        self._ending: Ending | None = None
+        self._answers: dict[str, asyncio.Future[RequestAccepted | Error]] = {}
+        self._waiting: deque[AnyEvent] = deque(maxlen=WAITING_EVENTS)
+        self._news = asyncio.Event()
+        self._outgoing: deque[Playhead] = deque(maxlen=1)  # a newer playhead says it all
+        self._seen = asyncio.Event()
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._id
+
+    @property
+    def view(self) -> SessionView:
+        """The session as it was when the server last told."""
+        if self._view is None:
+            raise SessionError("not attached yet")
+        return self._view
+
+    async def run(self) -> None:
+        """Stay attached until that is over; the task of `connect`."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                telling = tasks.create_task(self._tell_playheads(), name="playheads")
+                self._ending = await self._link.run()
+                telling.cancel()
+        finally:
+            self._end()
+
+    async def attached(self) -> None:
+        """Return once the server has let this client in.
+
+        Raises:
+            SessionError: it has not.
+        """
+        await self._attached.wait()
+        if self._view is None:
+            raise self._why_over()
+
+    async def leave(self) -> None:
+        """End this attachment; the session goes on. Only the `async with` block's end needs it."""
+        self._end()
+
+    async def close(self) -> None:
+        """End the session, and return when it has ended; who may only watch just leaves."""
+        if self._over.is_set():
+            return
+        with suppress(SessionError, TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._send(Close(id=self._new_id()))
+                await self._over.wait()
+        self._end()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await (self.close() if self._owned else self.leave())
+
+    async def _send(self, command: AnyCommand) -> RequestAccepted | Error:
+        if self._over.is_set():
+            raise self._why_over()
+        answer: asyncio.Future[RequestAccepted | Error] = asyncio.get_running_loop().create_future()
+        self._answers[command.id] = answer
+        try:
+            await self._link.send(encode_command(command))
+            return await answer
+        finally:
+            self._answers.pop(command.id, None)
+
+    def _tell(self, command: Playhead) -> None:
+        self._outgoing.append(command)
+        self._seen.set()
+
+    async def _tell_playheads(self) -> None:
+        while True:
+            await self._seen.wait()
+            self._seen.clear()
+            with suppress(ConnectionLostError):
+                await self._link.send(encode_command(self._outgoing[0]))
+
+    async def _events(self) -> AsyncGenerator[AnyEvent, None]:
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self._over.is_set():
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def _take(self, event: AnyEvent) -> None:
+        match event:
+            case RequestAccepted(command=command) | Error(command=str() as command):
+                answer = self._answers.get(command)
+                if answer is not None and not answer.done():
+                    answer.set_result(event)
+                    return
+            case SessionAttached(view=view) | SessionUpdated(view=view):
+                self._view = view
+                self._attached.set()
+        self._waiting.append(event)
+        self._news.set()
+
+    def _dropped(self) -> None:
+        for answer in self._answers.values():
+            if not answer.done():
+                text = "the connection broke before the answer came"
+                answer.set_exception(ConnectionLostError(text))
+
+    def _end(self) -> None:
+        if self._over.is_set():
+            return
+        self._over.set()
+        self._attached.set()
+        self._news.set()
+        last = self._waiting[-1] if self._waiting else None
+        if self._ending is not None and not isinstance(last, SessionClosed | Error):
+            told = Error(code=self._ending.reason, message=self._ending.message)
+            self._waiting.append(told.model_copy(update={"session": self._id}))
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(self._why_over())
+
+    def _why_over(self) -> SessionError:
+        ending = self._ending or Ending(1000, "closed")
+        if ending.reason in ("unreachable", "connection_lost"):
+            return ConnectionLostError(ending.message)
+        return SessionEndedError(ending.reason, ending.message)

@@ -1,0 +1,199 @@
+"""Sessions over HTTP: open, list, show, end. Also what can be opened."""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reverie.models.spec import ModelSpec
+from reverie.rtc.edge import Edge
+from reverie.rtc.errors import BadMessageError, HttpRefusedError
+from reverie.rtc.http_json import bearer_of, json_response, read_object, refused_response
+from reverie.rtc.wire import refusal
+from reverie.sessions import (
+    BadRequestError,
+    HostedSession,
+    Role,
+    SessionEndedError,
+    SessionRequest,
+    TooManyError,
+    UnknownSessionError,
+)
+from reverie.sessions.commands import Name, Number, Seed, Text
+from reverie.sessions.program_controls import ProgramControls
+
+RETRY_S = 2.0
+"""When to ask again a server whose models are still loading."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class NewSession(BaseModel):
+    """The body of a request for a session; what it leaves out, the server chooses."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    model: Name | None = None
+    program: Name | None = None
+    prompt: Text = ""
+    seed: Seed | None = None
+    parameters: dict[Name, Number] = Field(default_factory=dict, max_length=32)
+
+
+class SessionRoutes:
+    """Handlers of `/v1/sessions` and `/v1/models`."""
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+
+    async def create(self, request: Request) -> Response:
+        """Open a session."""
+        wanted = _parse(await read_object(request, self._edge.options))
+        if self._edge.draining:
+            raise _shutting_down()
+        ticket = await self._edge.store.create(
+            SessionRequest(
+                model=wanted.model or self._first_model(),
+                program=wanted.program or "",
+                prompt=wanted.prompt,
+                seed=wanted.seed,
+                parameters=wanted.parameters,
+                owner=bearer_of(request),
+            )
+        )
+        self._edge.metrics.created.inc()
+        body = {
+            "id": ticket.session.id,
+            "token": ticket.token,
+            "watch_token": ticket.watch_token,
+            "owner": ticket.owner,
+            "view": ticket.session.view.model_dump(mode="json"),
+        }
+        return json_response(body, HTTPStatus.CREATED)
+
+    async def list(self, request: Request) -> Response:
+        """List the sessions of an owner."""
+        owner = bearer_of(request)
+        if owner is None:
+            raise _unauthorized("the sessions of which owner: Authorization: Bearer <owner>")
+        return json_response({"sessions": [_shown(each) for each in self._edge.store.list(owner)]})
+
+    async def show(self, request: Request) -> Response:
+        """Show a session to somebody who has one of its secrets."""
+        hosted, _ = self._authorized(request)
+        return json_response(_shown(hosted))
+
+    async def delete(self, request: Request) -> Response:
+        """End a session."""
+        hosted, role = self._authorized(request)
+        if role is not Role.DRIVER:
+            text = "this token only watches"
+            raise HttpRefusedError(HTTPStatus.FORBIDDEN, "read_only", text)
+        self._edge.store.close(hosted.id)
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    async def models(self, _: Request) -> Response:
+        """Tell what can be opened."""
+        specs = self._edge.models.specs
+        return json_response({"models": [_model(name, spec) for name, spec in specs.items()]})
+
+    def _first_model(self) -> str:
+        for name in self._edge.models.specs:
+            return name
+        raise HttpRefusedError(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "not_ready",
+            "the models are still being loaded",
+            retry_after_s=RETRY_S,
+        )
+
+    def _authorized(self, request: Request) -> tuple[HostedSession, Role]:
+        session, secret = str(request.path_params["id"]), bearer_of(request)
+        if secret is None:
+            raise _unauthorized("a session needs its token: Authorization: Bearer <token>")
+        for hosted in self._edge.store.list(secret):
+            if hosted.id == session:
+                return hosted, Role.DRIVER
+        return self._edge.store.admit(session, secret)
+
+
+def with_typed_errors(handler: Handler) -> Handler:
+    """Return the handler, answering what it refuses in the form that all errors have."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except (HttpRefusedError, BadMessageError) as error:
+            return refused_response(error)
+        except BadRequestError as error:
+            return refused_response(
+                HttpRefusedError(
+                    HTTPStatus.BAD_REQUEST, error.code, error.message, field=error.field
+                )
+            )
+        except (TooManyError, UnknownSessionError, SessionEndedError) as error:
+            return refused_response(_refused_by_store(error))
+
+    return answer
+
+
+def _refused_by_store(
+    error: TooManyError | UnknownSessionError | SessionEndedError,
+) -> HttpRefusedError:
+    if isinstance(error, UnknownSessionError):
+        return HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_session", "no such session is here")
+    if isinstance(error, TooManyError):
+        own = error.what == "sessions_per_owner"
+        status = HTTPStatus.TOO_MANY_REQUESTS if own else HTTPStatus.SERVICE_UNAVAILABLE
+        return HttpRefusedError(
+            status, f"too_many_{error.what}", str(error), retry_after_s=error.retry_after_s
+        )
+    if error.reason == "shutdown":
+        return _shutting_down()
+    if error.reason in ("pool_full", "no_worker", "worker_lost"):
+        return HttpRefusedError(
+            HTTPStatus.SERVICE_UNAVAILABLE, error.reason, str(error), retry_after_s=RETRY_S
+        )
+    return HttpRefusedError(HTTPStatus.GONE, error.reason, str(error))
+
+
+def _shutting_down() -> HttpRefusedError:
+    text = "the server is leaving"
+    return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=5)
+
+
+def _unauthorized(text: str) -> HttpRefusedError:
+    return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="Authorization")
+
+
+def _parse(value: dict[str, object]) -> NewSession:
+    try:
+        return NewSession.model_validate(value)
+    except ValidationError as error:
+        raise refusal(error, value) from None
+
+
+def _shown(hosted: HostedSession) -> dict[str, object]:
+    return {"id": hosted.id, "view": hosted.view.model_dump(mode="json")}
+
+
+def _model(name: str, spec: ModelSpec) -> dict[str, object]:
+    return {
+        "name": name,
+        "title": spec.title,
+        "licence": spec.licence,
+        "programs": [_program(spec, program.name) for program in spec.programs],
+    }
+
+
+def _program(spec: ModelSpec, name: str) -> dict[str, object]:
+    controls = ProgramControls(spec, name)
+    parameters = controls.parameter_views(controls.defaults())
+    return {
+        "name": name,
+        "controls": [each.model_dump(mode="json") for each in controls.control_views()],
+        "parameters": [each.model_dump(mode="json") for each in parameters],
+        "lead_chunks": controls.lead_chunks,
+    }
