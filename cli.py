@@ -16,6 +16,8 @@ from reverie import __version__
 
 if TYPE_CHECKING:
     from reverie.config import Deployment, Setting
+    from reverie.host import Engine
+    from reverie.rtc.server import Server
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -158,11 +160,50 @@ def _serve(chosen: argparse.Namespace) -> int:
         level=logging.DEBUG if chosen.verbose else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    if not chosen.verbose:
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its news is told here already
     try:
         deployment = Deployment.read(chosen.config, os.environ, _settings(chosen))
     except DeploymentError as error:
         return _complain(str(error), MISUSED)
     return asyncio.run(_serve_until_stopped(deployment))
+
+
+async def _serve_until_stopped(deployment: "Deployment") -> int:
+    """Answer at once, load meanwhile, and leave no worker behind however it ends."""
+    from reverie.gpu_pool import ModelUnavailableError
+    from reverie.host import Engine
+    from reverie.rtc.app import create_app
+    from reverie.rtc.edge import Edge
+    from reverie.rtc.server import Server
+
+    engine = Engine(deployment)
+    await engine.start()
+    status = 0
+    try:
+        edge = Edge(engine.store, engine.pool, deployment.server)
+        server = Server(create_app(edge), deployment.server, edge.drain)
+        async with asyncio.TaskGroup() as tasks:
+            loading = tasks.create_task(_load(engine, server), name="load")
+            await server.serve()
+            loading.cancel()
+    except* ModelUnavailableError as group:
+        status = _complain(str(group.exceptions[0]), FAILED)
+    finally:
+        await engine.stop()
+    return status
+
+
+async def _load(engine: "Engine", server: "Server") -> None:
+    """Load the models and say how far it is; a failure ends the server."""
+    try:
+        await server.ready.wait()
+        print(f"reverie is at {server.url} and loads its models", flush=True)
+        await engine.pool.start()
+    except BaseException:
+        server.should_exit = True
+        raise
+    print(f"reverie is ready: {', '.join(engine.specs)} at {server.url}", flush=True)
 
 
 def _settings(chosen: argparse.Namespace) -> "list[Setting]":

@@ -1,8 +1,15 @@
 """The command, as a person types it."""
 
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
+from stub_model import LOCATION
 
 from reverie import __version__
 from reverie.cli import main
@@ -71,3 +78,57 @@ def test_a_bench_of_a_model_that_is_not_there_fails_and_names_it(
 ) -> None:
     assert run("bench", "--model", "no-such-model") == 1
     assert "no-such-model" in capsys.readouterr().err
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `reverie serve` on a free port in a process of its own, and see it end."""
+    command = [sys.executable, "-m", "reverie", "serve", "--port", "0", *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def test_serve_answers_while_it_loads_and_ends_well_when_told_to() -> None:
+    with serving("--model", f"stub={LOCATION}") as process:
+        loading = line(process)
+        url = loading.split()[3]
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert line(process) == f"reverie is ready: stub at {url}\n"
+        assert httpx.get(f"{url}/readyz").json()["ready"]
+        process.send_signal(signal.SIGTERM)
+        said, logged = process.communicate(timeout=20)
+        assert (process.returncode, said, logged) == (0, "", "")
+
+
+def test_serve_can_run_models_in_its_own_process() -> None:
+    with serving("--inline", "--model", f"stub={LOCATION}") as process:
+        line(process)
+        assert "ready: stub" in line(process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+
+
+def test_serve_ends_with_a_reason_when_a_model_cannot_be_loaded() -> None:
+    with serving("--model", "no-such-model") as process:
+        _, logged = process.communicate(timeout=40)
+        assert process.returncode == 1
+        assert "no model called 'no-such-model'" in logged.splitlines()[-1]
+
+
+def test_serve_can_be_stopped_while_it_loads() -> None:
+    with serving("--model", f"stub={LOCATION}") as process:
+        line(process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
