@@ -1,0 +1,66 @@
+"""Who runs next."""
+
+from reverie.engine.candidate import Candidate
+from reverie.engine.scheduler import StepScheduler
+from reverie.models.loop import BatchKey, WorkPlan
+
+
+def candidate(
+    session: str, deadline_us: int = 0, *, kind: str = "denoise", running: bool = True
+) -> Candidate:
+    plan = WorkPlan(kind, BatchKey("i", "w", "l", kind))
+    return Candidate(session, plan, deadline_us, running)
+
+
+def names(picked: tuple[Candidate, ...]) -> list[str]:
+    return [chosen.session for chosen in picked]
+
+
+def test_nothing_is_picked_from_nothing() -> None:
+    assert StepScheduler().pick([]) == ()
+
+
+def test_the_earliest_deadline_leads_and_equal_batch_keys_join_it() -> None:
+    candidates = [
+        candidate("a", 300),
+        candidate("b", 100, kind="decode"),
+        candidate("c", 200),
+        candidate("d", 400, kind="decode"),
+    ]
+    assert names(StepScheduler().pick(candidates)) == ["b", "d"]
+    assert names(StepScheduler(max_batch=1).pick(candidates)) == ["b"]
+
+
+def test_sessions_that_are_watched_come_before_those_that_begin() -> None:
+    candidates = [candidate("new", 0, running=False), candidate("old", 900)]
+    assert names(StepScheduler(max_batch=1).pick(candidates)) == ["old"]
+    assert names(StepScheduler(max_batch=2).pick(candidates)) == ["old", "new"]
+
+
+def test_a_full_batch_takes_the_most_urgent_of_its_kind() -> None:
+    candidates = [candidate(name, deadline) for name, deadline in (("a", 3), ("b", 1), ("c", 2))]
+    assert names(StepScheduler(max_batch=2).pick(candidates)) == ["b", "c"]
+
+
+def test_nobody_starves_behind_one_that_is_always_more_urgent() -> None:
+    scheduler = StepScheduler(max_batch=1, patience=4)
+    candidates = [candidate("loud", 0), candidate("quiet", 10**9), candidate("new", running=False)]
+    picks = [names(scheduler.pick(candidates))[0] for _ in range(30)]
+    assert picks.count("quiet") >= 3
+    assert picks.count("new") >= 3
+    assert picks.count("loud") >= 15
+
+
+def test_one_that_was_passed_over_while_it_was_ready_is_forgotten_when_it_ends() -> None:
+    scheduler = StepScheduler(max_batch=1, patience=2)
+    pair = [candidate("a", 0), candidate("b", 9)]
+    scheduler.pick(pair)
+    scheduler.pick(pair)
+    scheduler.forget("b")
+    assert names(scheduler.pick(pair)) == ["a"]
+
+
+def test_equal_candidates_are_picked_in_an_order_that_repeats() -> None:
+    candidates = [candidate("b"), candidate("a"), candidate("c")]
+    assert names(StepScheduler(max_batch=1).pick(candidates)) == ["a"]
+    assert names(StepScheduler(max_batch=1).pick(candidates[::-1])) == ["a"]
