@@ -1,6 +1,9 @@
 """The HTTP application: every route, behind the check of who may ask."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 
@@ -50,7 +53,16 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
         ],
         middleware=[Middleware(OriginGuard, rules=TrustRules(edge.options))],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
+        lifespan=lambda _: _watching_loop(edge),
     )
+
+
+@asynccontextmanager
+async def _watching_loop(edge: Edge) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(edge.metrics.watch_loop(), name="loop delay")
+        yield
+        watching.cancel()
 
 
 class Health:

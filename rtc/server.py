@@ -16,12 +16,9 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from reverie.rtc.app import create_app
-from reverie.rtc.edge import Edge, Models
 from reverie.rtc.http_connection import EdgeConfig, HttpConnection
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.ws_connection import WsConnection
-from reverie.sessions import SessionStore
 
 FORCED_EXIT = 130
 
@@ -118,7 +115,7 @@ def _uvicorn_config(app: ASGIApp, options: ServerOptions) -> EdgeConfig:
         ws_per_message_deflate=False,  # video does not shrink, and small messages may not grow
         ws_ping_interval=options.ping_interval_s,
         ws_ping_timeout=options.ping_timeout_s,
-        lifespan="off",
+        lifespan="on",
         interface="asgi3",
         log_config=None,
         access_log=False,
@@ -126,29 +123,3 @@ def _uvicorn_config(app: ASGIApp, options: ServerOptions) -> EdgeConfig:
         server_header=False,
         timeout_graceful_shutdown=max(1, round(options.close_timeout_s)),
     )
-
-
-async def serve(
-    store: SessionStore,
-    models: Models,
-    options: ServerOptions,
-    started: Callable[[str], None],
-) -> None:
-    """Serve sessions until a signal ends it; handles SIGTERM and SIGINT while it lasts.
-
-    Args:
-        started: told the address, once it is listened on.
-    """
-    edge = Edge(store, models, options)
-    server = Server(create_app(edge), options, edge.drain)
-    async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(edge.metrics.watch_loop(), name="loop delay")
-        telling = tasks.create_task(_tell(server, started), name="address")
-        await server.serve()
-        watching.cancel()
-        telling.cancel()
-
-
-async def _tell(server: Server, started: Callable[[str], None]) -> None:
-    await server.ready.wait()
-    started(server.url)
