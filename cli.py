@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ _EXAMPLES = """\
 examples:
   reverie serve                            play the embedded model on http://127.0.0.1:8000
   reverie serve --port 9000 --config deployment.yaml
-  reverie serve --model mine.py:Mine       serve a model of your own, beside nothing else
+  reverie serve --model examples/plasma.py:family
   reverie models                           what can be served
   reverie bench --quick --json bench.json  measure this machine in about a minute
   reverie train pocket --minutes 60        train the embedded model anew, for an hour
@@ -43,7 +44,7 @@ REVERIE_SERVER__PORT=9000; see the README."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 when it failed, 2 when misused."""
-    chosen = _parser().parse_args(arguments)
+    chosen = make_parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = chosen.command
     try:
         return command(chosen)
@@ -51,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the grammar of the command line; `command` of what it parses runs it."""
     parser = argparse.ArgumentParser(
         "reverie",
         description=_ABOUT,
@@ -163,7 +165,7 @@ def _serve(chosen: argparse.Namespace) -> int:
     if not chosen.verbose:
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its news is told here already
     try:
-        deployment = Deployment.read(chosen.config, os.environ, _settings(chosen))
+        deployment = Deployment.read(chosen.config, os.environ, settings_of(chosen))
     except DeploymentError as error:
         return _complain(str(error), MISUSED)
     return asyncio.run(_serve_until_stopped(deployment))
@@ -206,7 +208,7 @@ async def _load(engine: "Engine", server: "Server") -> None:
     print(f"reverie is ready: {', '.join(engine.specs)} at {server.url}", flush=True)
 
 
-def _settings(chosen: argparse.Namespace) -> "list[Setting]":
+def settings_of(chosen: argparse.Namespace) -> "list[Setting]":
     """Return the fields of the deployment that the command line sets."""
     from reverie.config import Setting
 
@@ -224,12 +226,13 @@ def _settings(chosen: argparse.Namespace) -> "list[Setting]":
 
 
 def _model(text: str) -> dict[str, str]:
-    """Read `--model`: a name, a location, or `name=location`."""
+    """Read `--model`: a name, a location (named after its module), or `name=location`."""
     name, equals, family = text.partition("=")
     if equals:
         return {"name": name, "family": family}
     if ":" in text:
-        return {"name": text.rpartition(":")[2].lower(), "family": text}
+        place = text.rpartition(":")[0].removesuffix(".py")
+        return {"name": re.split(r"[./\\]", place)[-1], "family": text}
     return {"name": text}
 
 

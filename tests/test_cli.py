@@ -12,7 +12,8 @@ import pytest
 from stub_model import LOCATION
 
 from reverie import __version__
-from reverie.cli import main
+from reverie.cli import main, make_parser, settings_of
+from reverie.config import Deployment
 
 
 def run(*arguments: str) -> int:
@@ -132,3 +133,23 @@ def test_serve_can_be_stopped_while_it_loads() -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
         assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "family"),
+    [
+        ("examples/plasma.py:family", "plasma", "examples/plasma.py:family"),
+        ("/a/b.c/plasma.py:family", "plasma", "/a/b.c/plasma.py:family"),
+        ("package.worlds:Fog", "worlds", "package.worlds:Fog"),
+        ("fog=package.worlds:Fog", "fog", "package.worlds:Fog"),
+        ("fog=pocket", "fog", "pocket"),
+        ("pocket", "pocket", ""),
+    ],
+)
+def test_a_model_is_named_after_its_module_unless_a_name_is_given(
+    text: str, name: str, family: str
+) -> None:
+    deployment = Deployment.read(
+        settings=settings_of(make_parser().parse_args(["serve", "--model", text]))
+    )
+    assert [(model.name, model.family) for model in deployment.pool.models] == [(name, family)]

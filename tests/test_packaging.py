@@ -67,10 +67,10 @@ def test_every_pattern_of_package_data_finds_something(package: str) -> None:
         assert list(folder_of(package).glob(pattern)), f"{package}: {pattern} matches nothing"
 
 
-def test_every_file_of_the_web_client_is_shipped() -> None:
+def test_every_file_of_the_page_is_shipped() -> None:
     patterns = setuptools_table()["package-data"]["reverie.web_client"]
     for path in (ROOT / "web_client").rglob("*"):
-        if path.is_file() and path.suffix not in {".py", ".pyc"}:
+        if path.is_file() and path.suffix not in {".py", ".pyc"} and path.name != "package.json":
             name = path.relative_to(ROOT / "web_client").as_posix()
             assert any(fnmatch.fnmatch(name, pattern) for pattern in patterns), name
 
