@@ -1,0 +1,106 @@
+"""Steps that fail: rolled back, run again, and the end of the loop at the second time."""
+
+import pytest
+from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
+from loop_rig import stub_rig
+from stub_model import Fault, prompt_mark, read_stamp, stub_request
+
+from reverie.engine.emissions import (
+    ControlApplied,
+    ControlSuperseded,
+    FaultCode,
+    StepFailed,
+)
+from reverie.engine.errors import (
+    LoopEndedError,
+)
+from reverie.engine.inputs import (
+    ControlId,
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "unit", "code"),
+    [(Fault.RAISE, unit, FaultCode.STEP_RAISED) for unit in range(UNITS)]
+    + [(Fault.NAN, unit, FaultCode.NON_FINITE) for unit in range(UNITS - 1)],
+)
+def test_a_step_that_fails_once_is_run_again_with_the_same_controls(
+    fault: Fault, unit: int, code: FaultCode
+) -> None:
+    rig = stub_rig()
+    driver = rig.open(stub_request(fault=fault, fault_chunk=2, fault_unit=unit))
+    rig.run_chunks("s1", 2)
+    driver.push([prompt("a sea"), keys("+up", "-up")])
+    rig.run_chunks("s1", 3)
+    [failed] = rig.heard_of("s1", StepFailed)
+    assert (failed.code, failed.fatal) == (code, False)
+    assert worlds(rig) == [0, 1, 2, 3, 4]
+    assert (stamps(rig)[2].prompt, stamps(rig)[2].acting) == (prompt_mark("a sea"), "up")
+    assert [told.control for told in rig.heard_of("s1", ControlApplied)] == ["p", "k"]
+    rig.close("s1")
+    assert all_blocks_are_free(rig)
+
+
+@pytest.mark.parametrize("fault", [Fault.RAISE, Fault.NAN, Fault.BAD_SHAPE])
+def test_a_step_that_fails_twice_ends_the_loop_and_commits_nothing(fault: Fault) -> None:
+    unit = 2 if fault is Fault.BAD_SHAPE else 1
+    request = stub_request(fault=fault, fault_chunk=4, fault_unit=unit, fault_always=1)
+    rig = stub_rig()
+    driver = rig.open(request)
+    rig.run(lambda: driver.ended)
+    driver_says = rig.heard_of("s1", StepFailed)
+    assert [(failed.chunk, failed.fatal) for failed in driver_says] == [(4, False), (4, True)]
+    assert worlds(rig) == [0, 1, 2, 3]
+    assert driver.position.chunk == 3
+    assert rig.step() == []
+    with pytest.raises(LoopEndedError):
+        driver.push([prompt("a sea")])
+    rig.close("s1")
+    assert all_blocks_are_free(rig)
+
+
+def test_bad_latents_never_reach_the_cache() -> None:
+    healthy = stub_rig()
+    healthy.open(stub_request())
+    expected = healthy.run_chunks("s1", 10)
+    rig = stub_rig()
+    rig.open(stub_request(fault=Fault.NAN, fault_chunk=4))
+    chunks = rig.run_chunks("s1", 10)
+    pairs = zip(chunks, expected, strict=True)
+    assert all((one.frames == other.frames).all() for one, other in pairs)
+
+
+def test_controls_that_wait_when_the_loop_ends_are_answered() -> None:
+    rig = stub_rig()
+    driver = rig.open(stub_request(fault=Fault.RAISE, fault_chunk=1, fault_always=1))
+    rig.run_chunks("s1", 1)
+    driver.push([prompt("a sea")])
+    rig.run(lambda: driver.ended)
+    assert rig.heard_of("s1", ControlSuperseded) == [ControlSuperseded("s1", ControlId("p"), None)]
+
+
+def test_a_kernel_that_cannot_plan_ends_its_session_at_once() -> None:
+    rig = stub_rig()
+    driver = rig.open(stub_request("s1"))
+    neighbour = rig.open(stub_request("s2"))
+    honest = rig.kernel.plan_step
+
+    def plan_step(state: object, controls: object) -> object:
+        if getattr(state, "session", "") == "s1":
+            raise ZeroDivisionError("cannot plan")
+        return honest(state, controls)  # type: ignore[arg-type]
+
+    rig.kernel.plan_step = plan_step  # type: ignore[method-assign, assignment]
+    rig.run_chunks("s2", 2)
+    [failed] = rig.heard_of("s1", StepFailed)
+    assert (failed.fatal, driver.ended, neighbour.ended) == (True, True, False)
+
+
+def test_frames_stay_as_they_were_put_out_when_the_kernel_reuses_its_buffer() -> None:
+    rig = stub_rig()
+    rig.open(stub_request(fault=Fault.REUSE_BUFFER))
+    chunks = rig.run_chunks("s1", 30)
+    read = [
+        (read_stamp(frame).chunk, read_stamp(frame).frame) for c in chunks for frame in c.frames
+    ]
+    assert read == [(chunk, frame) for chunk in range(30) for frame in range(2)]

@@ -1,0 +1,204 @@
+"""Interrupt, rewind, reset, snapshot and recovery."""
+
+import pytest
+from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
+from loop_rig import stub_rig
+from stub_model import prompt_mark, stub_request
+
+from reverie.engine.driver import DriverOptions
+from reverie.engine.emissions import (
+    ControlApplied,
+    SnapshotOut,
+    StepTrace,
+)
+from reverie.engine.errors import (
+    ChunkNotKeptError,
+    NoSnapshotError,
+    SnapshotLimitError,
+    UnknownSnapshotError,
+)
+from reverie.engine.inputs import (
+    ControlId,
+    ParameterInput,
+)
+
+
+@pytest.mark.parametrize("units", range(2 * UNITS + 1))
+def test_an_interrupt_goes_on_from_what_was_seen_wherever_it_comes(units: int) -> None:
+    rig = stub_rig(seen_at_once=False)
+    driver = rig.open(options=DriverOptions(lead_chunks=3))
+    rig.run_chunks("s1", 2)
+    for _ in range(units):
+        rig.step()
+    out = len(rig.frames("s1"))
+    position = driver.interrupt(0)
+    assert (position.chunk, position.pts_us) == (0, out * 100_000)
+    [after] = rig.run_chunks("s1", 1)
+    assert (after.chunk, after.pts_us, after.discontinuity) == (out, position.pts_us, True)
+    assert stamps(rig)[-1].chunk == 1
+    [then] = rig.run_chunks("s1", 1)
+    assert not then.discontinuity
+
+
+def test_an_interrupt_before_anything_was_seen_begins_again() -> None:
+    rig = stub_rig(seen_at_once=False)
+    driver = rig.open()
+    rig.run_chunks("s1", 1)
+    assert driver.interrupt(None).chunk == -1
+    rig.run_chunks("s1", 1)
+    assert worlds(rig) == [0, 0]
+
+
+def test_an_interrupt_between_chunks_keeps_the_context_pass_that_was_done() -> None:
+    rig = stub_rig(seen_at_once=False)
+    driver = rig.open(options=DriverOptions(trace=True))
+    rig.run_idle()
+    driver.interrupt(0)
+    rig.run_chunks("s1", 1)
+    kinds = [trace.kind for trace in rig.heard_of("s1", StepTrace)]
+    assert kinds.count("context") == 1
+    assert worlds(rig) == [0, 1]
+
+
+def test_a_prompt_whose_frames_an_interrupt_drops_acts_in_the_frames_that_follow() -> None:
+    rig = stub_rig(seen_at_once=False)
+    driver = rig.open(options=DriverOptions(lead_chunks=2))
+    rig.run_chunks("s1", 1)
+    driver.push([prompt("a sea"), ParameterInput(ControlId("b"), "brightness", 0.9)])
+    rig.run_chunks("s1", 1)
+    driver.interrupt(0)
+    rig.run_chunks("s1", 1)
+    assert stamps(rig)[-1].prompt == prompt_mark("a sea")
+    assert len(rig.heard_of("s1", ControlApplied)) == 2, "a control is answered once"
+
+
+def test_controls_of_a_chunk_that_an_interrupt_cuts_act_in_the_next() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    rig.run_chunks("s1", 1)
+    rig.step()
+    driver.push([keys("+up", "-up"), prompt("a sea")])
+    rig.step()
+    rig.step()
+    driver.interrupt(0)
+    rig.run_chunks("s1", 1)
+    last = stamps(rig)[-1]
+    assert (last.acting, last.prompt) == ("up", prompt_mark("a sea"))
+    assert [told.chunk for told in rig.heard_of("s1", ControlApplied)] == [1, 1]
+
+
+def test_a_rewind_goes_back_to_a_kept_chunk_and_refuses_others() -> None:
+    rig = stub_rig(history_chunks=4)
+    driver = rig.open()
+    first = rig.run_chunks("s1", 8)
+    assert driver.rewind(4).chunk == 4
+    again = rig.run_chunks("s1", 2)
+    assert [chunk.chunk for chunk in again] == [8, 9]
+    assert worlds(rig)[-2:] == [5, 6]
+    assert (again[0].frames == first[5].frames).all()
+    for gone in (0, 6, 7, 99):
+        with pytest.raises(ChunkNotKeptError):
+            driver.rewind(gone)
+
+
+def test_held_keys_outlive_a_rewind() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    rig.run_chunks("s1", 2)
+    driver.push([keys("+up")])
+    rig.run_chunks("s1", 2)
+    driver.rewind(1)
+    rig.run_chunks("s1", 1)
+    assert stamps(rig)[-1].held == {"up"}
+
+
+def test_a_reset_begins_again_under_the_prompt_now_in_effect() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    rig.run_chunks("s1", 2)
+    driver.push([prompt("a sea")])
+    assert driver.reset().chunk == -1
+    rig.run_chunks("s1", 2)
+    assert [(stamp.chunk, stamp.prompt) for stamp in stamps(rig)[2:]] == [
+        (0, prompt_mark("a sea")),
+        (1, prompt_mark("a sea")),
+    ]
+    [receipt] = rig.heard_of("s1", ControlApplied)
+    assert receipt.chunk == 2
+    driver.reset(seed=9)
+    rig.run_chunks("s1", 1)
+    last = stamps(rig)[-1]
+    assert (last.chunk, last.prompt, last.seed) == (0, prompt_mark("a sea"), 9)
+
+
+def test_a_prompt_that_comes_after_a_reset_with_nothing_running_is_not_lost() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    driver.reset()
+    driver.push([prompt("a sea")])
+    driver.reset()
+    rig.run_chunks("s1", 1)
+    assert stamps(rig)[0].prompt == prompt_mark("a sea")
+    assert len(rig.heard_of("s1", ControlApplied)) == 1
+
+
+def test_a_snapshot_is_exact_while_there_is_room_and_goes_on_when_there_is_none() -> None:
+    for wait in (1, 12):
+        rig = stub_rig(history_chunks=3)
+        driver = rig.open()
+        rig.run_chunks("s1", 6)
+        assert driver.snapshot("here").chunk == 5
+        following = rig.run_chunks("s1", wait)
+        assert driver.restore("here").chunk == 5
+        [after] = rig.run_chunks("s1", 1)
+        assert (after.frames == following[0].frames).all()
+        assert after.discontinuity
+        driver.restore("here")
+        rig.run_chunks("s1", 1)
+        assert worlds(rig)[-1] == 6
+        rig.close("s1")
+        assert all_blocks_are_free(rig)
+
+
+def test_snapshots_that_cannot_be_are_refused() -> None:
+    rig = stub_rig()
+    driver = rig.open(options=DriverOptions(history_chunks=4, snapshots=1))
+    with pytest.raises(NoSnapshotError):
+        driver.snapshot("early")
+    rig.run_chunks("s1", 1)
+    driver.snapshot("one")
+    driver.snapshot("one")
+    with pytest.raises(SnapshotLimitError):
+        driver.snapshot("two")
+    with pytest.raises(UnknownSnapshotError):
+        driver.restore("two")
+    rig.run_chunks("s1", 1)
+    assert worlds(rig) == [0, 1]
+
+
+def test_recovery_snapshots_come_after_the_first_chunk_and_then_now_and_then() -> None:
+    rig = stub_rig()
+    driver = rig.open(options=DriverOptions(snapshot_every_us=300_000))
+    rig.run_chunks("s1", 8)
+    assert [out.chunk for out in rig.heard_of("s1", SnapshotOut)] == [0, 3, 6]
+    driver.rewind(5)
+    rig.run_chunks("s1", 1)
+    assert rig.heard_of("s1", SnapshotOut)[-1].chunk == 8, "an old one would undo the rewind"
+
+
+def test_a_lost_session_goes_on_from_its_snapshot_with_numbers_and_times() -> None:
+    lost = stub_rig()
+    lost.open(options=DriverOptions(snapshot_every_us=1)).push([prompt("a sea")])
+    before = lost.run_chunks("s1", 6)
+    snapshot = lost.heard_of("s1", SnapshotOut)[3]
+    rig = stub_rig()
+    driver = rig.open(
+        stub_request(prompt="a desert"), durable=snapshot.durable, chunks=6, pts_us=600_000
+    )
+    assert (driver.position.chunk, driver.position.pts_us) == (5, 600_000)
+    after = rig.run_chunks("s1", 2)
+    assert [chunk.chunk for chunk in after] == [6, 7]
+    assert [chunk.discontinuity for chunk in after] == [True, False]
+    assert [stamp.prompt for stamp in stamps(rig)] == [prompt_mark("a desert")] * 2
+    assert worlds(rig) == [4, 5]
+    assert len(before) == 6
