@@ -15,6 +15,9 @@ from reverie.sessions.errors import CommandError, ErrorCode
 SHOWN_CHARS = 120
 """Of a refused value, in an error."""
 
+LARGEST = 2**64
+"""No field takes a number beyond it."""
+
 _CODES = {
     "missing": ErrorCode.MISSING,
     "extra_forbidden": ErrorCode.UNKNOWN_FIELD,
@@ -50,7 +53,7 @@ def parse_command(given: Mapping[str, object]) -> AnyCommand:
 
 def _as_command_error(details: Sequence[ErrorDetails], given: Mapping[str, object]) -> CommandError:
     first = _most_telling(details)
-    code = _CODES.get(first["type"], ErrorCode.WRONG_TYPE)
+    code = _code(first)
     tagged = not first["type"].startswith("union_tag")
     field = _path(first["loc"][1:], given) if tagged else "type"
     message = first["msg"]
@@ -66,9 +69,16 @@ def _most_telling(details: Sequence[ErrorDetails]) -> ErrorDetails:
     first = details[0]
     same_place = [each for each in details if each["loc"][:3] == first["loc"][:3]]
     for each in same_place:
-        if _CODES.get(each["type"]) is not None:
+        if _code(each) is not ErrorCode.WRONG_TYPE:
             return each
     return first
+
+
+def _code(detail: ErrorDetails) -> ErrorCode:
+    value = detail["input"]
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return ErrorCode.OUT_OF_RANGE  # also where a number that large is no float at all
+    return _CODES.get(detail["type"], ErrorCode.WRONG_TYPE)
 
 
 def _path(loc: Sequence[int | str], given: object) -> str:
