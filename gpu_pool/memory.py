@@ -5,6 +5,7 @@ has it is gone, however that process ended, so there is nothing to unlink and no
 (a named segment outlives a SIGKILL of both sides).
 """
 
+import errno
 import mmap
 import os
 import sys
@@ -45,8 +46,11 @@ class SharedMemory:
         Without that, a write to memory that is not there would end the process by SIGBUS.
 
         Raises:
-            OSError: there is not so much memory.
+            OSError: there is not so much memory, or it is more than half of the machine's.
         """
+        # The kernel would take even the last page for this, and then end processes to get more.
+        if size_bytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2:
+            raise OSError(errno.ENOMEM, f"{size_bytes} bytes are too much to share")
         os.ftruncate(self._descriptor, size_bytes)
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._descriptor, 0, size_bytes)

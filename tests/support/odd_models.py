@@ -1,0 +1,84 @@
+"""Variants of the stub that are no good in one way each; `place(name)` is where to load one from."""
+
+import os
+import time
+from pathlib import Path
+
+from stub_model import Fault, StubFamily, StubKernel, StubState
+
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import LoopRequest
+
+UNLUCKY_SEED = 13
+
+
+def place(name: str) -> str:
+    """Return the location of a family of this file."""
+    return f"{Path(__file__).resolve()}:{name}"
+
+
+def spin(seconds: float) -> None:
+    """Compute in Python for `seconds`, holding the interpreter."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+def busy_family() -> StubFamily:
+    """Return one whose steps are busy Python code."""
+    return StubFamily(sleep=spin)
+
+
+class SlowToLoad(StubFamily):
+    """Its load takes half a minute of busy Python code."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        spin(30)
+        return super().load(options)
+
+
+class WithoutWeights(StubFamily):
+    """It cannot be loaded."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        raise CheckpointError("there are no weights")
+
+
+class DiesLoading(StubFamily):
+    """It takes its process down while it loads."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        os._exit(7)
+
+
+class FailingKernel(StubKernel):
+    """Raises when it takes a prompt, which only a warm-up does without being asked."""
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> StubState:
+        state = super().init_state(request, instance)
+        faulty = {**state.parameters, "fault": Fault.RAISE, "fault_always": 1, "fault_chunk": 2}
+        return StubState(state.session, state.seed, state.prompt, faulty)
+
+
+class FailsInWarmUp(StubFamily):
+    """It loads, but its third chunk fails."""
+
+    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
+        return FailingKernel(self.spec.loop(loop), instance, self.sleep)
+
+
+class FussyKernel(StubKernel):
+    """Cannot begin a session with an unlucky seed."""
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> StubState:
+        if request.seed == UNLUCKY_SEED:
+            raise RuntimeError("an unlucky seed")
+        return super().init_state(request, instance)
+
+
+class Fussy(StubFamily):
+    """It refuses some sessions by raising."""
+
+    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
+        return FussyKernel(self.spec.loop(loop), instance, self.sleep)
