@@ -19,6 +19,7 @@ from reverie.models.pocket.vocabulary import PAD, UNKNOWN, Vocabulary
 STREAM = 2  # separates the world model's random numbers from the codec's
 FORGOTTEN_WORDS = 0.04
 LOW_LEVEL = 0.12
+LEVEL_SHIFT = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,16 @@ class Batch:
 def draw_levels(fresh_B: Tensor, frames: int, generator: torch.Generator) -> Tensor:
     """Draw a noise level for every frame: [B, F].
 
-    A quarter is pure noise, a quarter nearly clean, the rest anything between. Half of the clips
-    have a nearly clean past, as in serving. The first frame of a session is given, nearly clean.
+    A fifth is pure noise, a fifth nearly clean, the rest anything between, mostly high: what a cell
+    will show is decided there. Half of the clips have a nearly clean past, as in serving. The first
+    frame of a session is given, nearly clean.
     """
     shape = (len(fresh_B), frames)
     kind = torch.rand(shape, generator=generator)
     low = LOW_LEVEL * torch.rand(shape, generator=generator)
-    level = 0.1 + 0.9 * torch.rand(shape, generator=generator)
-    level = torch.where(kind < 0.25, torch.ones(shape), torch.where(kind > 0.75, low, level))
+    even = torch.rand(shape, generator=generator)
+    level = LEVEL_SHIFT * even / (1 + (LEVEL_SHIFT - 1) * even)
+    level = torch.where(kind < 0.2, torch.ones(shape), torch.where(kind > 0.8, low, level))
     past_ends = torch.randint(0, frames, (len(fresh_B), 1), generator=generator)
     past_ends = past_ends * (torch.rand(len(fresh_B), 1, generator=generator) < 0.5)
     past_ends = torch.maximum(past_ends, fresh_B[:, None].long())

@@ -13,7 +13,10 @@ from reverie.models.pocket.walker import WALKER_HEIGHT_PX, WALKER_WIDTH_PX
 NOISE_SHARE = 0.7
 LARGEST_NOISE = 0.5
 BLUR_SHARE = 0.15
-SWAP_SHARE = 0.12
+WIPE_SHARE = 0.1
+MIX_SHARE = 0.25
+LARGEST_MIX = 0.5
+MIX_BLOCKS = 4
 
 WALKER_ROWS = slice(WALKER_TOP_PX // CELL_PX, (WALKER_TOP_PX + WALKER_HEIGHT_PX) // CELL_PX)
 WALKER_COLUMNS = slice(WALKER_LEFT_PX // CELL_PX, (WALKER_LEFT_PX + WALKER_WIDTH_PX) // CELL_PX)
@@ -24,7 +27,7 @@ def _chosen(shape: tuple[int, ...], share: float, generator: torch.Generator) ->
 
 
 def damage(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:
-    """Blur some frames, wipe the walker out of some, and add noise to most."""
+    """Blur some frames, mix in other worlds, wipe out some walkers, and add noise to most."""
     B, frames, Z, h, w = latents_BFZhw.shape
     device = latents_BFZhw.device
     blurred = functional.avg_pool2d(latents_BFZhw.flatten(0, 1), 3, 1, 1, count_include_pad=False)
@@ -32,11 +35,24 @@ def damage(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:
         (B, frames, 1, 1, 1), generator=generator
     )
     result = torch.lerp(latents_BFZhw, blurred.view(B, frames, Z, h, w), share.to(device))
-    result = _wipe_walker(result, _chosen((B, frames), SWAP_SHARE, generator).to(device))
+    result = _mix_worlds(result, generator)
+    result = _wipe_walker(result, _chosen((B, frames), WIPE_SHARE, generator).to(device))
     size = torch.rand((B, frames, 1, 1, 1), generator=generator) * LARGEST_NOISE
     size = size * _chosen((B, frames), NOISE_SHARE, generator)
     noise = torch.randn((B, frames, Z, h, w), generator=generator)
     return result + (size * noise).to(device)
+
+
+def _mix_worlds(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:
+    """Let some blocks of some frames fade towards the next clip of the batch."""
+    B, frames, _, h, _ = latents_BFZhw.shape
+    blocks = (B, frames, 1, MIX_BLOCKS, MIX_BLOCKS)
+    share = LARGEST_MIX * torch.rand(blocks, generator=generator)
+    share *= torch.rand(blocks, generator=generator) < 0.4
+    share *= _chosen((B, frames), MIX_SHARE, generator)
+    size = h // MIX_BLOCKS
+    share = share.repeat_interleave(size, -1).repeat_interleave(size, -2)
+    return torch.lerp(latents_BFZhw, latents_BFZhw.roll(1, 0), share.to(latents_BFZhw.device))
 
 
 def _wipe_walker(latents_BFZhw: Tensor, chosen_BF111: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ class WorldSchedule:
         walker_weight: weight of the walker's cells in the loss.
     """
 
-    steps: int = 5000
+    steps: int = 4000
     clips: int = 16
     frames: int = 6
     learning_rate: float = 2.5e-3
