@@ -64,23 +64,25 @@ class HttpConnection(H11Protocol):
         """Begin to wait for a request; turn the socket away when there are too many."""
         super().connection_made(transport)
         self._options = options_of(self.config)
-        self._head = Deadline(self.loop)
+        self._late = Deadline(self.loop)
         self._stall = Deadline(self.loop)
         bound_buffers(transport, self._options)
         if len(self.connections) > self._options.connections:
             self._turn_away(503, "too_many_connections", "try again later")
         else:
-            self._head.start(self._options.request_timeout_s, self._head_is_late)
+            self._late.start(self._options.request_timeout_s, self._client_is_late)
 
     def data_received(self, data: bytes) -> None:
         """Read on; a head that has begun has to end in time."""
         if self.transport.is_closing():
             return
         super().data_received(data)
-        if self.transport.get_protocol() is not self or self.conn.their_state is not h11.IDLE:
-            self._head.stop()
-        elif self.conn.trailing_data[0]:
-            self._head.start(self._options.request_timeout_s, self._head_is_late)
+        if self.transport.get_protocol() is not self:
+            self._late.stop()
+        elif self._waits_for_client():
+            self._late.start(self._options.request_timeout_s, self._client_is_late)
+        else:
+            self._late.stop()
 
     def pause_writing(self) -> None:
         """Begin to count how long the client takes nothing."""
@@ -94,14 +96,23 @@ class HttpConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
-        self._head.stop()
+        self._late.stop()
         self._stall.stop()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
-    def _head_is_late(self) -> None:
+    def _waits_for_client(self) -> bool:
+        """Tell whether half a head has come, or the rest of a body that nobody reads."""
+        if self.conn.their_state is h11.IDLE:
+            return bool(self.conn.trailing_data[0])
+        return self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete
+
+    def _client_is_late(self) -> None:
         limit = self._options.request_timeout_s
-        self._turn_away(408, "request_timeout", f"no whole request came within {limit:g} s")
+        if self.conn.our_state is h11.IDLE:
+            self._turn_away(408, "request_timeout", f"no whole request came within {limit:g} s")
+        else:
+            self.transport.abort()
 
     def _turn_away(self, status: int, code: str, message: str) -> None:
         if self.transport.is_closing():

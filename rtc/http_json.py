@@ -89,4 +89,7 @@ async def _read_body(request: Request, options: ServerOptions) -> bytes:
 def refused_response(error: HttpRefusedError | BadMessageError) -> Response:
     """Return the response that tells of a refusal."""
     status = error.status if isinstance(error, HttpRefusedError) else HTTPStatus.BAD_REQUEST
-    return error_response(status, error.code, error.message, error.field, error.retry_after_s)
+    response = error_response(status, error.code, error.message, error.field, error.retry_after_s)
+    if status == HTTPStatus.REQUEST_TIMEOUT:
+        response.headers["Connection"] = "close"  # what still comes is no next request
+    return response

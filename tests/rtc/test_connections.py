@@ -90,6 +90,22 @@ async def test_a_second_request_that_stops_half_way_is_ended_too() -> None:
         await raw.close()
 
 
+async def test_a_body_that_nobody_reads_may_not_go_on_for_ever() -> None:
+    async with serving(Echo().app, SHORT) as server:
+        raw = await RawSocket.open(server.url)
+        await raw.say(b"GET /page HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\nx")
+        assert b"page" in await raw.reader.readuntil(b"page")
+
+        async def dribble() -> None:
+            while True:
+                await raw.say(b"x")
+                await asyncio.sleep(0.01)
+
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(dribble(), 5)
+        await raw.close()
+
+
 async def test_a_page_that_nobody_takes_ends_the_socket() -> None:
     async with serving(Echo().app, SHORT) as server:
         raw = await RawSocket.open(server.url, receive_bytes=4096)

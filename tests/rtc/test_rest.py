@@ -1,0 +1,212 @@
+"""Sessions over HTTP, and what is refused there (C17, C36 at opening)."""
+
+import json
+from typing import Any
+
+import pytest
+from rtc_rig import House, house
+from rtc_serving import RawSocket
+
+from reverie.rtc.options import ServerOptions
+from reverie.sessions import SessionLimits
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+async def test_a_session_is_opened_shown_listed_and_ended(home: House) -> None:
+    opened = await home.open(prompt="a lake", seed=5, parameters={"brightness": 1})
+    path = f"/v1/sessions/{opened['id']}"
+    assert len({opened["token"], opened["watch_token"], opened["owner"]}) == 3
+    assert opened["view"]["prompt"] == "a lake"
+    assert opened["view"]["seed"] == 5
+    for secret in ("token", "watch_token", "owner"):
+        shown = await home.http.get(path, headers=bearer(opened[secret]))
+        assert shown.json()["id"] == opened["id"]
+    listed = await home.http.get("/v1/sessions", headers=bearer(opened["owner"]))
+    assert [each["id"] for each in listed.json()["sessions"]] == [opened["id"]]
+    assert (await home.http.delete(path, headers=bearer(opened["token"]))).status_code == 204
+    gone = await home.http.get(path, headers=bearer(opened["token"]))
+    assert (gone.status_code, gone.json()["error"]["code"]) == (410, "closed")
+
+
+async def test_an_owner_collects_sessions_and_ends_them(home: House) -> None:
+    first = await home.open()
+    answer = await home.http.post("/v1/sessions", json={}, headers=bearer(first["owner"]))
+    second = answer.json()
+    listed = await home.http.get("/v1/sessions", headers=bearer(first["owner"]))
+    assert [each["id"] for each in listed.json()["sessions"]] == [first["id"], second["id"]]
+    path = f"/v1/sessions/{second['id']}"
+    assert (await home.http.delete(path, headers=bearer(first["owner"]))).status_code == 204
+
+
+async def test_secrets_do_only_what_they_are_for(home: House) -> None:
+    opened, other = await home.open(), await home.open()
+    path = f"/v1/sessions/{opened['id']}"
+    watched = await home.http.delete(path, headers=bearer(opened["watch_token"]))
+    assert (watched.status_code, watched.json()["error"]["code"]) == (403, "read_only")
+    for secret in (other["token"], other["owner"], "nonsense"):
+        answer = await home.http.delete(path, headers=bearer(secret))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_such_session")
+    assert (await home.http.get(path)).status_code == 401
+    assert (await home.http.get("/v1/sessions")).status_code == 401
+    stranger = await home.http.get("/v1/sessions", headers=bearer("nonsense"))
+    assert stranger.json() == {"sessions": []}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ('{"seed":NaN}', "non_finite", "seed"),
+        ('{"seed":1e400}', "non_finite", "seed"),
+        ('{"seed":-1}', "out_of_range", "seed"),
+        ('{"seed":1.5}', "wrong_type", "seed"),
+        ('{"seed":true}', "wrong_type", "seed"),
+        ('{"seed":"512"}', "wrong_type", "seed"),
+        ('{"seed":9223372036854775808}', "out_of_range", "seed"),
+        (f'{{"seed":{"1" * 5000}}}', "out_of_range", "seed"),
+        ('{"seed":1,"seed":2}', "duplicate_key", "seed"),
+        ('{"parameters":{"step_ms":NaN}}', "non_finite", "parameters.step_ms"),
+        ('{"parameters":{"step_ms":true}}', "wrong_type", "parameters.step_ms"),
+        ('{"parameters":{"step_ms":-1}}', "out_of_range", "parameters.step_ms"),
+        ('{"parameters":{"nope":1}}', "unknown_parameter", "parameters.nope"),
+        ('{"model":"nope"}', "unknown_model", "model"),
+        ('{"model":"../../etc/passwd"}', "out_of_range", "model"),
+        ('{"program":"nope"}', "unknown_program", "program"),
+        ('{"prompt":null}', "wrong_type", "prompt"),
+        ('{"prompt":["x"]}', "wrong_type", "prompt"),
+        ('{"prompt":"\\ud83d"}', "bad_text", "prompt"),
+        (json.dumps({"prompt": "x" * 100_000}), "too_long", "prompt"),
+        ('{"width":512}', "unknown_field", "width"),
+        ("[" * 100_000, "too_deep", "$"),
+        ("[]", "not_an_object", "$"),
+        ("\ufeff{}", "byte_order_mark", "$"),
+        ("{", "not_json", "$"),
+    ],
+)
+async def test_a_wrong_body_is_refused_and_its_field_named(
+    home: House, body: str, code: str, field: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = await home.http.post("/v1/sessions", content=body.encode(), headers=headers)
+    error: dict[str, Any] = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["field"]) == (400, code, field)
+    assert len(home.store) == 0
+
+
+async def test_an_empty_prompt_and_an_empty_body_are_fine(home: House) -> None:
+    assert (await home.open(prompt="   "))["view"]["prompt"] == ""
+    assert (await home.http.post("/v1/sessions")).status_code == 201
+
+
+async def test_a_body_that_is_not_declared_as_json_is_refused(home: House) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        headers = {"Content-Type": kind}
+        answer = await home.http.post("/v1/sessions", content=b"{}", headers=headers)
+        assert answer.status_code == 415
+    assert len(home.store) == 0
+
+
+async def test_a_body_over_the_limit_is_refused_and_the_limit_named() -> None:
+    async with house(server=ServerOptions(body_bytes=2048)) as home:
+
+        async def pieces() -> Any:
+            for _ in range(4):
+                yield b" " * 1024
+
+        headers = {"Content-Type": "application/json"}
+        for content in (b" " * 2049, pieces()):
+            answer = await home.http.post("/v1/sessions", content=content, headers=headers)
+            assert answer.status_code == 413
+            assert "2048" in answer.json()["error"]["message"]
+
+
+async def test_a_body_that_stops_half_way_is_ended_in_time() -> None:
+    async with house(server=ServerOptions(request_timeout_s=0.2)) as home:
+        raw = await RawSocket.open(home.url)
+        await raw.say(
+            b"POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 100\r\n\r\n{"
+        )
+        answer = await raw.rest(10)
+        assert b"HTTP/1.1 408" in answer
+        assert b"request_timeout" in answer
+        await raw.close()
+
+
+async def test_counts_are_limited_and_the_limit_is_named() -> None:
+    limits = SessionLimits(sessions=3, sessions_per_owner=1)
+    async with house(limits=limits, sessions=8) as home:
+        first = await home.open()
+        own = await home.http.post("/v1/sessions", json={}, headers=bearer(first["owner"]))
+        assert (own.status_code, own.json()["error"]["code"]) == (
+            429,
+            "too_many_sessions_per_owner",
+        )
+        assert int(own.headers["Retry-After"]) >= 1
+        await home.open()
+        await home.open()
+        full = await home.http.post("/v1/sessions", json={})
+        assert (full.status_code, full.json()["error"]["code"]) == (503, "too_many_sessions")
+        assert "3" in full.json()["error"]["message"]
+
+
+async def test_a_full_pool_queues_then_refuses_and_says_that_it_is_not_ready() -> None:
+    async with house(sessions=1, waiting_line=1) as home:
+        running = await home.open()
+        assert (await home.http.get("/readyz")).status_code == 200
+        queued = await home.open()
+        assert queued["view"]["state"] == "queued"
+        ready = await home.http.get("/readyz")
+        assert (ready.status_code, ready.json()["exhausted"]) == (503, True)
+        refused = await home.http.post("/v1/sessions", json={})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (
+            503,
+            "too_many_waiting_line",
+        )
+        assert refused.json()["error"]["retry_after_s"] > 0
+        path = f"/v1/sessions/{running['id']}"
+        await home.http.delete(path, headers=bearer(running["token"]))
+        async with home.client(queued) as client:
+            await client.chunk(0)
+        assert (await home.http.get("/readyz")).status_code == 200
+
+
+async def test_health_schema_models_and_metrics_say_what_is_true(home: House) -> None:
+    await home.open()
+    assert (await home.http.get("/healthz")).json() == {"alive": True}
+    ready = (await home.http.get("/readyz")).json()
+    assert ready["ready"] is True
+    assert ready["models"]["stub"]["busy"] == ready["sessions"] == 1
+    schema = (await home.http.get("/v1/schema")).json()
+    assert {"PushText", "MediaChunk"} <= set(schema["$defs"])
+    assert "token" in schema["hello"]["properties"]
+    program = (await home.http.get("/v1/models")).json()["models"][0]["programs"][0]
+    assert program["name"] == "world"
+    assert [control["name"] for control in program["controls"]] == ["move", "look"]
+    metrics = (await home.http.get("/metrics")).text
+    assert "reverie_sessions_created_total 1.0" in metrics
+    assert 'reverie_slots_busy{model="stub"} 1.0' in metrics
+
+
+async def test_the_page_and_its_files_are_served_and_nothing_else(home: House) -> None:
+    page = await home.http.get("/")
+    assert page.headers["Content-Type"].startswith("text/html")
+    script = await home.http.get("/static/main.js")
+    assert script.headers["Content-Type"].startswith("text/javascript")
+    again = await home.http.get(
+        "/static/main.js", headers={"If-None-Match": script.headers["ETag"]}
+    )
+    assert again.status_code == 304
+    for name in ("../__init__.py", "..%2f__init__.py", "__init__.py", "%2fetc/passwd", "", "a%00"):
+        assert (await home.http.get(f"/static/{name}")).status_code == 404
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", "/v1/sessions"), ("GET", "/v1/nothing")])
+async def test_what_is_not_there_has_the_form_of_all_errors(
+    home: House, method: str, path: str
+) -> None:
+    answer = await home.http.request(method, path)
+    assert answer.status_code in (404, 405)
+    assert set(answer.json()["error"]) == {"code", "message", "field", "retry_after_s"}
