@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pool_rig
@@ -20,6 +20,8 @@ from reverie.rtc.options import ServerOptions
 from reverie.rtc.wire import decode_event
 from reverie.sessions import SessionLimits, SessionStore
 from reverie.sessions.events import AnyEvent, MediaChunk
+
+T = TypeVar("T")
 
 LIMIT_S = 20.0
 """How long a test waits for what must come; much longer than it takes."""
@@ -52,7 +54,7 @@ class House:
             self.socket_url(opened["id"]), compression=None, proxy=None, max_size=None
         ) as socket:
             client = WireClient(socket)
-            await client.hello(opened["token"], **hello)
+            await client.hello(hello.pop("token", opened["token"]), **hello)
             yield client
 
     @property
@@ -125,6 +127,13 @@ class WireClient:
                 await self.hear()
         except ConnectionClosed as error:
             return (error.rcvd.code, error.rcvd.reason) if error.rcvd else (1006, "")
+
+
+async def together(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
+    """Run coroutines at the same time; return what each returned."""
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(each) for each in coroutines]
+    return [task.result() for task in running]
 
 
 @asynccontextmanager
