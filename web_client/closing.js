@@ -8,6 +8,7 @@ import { RefusedError } from "./requests.js";
  *   now: go on at once; retry: the same session after a while; renew: a new session, for the old
  *   one is gone; over: only when the person says so
  * @property {string} reason for people
+ * @property {boolean} [isBusy] whether the server is there, but does not take us now
  * @property {"retry" | "renew"} [offer] what the person can have, once it is over
  * @property {number} [waitMs] what the server asks to wait
  */
@@ -28,8 +29,8 @@ const BY_CODE = {
   4404: { next: "renew", reason: "Your last world is gone; this is a new one." },
   4408: { next: "over", offer: "retry", reason: "Nothing happened for long, so the world rests." },
   4409: { next: "over", offer: "retry", reason: "This world is being played in another window." },
-  4413: { next: "retry", reason: "The connection was too slow; joining again." },
-  4429: { next: "retry", reason: "The server is busy; trying again." },
+  4413: { next: "retry", isBusy: true, reason: "The connection was too slow; joining again." },
+  4429: { next: "retry", isBusy: true, reason: "The server is busy; trying again." },
 };
 
 /** @param {number} code of a WebSocket @returns {Closing} */
@@ -42,7 +43,7 @@ export function closingOfFailure(error) {
   if (!(error instanceof RefusedError)) return { next: "retry", reason: AWAY };
   if (!error.isPassing) return { next: "over", offer: "retry", reason: error.message };
   const waitMs = error.retryAfterS === null ? undefined : error.retryAfterS * 1000;
-  return { next: "retry", reason: error.message, waitMs };
+  return { next: "retry", isBusy: true, reason: error.message, waitMs };
 }
 
 const FIRST_WAIT_MS = 250;

@@ -102,7 +102,7 @@ export class Connection {
   }
 
   /** @param {Closing} closing */
-  async #prepareNext({ next, reason, offer, waitMs }) {
+  async #prepareNext({ next, reason, isBusy = false, offer, waitMs }) {
     if (next === "now") return;
     if (next === "over") {
       this.#events.onMessage({ type: "page.over", reason, offer });
@@ -110,8 +110,9 @@ export class Connection {
       return;
     }
     const wait = waitMs ?? backoffMs(this.#attempt++, Math.random());
+    const retryAtMs = performance.now() + wait;
     if (next === "renew") this.#forget(reason);
-    else this.#events.onMessage({ type: "page.lost", reason, retryAtMs: performance.now() + wait });
+    else this.#events.onMessage({ type: "page.lost", reason, isBusy, retryAtMs });
     await this.#sleep(wait);
   }
 

@@ -62,8 +62,8 @@ function onAttached(session) {
   held.setTargets(directions);
   page.part("pad").hidden = directions.size === 0;
   page.part("hint").hidden = directions.size === 0;
-  page.part("model").value = session.model;
   if (unsaid !== null) say(unsaid);
+  offerModels().catch(() => {}); // without a list there is no choice to offer
 }
 
 /** @param {import("./wire.js").MediaChunk} header @param {Uint8Array} payload */
@@ -127,6 +127,11 @@ function say(text) {
   else dispatch({ type: "page.prompted", id, text });
 }
 
+/** A page that was hidden, or without a network, need not wait any longer. */
+function hurry() {
+  if (view.link === "lost" && !document.hidden) connection.retry();
+}
+
 function listen() {
   listenToKeyboard({ window, document, held, releaseAll });
   for (const button of page.part("pad").querySelectorAll("button")) {
@@ -168,8 +173,9 @@ function listen() {
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) screen.hide();
     else screen.show();
+    hurry();
   });
-  addEventListener("online", () => connection.retry());
+  addEventListener("online", hurry);
   setInterval(() => dispatch({ type: "page.tick", nowMs: performance.now() }), TICK_MS);
 }
 
@@ -179,7 +185,7 @@ async function offerModels() {
   page.part("model").replaceChildren(
     ...models.map((/** @type {{name: string}} */ { name }) => new Option(name, name)),
   );
-  if (view.session !== null) page.part("model").value = view.session.model;
+  page.part("model").value = view.session.model;
   page.part("model-field").hidden = models.length < 2;
 }
 
@@ -196,5 +202,4 @@ if (document.hidden) screen.hide();
 listen();
 addEventListener("unhandledrejection", ({ reason }) => fail("page", String(reason)));
 addEventListener("error", ({ message }) => fail("page", message));
-offerModels().catch(() => {}); // without a list there is no choice to offer
 await connection.run();

@@ -135,9 +135,9 @@ export function veilOf(view, nowMs) {
     return { title: text, detail: view.reason, action: again };
   }
   if (view.link === "over") {
-    const labels = { retry: "Take me back", renew: "Start a new world" };
     const offer = view.offer ?? "retry";
-    const action = { label: labels[offer], does: offer };
+    const retry = view.id === "" ? "Try again" : "Take me back";
+    const action = { label: offer === "renew" ? "Start a new world" : retry, does: offer };
     return { title: view.reason, detail: view.ending, action };
   }
   if (view.link === "connecting" && view.reason !== "") {

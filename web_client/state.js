@@ -8,6 +8,7 @@ import * as latencies from "./latency.js";
  * @property {"connecting" | "open" | "lost" | "over"} link the way to the server
  * @property {number} retryAtMs when the next attempt to reach a lost server begins
  * @property {string} reason why the link is lost or over, for people
+ * @property {boolean} isBusy whether a lost server is there, but does not take us now
  * @property {string} ending why the session itself ended, as the server says it
  * @property {"retry" | "renew" | null} offer what can be done about a link that is over
  * @property {"driver" | "viewer" | null} role
@@ -46,6 +47,7 @@ export const INITIAL_VIEW = Object.freeze({
   link: "connecting",
   retryAtMs: 0,
   reason: "",
+  isBusy: false,
   ending: "",
   offer: null,
   role: null,
@@ -120,11 +122,11 @@ function said(view, announcement) {
 // --- the way to the server ---
 
 /** @param {View} view @param {"lost" | "over"} link */
-function unlinked(view, link, { reason, retryAtMs = 0, offer = null }) {
+function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = null }) {
   const latency = { ...view.latency, stamps: [] };
   const error = link === "over" ? null : view.error; // the veil says it
   const waits = { queued: null, recovering: false };
-  const next = { ...view, link, reason, retryAtMs, offer, latency, error, ...waits };
+  const next = { ...view, link, reason, isBusy, retryAtMs, offer, latency, error, ...waits };
   return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
 }
 

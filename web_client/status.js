@@ -23,9 +23,10 @@ export function statusOf(view, nowMs) {
   switch (view.link) {
     case "connecting":
       if (view.reason === "") return { tone: "wait", text: "Connecting" };
-      return { tone: "away", text: "Reconnecting" };
+      return { tone: view.isBusy ? "wait" : "away", text: "Reconnecting" };
     case "lost": {
       const seconds = Math.max(1, Math.ceil((view.retryAtMs - nowMs) / 1000));
+      if (view.isBusy) return { tone: "wait", text: `Trying again in ${seconds} s` };
       return { tone: "away", text: `Server away, trying again in ${seconds} s` };
     }
     case "over":

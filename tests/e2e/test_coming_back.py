@@ -61,7 +61,7 @@ async def test_a_prompt_that_is_asked_for_without_a_line_is_sent_when_there_is_o
     await player.until_status("away")
     await player.ask("a bog")
     line.mend()
-    await player.until(lambda stamp: stamp.prompt == prompt_mark("a bog"))
+    await player.until_prompt("a bog")
 
 
 async def test_a_killed_server_is_told_and_played_again_once_it_is_back(
@@ -69,7 +69,7 @@ async def test_a_killed_server_is_told_and_played_again_once_it_is_back(
 ) -> None:
     player = await Player.at(await browser.new_page(), fragile_server.url)
     await player.ask("a bog")
-    await player.until(lambda stamp: stamp.prompt == prompt_mark("a bog"))
+    await player.until_prompt("a bog")
     await asyncio.to_thread(fragile_server.kill)
     await player.until_status("away")
     assert await player.page.get_by_role("button", name="Try now").is_visible()
@@ -107,10 +107,10 @@ async def test_two_players_never_see_each_others_world(
     players = [await Player.at(await browser.new_page(), server.url) for _ in range(2)]
     for player, prompt in zip(players, ("red", "blue"), strict=True):
         await player.ask(prompt)
-        await player.until(lambda stamp, prompt=prompt: stamp.prompt == prompt_mark(prompt))
+        await player.until_prompt(prompt)
     marks = [session_mark(await player.session()) for player in players]
     for player, mark, prompt in zip(players, marks, ("red", "blue"), strict=True):
-        seen = set()
+        seen: set[tuple[int, int]] = set()
         while len(seen) < 10:
             stamp = await player.until(lambda stamp: True)
             assert (stamp.session, stamp.prompt) == (mark, prompt_mark(prompt))

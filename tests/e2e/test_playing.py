@@ -42,7 +42,7 @@ async def test_a_prompt_changes_the_world_and_unknown_words_are_told(
 ) -> None:
     player = await Player.at(await browser.new_page(), server.url)
     await player.ask("a blargzebra at night")
-    await player.until(lambda stamp: stamp.prompt == prompt_mark("a blargzebra at night"))
+    await player.until_prompt("a blargzebra at night")
     await player.until_text("now", "I do not know: blargzebra")
     await player.until_text("announcement", "I do not know: blargzebra")
 
@@ -50,7 +50,7 @@ async def test_a_prompt_changes_the_world_and_unknown_words_are_told(
 async def test_an_example_is_one_press_away(browser: Browser, server: ServerProcess) -> None:
     player = await Player.at(await browser.new_page(), server.url)
     await player.page.get_by_role("button", name="a frozen lake land at night").click()
-    await player.until(lambda stamp: stamp.prompt == prompt_mark("a frozen lake land at night"))
+    await player.until_prompt("a frozen lake land at night")
 
 
 async def test_after_sending_a_prompt_keys_walk_again(
@@ -60,7 +60,7 @@ async def test_after_sending_a_prompt_keys_walk_again(
     await player.page.keyboard.press("/")
     await player.page.keyboard.type("swamps")
     await player.page.keyboard.press("Enter")
-    typed = await player.until(lambda stamp: stamp.prompt == prompt_mark("swamps"))
+    typed = await player.until_prompt("swamps")
     assert typed.presses == 0, "typing has walked"
     await player.page.keyboard.down("s")
     await player.until(lambda stamp: stamp.acting == "down")

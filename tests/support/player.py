@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from PIL import Image
 from playwright.async_api import Page
-from stub_model import Stamp, read_stamp
+from stub_model import Stamp, prompt_mark, read_stamp
 
 LIMIT_S = 20.0
 LOOK_EVERY_S = 0.02
@@ -63,6 +63,10 @@ class Player:
         """Watch until the world has gone on by a chunk."""
         first = await self.until(lambda stamp: True)
         return await self.until(lambda stamp: stamp.chunk != first.chunk)
+
+    async def until_prompt(self, prompt: str) -> Stamp:
+        """Watch until the world follows a prompt."""
+        return await self.until(lambda stamp: stamp.prompt == prompt_mark(prompt))
 
     async def until_status(self, tone: str) -> str:
         """Wait for the tone of the status line, and return what it says."""

@@ -23,7 +23,12 @@ test("what trying again cannot mend waits for the person", () => {
 
 test("a full server is tried again when it says", () => {
   const busy = new RefusedError(503, { code: "pool_full", message: "full", retry_after_s: 2.5 });
-  assert.deepEqual(closingOfFailure(busy), { next: "retry", reason: "full", waitMs: 2500 });
+  assert.deepEqual(closingOfFailure(busy), {
+    next: "retry",
+    isBusy: true,
+    reason: "full",
+    waitMs: 2500,
+  });
 });
 
 test("a request that is wrong is not repeated", () => {

@@ -170,6 +170,7 @@ test("the status follows the link and the session", () => {
     tone: "away",
     text: "Reconnecting",
   });
+  assert.equal(status({ ...lost, isBusy: true }).tone, "wait");
   assert.equal(status(ATTACHED, lost, { type: "page.connecting" }, ATTACHED).text, "Live");
   assert.equal(status(ATTACHED, { type: "page.over", reason: "Ended.", offer: "renew" }).text, "Ended.");
   assert.match(status(ATTACHED, { type: "request.queued", position: 2 }).text, /number 2/);
