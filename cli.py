@@ -173,7 +173,6 @@ def _serve(chosen: argparse.Namespace) -> int:
 
 async def _serve_until_stopped(deployment: "Deployment") -> int:
     """Answer at once, load meanwhile, and leave no worker behind however it ends."""
-    from reverie.gpu_pool import ModelUnavailableError
     from reverie.host import Engine
     from reverie.rtc.app import create_app
     from reverie.rtc.edge import Edge
@@ -189,23 +188,28 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
             loading = tasks.create_task(_load(engine, server), name="load")
             await server.serve()
             loading.cancel()
-    except* ModelUnavailableError as group:
-        status = _complain(str(group.exceptions[0]), FAILED)
+        status = 0 if loading.cancelled() else loading.result()
+    except* SystemExit:  # how uvicorn says that it cannot listen, once it has logged why
+        where = f"{deployment.server.host}:{deployment.server.port}"
+        status = _complain(f"cannot listen on {where}", FAILED)
     finally:
         await engine.stop()
     return status
 
 
-async def _load(engine: "Engine", server: "Server") -> None:
-    """Load the models and say how far it is; a failure ends the server."""
+async def _load(engine: "Engine", server: "Server") -> int:
+    """Load the models and say how far it is; without them the server ends."""
+    from reverie.gpu_pool import ModelUnavailableError
+
+    await server.ready.wait()
+    print(f"reverie is at {server.url} and loads its models", flush=True)
     try:
-        await server.ready.wait()
-        print(f"reverie is at {server.url} and loads its models", flush=True)
         await engine.pool.start()
-    except BaseException:
+    except ModelUnavailableError as error:
         server.should_exit = True
-        raise
+        return _complain(str(error), FAILED)
     print(f"reverie is ready: {', '.join(engine.specs)} at {server.url}", flush=True)
+    return 0
 
 
 def settings_of(chosen: argparse.Namespace) -> "list[Setting]":

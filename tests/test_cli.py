@@ -1,6 +1,7 @@
 """The command, as a person types it."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -124,7 +125,18 @@ def test_serve_ends_with_a_reason_when_a_model_cannot_be_loaded() -> None:
     with serving("--model", "no-such-model") as process:
         _, logged = process.communicate(timeout=40)
         assert process.returncode == 1
-        assert "no model called 'no-such-model'" in logged.splitlines()[-1]
+        assert "reverie: model no-such-model: " in logged
+        assert "Cancelled" not in logged
+
+
+def test_serve_ends_with_a_reason_when_it_cannot_listen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with serving("--model", f"stub={LOCATION}", "--port", str(port)) as process:
+            _, logged = process.communicate(timeout=40)
+            assert process.returncode == 1
+            assert "address already in use" in logged
+            assert f"cannot listen on 127.0.0.1:{port}" in logged
 
 
 def test_serve_can_be_stopped_while_it_loads() -> None:
