@@ -2,14 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from types import TracebackType
 
 from reverie.rtc.errors import ConnectionLostError
 from reverie.rtc.remote_link import Ending, LinkOptions, RemoteLink
 from reverie.rtc.wire import encode_command
-from reverie.sessions import Session, SessionEndedError, SessionError
+from reverie.sessions import AttachmentEndedError, Session, SessionEndedError, SessionError
 from reverie.sessions.commands import AnyCommand, Close, Playhead
 from reverie.sessions.events import (
     AnyEvent,
@@ -136,14 +135,13 @@ class RemoteSession(Session):
             with suppress(ConnectionLostError):
                 await self._link.send(encode_command(self._outgoing[0]))
 
-    async def _events(self) -> AsyncGenerator[AnyEvent, None]:
-        while True:
-            while self._waiting:
-                yield self._waiting.popleft()
+    async def _next(self) -> AnyEvent:
+        while not self._waiting:
             if self._over.is_set():
-                return
+                raise AttachmentEndedError(self._ending.reason if self._ending else "closed")
             self._news.clear()
             await self._news.wait()
+        return self._waiting.popleft()
 
     def _take(self, event: AnyEvent) -> None:
         match event:

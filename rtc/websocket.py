@@ -14,6 +14,7 @@ from reverie.rtc.peer import Peer
 from reverie.rtc.rate_limit import TokenBucket
 from reverie.rtc.wire import close_code, decode_command, encode_event, error_event
 from reverie.sessions.attachment import Attachment
+from reverie.sessions.commands import AnyCommand, Playhead
 from reverie.sessions.errors import AttachmentEndedError
 from reverie.sessions.events import MediaChunk
 
@@ -32,7 +33,10 @@ class Conversation:
         self._options = options
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
-        self._bucket = TokenBucket(options.commands_per_s, options.command_burst, self._loop.time())
+        rate, burst, now_s = options.commands_per_s, options.command_burst, self._loop.time()
+        self._commands = TokenBucket(rate, burst, now_s)
+        # Apart, for a burst of commands must not cost the playhead that the generation waits for.
+        self._playheads = TokenBucket(rate, burst, now_s)
 
     async def run(self) -> None:
         """Talk until either side ends it, then give the attachment back and close the socket."""
@@ -60,22 +64,26 @@ class Conversation:
                 await asyncio.sleep(0)
 
     def _hear(self, message: str | bytes) -> None:
-        wait_s = self._bucket.wait_s(self._loop.time())
         try:
             command = decode_command(message)
-            if wait_s:
-                raise RateLimitedError(
-                    self._options.command_burst,
-                    self._options.commands_per_s,
-                    command=command.id,
-                    retry_after_s=wait_s,
-                )
+            self._check_rate(command)
         except RefusedError as error:
             self._metrics.refused.labels("command").inc()
             self._attachment.outbox.put(error_event(error))
         else:
             self._metrics.commands.labels(command.type).inc()
             self._attachment.submit(command)
+
+    def _check_rate(self, command: AnyCommand) -> None:
+        bucket = self._playheads if isinstance(command, Playhead) else self._commands
+        wait_s = bucket.wait_s(self._loop.time())
+        if wait_s:
+            raise RateLimitedError(
+                self._options.command_burst,
+                self._options.commands_per_s,
+                command=command.id,
+                retry_after_s=wait_s,
+            )
 
     async def _send(self) -> None:
         sent = 0
