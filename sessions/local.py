@@ -1,7 +1,5 @@
 """A session in this process: straight to the hosted session, with exact pixels."""
 
-from collections.abc import AsyncGenerator
-
 from reverie.media import Codec
 from reverie.sessions.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.commands import AnyCommand, Playhead
@@ -52,10 +50,8 @@ class LocalSession(Session):
     def _tell(self, command: Playhead) -> None:
         self._attachment.submit(command)
 
-    async def _events(self) -> AsyncGenerator[AnyEvent, None]:
-        self._attachment.listen(True)
-        try:
-            async for event in self._attachment:
-                yield event
-        finally:
-            self._attachment.listen(False)
+    async def _next(self) -> AnyEvent:
+        return await self._attachment.take()
+
+    def _listen(self, listening: bool) -> None:
+        self._attachment.listen(listening)

@@ -9,19 +9,18 @@
 Subclasses say how a command gets to the session and how events come from it; all else is here.
 """
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from itertools import count
 from types import TracebackType
 from typing import Literal, Self
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reverie.sessions.commands import AnyCommand, Playhead
-from reverie.sessions.errors import CommandError, NotPixelsError, SessionError
+from reverie.sessions.errors import CommandError, NotPixelsError
 from reverie.sessions.events import (
     AnyEvent,
     Error,
@@ -32,9 +31,7 @@ from reverie.sessions.events import (
 )
 from reverie.sessions.parsing import parse_command
 from reverie.sessions.pixels import to_picture
-
-STREAM_LEFT_S = 0.2
-"""A loop over `stream` that was left by `break` is closed by asyncio a moment later."""
+from reverie.sessions.stream import EventStream
 
 
 class Session(ABC):
@@ -47,8 +44,8 @@ class Session(ABC):
     def __init__(self) -> None:
         self._numbers = count()
         self._inits: dict[str, MediaInit] = {}  # the newest of each stream
-        self._not_streaming = asyncio.Event()
-        self._not_streaming.set()
+        self._shown: MediaChunk | None = None  # ends a chunk that was not yet told to be seen
+        self._streaming: ref[EventStream] | None = None  # the newest
 
     # --- what a session is ---
 
@@ -129,26 +126,21 @@ class Session(ABC):
 
     # --- what it says ---
 
-    async def stream(self) -> AsyncGenerator[AnyEvent, None]:
-        """Yield what happens, until the session or this attachment is over; the last one says why.
+    def stream(self) -> EventStream:
+        """Return what happens from now on; a stream begun before ends.
 
-        Coming back for more after the last frame of a chunk says that the chunk was seen: the
-        generation keeps to the pace of whoever iterates, and stops when they do.
-
-        Raises:
-            SessionError: somebody iterates already.
+        Coming back for more after the last frame of a chunk, or sending a command then, says that
+        the chunk was seen: the generation keeps to the pace of whoever iterates, and stops when
+        they do. The last event says why it was the last.
         """
-        await self._begin_streaming()
-        try:
-            async with aclosing(self._events()) as events:
-                async for event in events:
-                    if isinstance(event, MediaInit):
-                        self._inits[event.stream] = event
-                    yield event
-                    if isinstance(event, MediaChunk) and event.last:
-                        self._tell(self._playhead(event))
-        finally:
-            self._not_streaming.set()
+        if self._streaming is not None and (before := self._streaming()) is not None:
+            before.close()
+        stream = EventStream(
+            self._next, shown=self._note, back=self._tell_seen, left=lambda: self._listen(False)
+        )
+        self._listen(True)
+        self._streaming = ref(stream)
+        return stream
 
     def picture(self, chunk: MediaChunk) -> NDArray[np.uint8]:
         """Return the frame [H, W, 3] of a chunk that came out of `stream`.
@@ -186,24 +178,32 @@ class Session(ABC):
         """Send what needs no answer. Never waits, never raises."""
 
     @abstractmethod
-    def _events(self) -> AsyncGenerator[AnyEvent, None]:
-        """Begin to take events and yield them, answers excepted; stop when it is closed."""
+    async def _next(self) -> AnyEvent:
+        """Wait for the next event that is no answer. Safe to cancel: then nothing is lost.
 
-    async def _begin_streaming(self) -> None:
-        try:
-            async with asyncio.timeout(STREAM_LEFT_S):
-                await self._not_streaming.wait()
-        except TimeoutError:
-            raise SessionError("the session is being streamed already") from None
-        self._not_streaming.clear()
+        Raises:
+            AttachmentEndedError: there was the last one.
+        """
+
+    def _listen(self, listening: bool) -> None:  # noqa: B027 - not every subclass has to know
+        """Note whether anybody takes events from now on. Never waits, never raises."""
+
+    def _note(self, event: AnyEvent) -> None:
+        if isinstance(event, MediaInit):
+            self._inits[event.stream] = event
+        if isinstance(event, MediaChunk) and event.last:
+            self._shown = event
 
     def _new_id(self) -> str:
         return f"c{next(self._numbers)}"
 
-    def _playhead(self, chunk: MediaChunk) -> Playhead:
-        return Playhead(id=self._new_id(), chunk=chunk.chunk, pts_us=max(0, chunk.pts_us))
+    def _tell_seen(self) -> None:
+        shown, self._shown = self._shown, None
+        if shown is not None:
+            self._tell(Playhead(id=self._new_id(), chunk=shown.chunk, pts_us=shown.pts_us))
 
     async def _command(self, type: str, **fields: object) -> str:
+        self._tell_seen()
         command = parse_command({"type": type, "id": self._new_id(), **fields})
         answer = await self._send(command)
         if isinstance(answer, Error):
