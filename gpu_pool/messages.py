@@ -42,6 +42,7 @@ class OpenSession:
     Attributes:
         durable: state to go on from (after a crash); None begins anew.
         chunks: chunks put out before, so that numbers go on; likewise `pts_us`.
+        alone: never run it in one pass with others: it is suspected of having ended a worker.
     """
 
     request: int
@@ -54,6 +55,7 @@ class OpenSession:
     chunks: int = 0
     pts_us: int = 0
     trace: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

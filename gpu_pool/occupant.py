@@ -12,6 +12,9 @@ from reverie.gpu_pool.remembered import Remembered
 
 logger = logging.getLogger(__name__)
 
+_STRIKES_SOLE = 2
+_STRIKES = 3
+
 OnPosition = Callable[[int], None]
 """Called with the place in the waiting line, 1 being next, whenever it changes."""
 
@@ -52,7 +55,8 @@ class Occupant:
         self.gone = asyncio.Event()
         self._sink = sink
         self._on_position = on_position
-        self._struck_at: int | None = None
+        self._struck_at = 0
+        self._strikes = 0
 
     @property
     def session(self) -> str:
@@ -79,15 +83,26 @@ class Occupant:
         self.place = Place.GONE
         self.gone.set()
 
-    def strike(self, poison_chunks: int) -> bool:
+    @property
+    def suspected(self) -> bool:
+        """Whether it may be what has ended a worker."""
+        return self._strikes > 0
+
+    def strike(self, poison_chunks: int, sole: bool) -> bool:
         """Note that its worker was lost while it was under suspicion.
 
+        Args:
+            poison_chunks: losses with at least so many chunks in between have nothing in common.
+            sole: nobody else is under suspicion.
+
         Returns:
-            Whether that has now happened twice with fewer than `poison_chunks` chunks in between.
+            Whether it is to be given up: after the second loss in a row; the third one, when it
+            has not been alone under suspicion.
         """
-        chunks, before = self.remembered.chunks, self._struck_at
+        chunks = self.remembered.chunks
+        self._strikes = self._strikes + 1 if chunks - self._struck_at < poison_chunks else 1
         self._struck_at = chunks
-        return before is not None and chunks - before < poison_chunks
+        return self._strikes >= (_STRIKES_SOLE if sole else _STRIKES)
 
     def _call(self, what: Callable[..., None], argument: object) -> None:
         try:

@@ -61,9 +61,9 @@ class Revival:
     opening: OpenSession
     following: tuple[ToWorker, ...]
 
-    def numbered(self, request: int) -> tuple[ToWorker, ...]:
+    def numbered(self, request: int, alone: bool) -> tuple[ToWorker, ...]:
         """Return all messages, the opening as request number `request`."""
-        return (replace(self.opening, request=request), *self.following)
+        return (replace(self.opening, request=request, alone=alone), *self.following)
 
 
 class Remembered:

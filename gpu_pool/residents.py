@@ -54,9 +54,15 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """An open session. `serial` is what the heartbeat calls it."""
+    """An open session.
+
+    Attributes:
+        serial: what the heartbeat calls it.
+        alone: never runs in one pass with others.
+    """
 
     serial: int
+    alone: bool
     loop: str
     driver: LoopDriver[Any]
 
@@ -110,7 +116,9 @@ class Residents:
             self._model.admission.leave(message.session)
             self._refuse(message, "open_failed", f"{type(driver).__name__}: {driver}")
             return
-        self._sessions[message.session] = Resident(message.request, loop.name, driver)
+        self._sessions[message.session] = Resident(
+            message.request, message.alone, loop.name, driver
+        )
         self._done(message, driver.position)
 
     def close(self, message: CloseSession) -> None:

@@ -153,9 +153,11 @@ class Roster:
             if occupant.place is Place.OPEN:
                 occupant.tell(WorkerLost(occupant.session, reason))
                 occupant.place = Place.AWAY
-            suspected = not suspects or occupant.serial in suspects
-            if suspected and occupant.strike(self._poison_chunks):
-                self._lose_session(occupant, "worker_lost", f"twice in a row: {reason}")
+            if suspects and occupant.serial not in suspects:
+                continue
+            sole = len(suspects or self._occupants) == 1
+            if occupant.strike(self._poison_chunks, sole):
+                self._lose_session(occupant, "worker_lost", f"again and again: {reason}")
 
     def give_up(self, code: str, error: PoolError) -> None:
         """Serve nobody any more, for this reason."""
@@ -186,7 +188,7 @@ class Roster:
             on_failed=partial(self._not_opened, occupant),
         )
         occupant.serial = question.number
-        self._link.send(*occupant.remembered.revival().numbered(question.number))
+        self._link.send(*occupant.remembered.revival().numbered(question.number, alone=False))
 
     def _opened(self, occupant: Occupant, _: Done) -> None:
         if occupant.place is Place.OPENING:
@@ -224,7 +226,7 @@ class Roster:
             on_failed=partial(self._not_brought_back, occupant),
         )
         occupant.serial = question.number
-        link.send(*revival.numbered(question.number))
+        link.send(*revival.numbered(question.number, alone=occupant.suspected))
 
     def _brought_back(self, occupant: Occupant, chunk: int, done: Done) -> None:
         if occupant.place is Place.AWAY:

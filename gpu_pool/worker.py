@@ -36,7 +36,7 @@ from reverie.gpu_pool.messages import (
     Watched,
 )
 from reverie.gpu_pool.outgoing import Outgoing
-from reverie.gpu_pool.residents import Model, Residents
+from reverie.gpu_pool.residents import Model, Resident, Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.registry import find_family
@@ -160,7 +160,7 @@ class Floor:
         batch = self._scheduler.pick(self._residents.candidates())
         if not batch:
             return False
-        residents = [self._residents[candidate.session] for candidate in batch]
+        residents = _apart([self._residents[candidate.session] for candidate in batch])
         drivers = [resident.driver for resident in residents]
         kernel = self._model.kernels[residents[0].loop]
         with self._heartbeat.unit([resident.serial for resident in residents]):
@@ -168,6 +168,13 @@ class Floor:
         for driver in drivers:
             self._outgoing.emit(driver.take_emissions())
         return True
+
+
+def _apart(residents: list[Resident]) -> list[Resident]:
+    """Return those that may run in one pass with the first, which is the most urgent."""
+    if residents[0].alone:
+        return residents[:1]
+    return [resident for resident in residents if not resident.alone]
 
 
 def now_us() -> int:

@@ -1,4 +1,4 @@
-"""Variants of the stub that are no good in one way each; `place(name)` is where to load one from."""
+"""Variants of the stub, no good in one way each; `place(name)` is where to load one from."""
 
 import os
 import time

@@ -1,0 +1,169 @@
+import os
+import signal
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import stub_model
+from pool_rig import Viewer, becomes, is_alive, press, prompt, running, worker_pid
+from stub_model import Fault, read_log
+
+from reverie.engine.emissions import ControlApplied, FramesOut
+from reverie.gpu_pool import (
+    ModelUnavailableError,
+    Notice,
+    Recovered,
+    SessionLost,
+    WorkerLost,
+    WorkerLostError,
+)
+from reverie.gpu_pool.messages import Pause, Resume
+
+
+@pytest.fixture
+def step_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "steps.jsonl"
+    monkeypatch.setenv(stub_model.LOG_VARIABLE, str(path))
+    return path
+
+
+def after(notices: list[Notice], mark: Notice) -> list[FramesOut]:
+    """Return the frames that came after a notice."""
+    index = next(i for i, notice in enumerate(notices) if notice is mark)
+    return [notice for notice in notices[index:] if isinstance(notice, FramesOut)]
+
+
+def first_after(viewer: Viewer, mark: Notice, count: int = 1) -> FramesOut | None:
+    frames = after(viewer.notices, mark)
+    return frames[count - 1] if len(frames) >= count else None
+
+
+def assert_media_time_goes_on(frames: list[FramesOut]) -> None:
+    for one, next_one in pairwise(frames):
+        # Durations are rounded to microseconds, times are not.
+        assert next_one.pts_us >= one.pts_us + len(one.frames) * (one.duration_us - 1)
+        assert next_one.chunk > one.chunk
+
+
+async def test_a_killed_worker_is_replaced_and_the_session_goes_on(step_log: Path) -> None:
+    """Everything that acted still acts: the prompt, the key that is held, the world itself."""
+    async with running("process") as pool:
+        viewer, other = Viewer("a"), Viewer("b")
+        async with viewer.watching(pool, step_ms=5) as lease, other.watching(pool, step_ms=5):
+            lease.send(prompt("a", "c1", "a neon city"))
+            lease.send(press("a", "c2", "left"))
+            await viewer.hears(ControlApplied, 2)
+            await viewer.hears(FramesOut, 12)
+            pid = worker_pid(pool)
+            os.kill(pid, signal.SIGKILL)
+            lost = await viewer.hears(WorkerLost)
+            assert "SIGKILL" in lost.reason or "connection" in lost.reason
+            with pytest.raises(WorkerLostError):
+                await lease.ask(Pause(0, "a"))
+            assert not pool.ready
+            lease.send(prompt("a", "c3", "the last word"))  # said while there is no worker
+            recovered = await viewer.hears(Recovered)
+            await viewer.until(lambda _: first_after(viewer, recovered, 4))
+            also = await other.hears(Recovered)
+            await other.until(lambda _: first_after(other, also, 4))
+            assert not is_alive(pid)
+            assert pool.ready
+            assert pool.status["stub"].losses == 1
+
+    before = [out for out in viewer.frames if out not in after(viewer.notices, lost)]
+    frames = after(viewer.notices, recovered)
+    assert after(viewer.notices, lost) == frames, "nothing comes between the loss and the recovery"
+    assert_media_time_goes_on(viewer.frames)
+    assert frames[0].discontinuity
+    assert recovered.chunk == before[-1].chunk or recovered.chunk in {o.chunk for o in before}
+    world = stub_model.read_stamp(frames[0].frames[0])
+    assert world.chunk == recovered.chunk + 1
+    assert world.held == {"left"}
+    assert stub_model.read_stamp(frames[3].frames[0]).prompt == stub_model.prompt_mark(
+        "the last word"
+    )
+    receipts = [n.control for n in viewer.notices if isinstance(n, ControlApplied)]
+    assert receipts == ["c1", "c2", "c3"], "each receipt once"
+    marks = {stub_model.read_stamp(frame).session for out in other.frames for frame in out.frames}
+    assert marks == {stub_model.session_mark("b")}
+
+
+async def test_who_asks_learns_of_the_loss_at_once_and_who_was_paused_stays_paused(
+    step_log: Path,
+) -> None:
+    async with running("process") as pool:
+        paused, asks = Viewer("paused"), Viewer("asks")
+        async with paused.watching(pool) as lease:
+            await paused.hears(FramesOut, 3)
+            await lease.ask(Pause(0, "paused"))
+            async with asks.watching(pool, step_ms=60_000) as asking:
+                await becomes(lambda: any(line.session == "asks" for line in read_log(step_log)))
+                os.kill(worker_pid(pool), signal.SIGKILL)
+                with pytest.raises(WorkerLostError):
+                    await asking.ask(Pause(0, "asks"))
+                await asks.hears(WorkerLost)
+            assert pool.status["stub"].busy == 1, "a session without a worker is released at once"
+            recovered = await paused.hears(Recovered)
+            await lease.ask(Pause(0, "paused"))
+            assert not after(paused.notices, recovered)
+            await lease.ask(Resume(0, "paused"))
+            await paused.until(lambda _: first_after(paused, recovered))
+
+
+async def test_a_step_past_its_limit_is_ended_and_the_session_goes_on(
+    mode: str, step_log: Path
+) -> None:
+    """A thread cannot be killed: its successor starts when the step has come to its end."""
+    async with running(mode, step_limit_s=0.5) as pool:
+        viewer = Viewer(f"hangs-{mode}")
+        fault = {"fault": Fault.HANG, "fault_chunk": 2}
+        hang_s = 1.5 if mode == "inline" else 3600
+        async with viewer.watching(pool, **fault, hang_s=hang_s) as lease:
+            lost = await viewer.hears(WorkerLost)
+            assert "0.5 s" in lost.reason
+            with pytest.raises(WorkerLostError):
+                await lease.ask(Pause(0, viewer.session))
+            recovered = await viewer.hears(Recovered)
+            await viewer.until(lambda _: first_after(viewer, recovered, 3))
+    assert recovered.chunk <= 1
+    assert_media_time_goes_on(viewer.frames)
+    lines = [line for line in read_log(step_log) if line.session == viewer.session]
+    fault_at = next(i for i, line in enumerate(lines) if line.event == "fault")
+    if mode == "inline":
+        assert lines[fault_at + 1].event == "end", "no step starts while the one that hangs runs"
+
+
+async def test_a_session_that_ends_its_worker_twice_fails_alone(step_log: Path) -> None:
+    async with running("process", restart_pause_s=0.01) as pool:
+        good, bad = Viewer("good"), Viewer("bad")
+        async with good.watching(pool):
+            await good.hears(FramesOut, 2)
+            crash = {"fault": Fault.CRASH, "fault_always": 1, "fault_chunk": 1, "fault_unit": 2}
+            async with bad.watching(pool, **crash) as lease:
+                lost = await bad.hears(SessionLost)
+                assert lost.code == "worker_lost"
+                assert "exit code 3" in lost.message or "connection" in lost.message
+                with pytest.raises(Exception, match="gone"):
+                    await lease.ask(Pause(0, "bad"))
+            recovered = await good.hears(Recovered, 2)
+            await good.until(lambda _: first_after(good, recovered, 3))
+            assert pool.status["stub"].losses == 2
+            assert pool.status["stub"].busy == 1
+    assert not any(isinstance(notice, SessionLost) for notice in good.notices)
+    assert isinstance(bad.notices[-1], SessionLost)
+    assert_media_time_goes_on(good.frames)
+
+
+async def test_a_model_whose_worker_dies_too_often_is_given_up(step_log: Path) -> None:
+    async with running("process", restarts=0) as pool:
+        viewer = Viewer("last")
+        lease = await viewer.open(pool)
+        await viewer.hears(FramesOut)
+        os.kill(worker_pid(pool), signal.SIGKILL)
+        lost = await viewer.hears(SessionLost)
+        assert lost.code == "worker_lost"
+        with pytest.raises(ModelUnavailableError):
+            await Viewer("next").open(pool)
+        assert not pool.ready
+        assert pool.status["stub"].failure
+        await lease.release()

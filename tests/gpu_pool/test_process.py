@@ -1,0 +1,114 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import odd_models
+import pytest
+import stub_model
+from pool_rig import LIMIT_S, Viewer, becomes, is_alive, open_files, running, worker_pid
+
+from reverie.gpu_pool.process import ProcessHost
+
+PARENT = """
+import asyncio, sys
+from pool_rig import Viewer, running, worker_pid
+from reverie.engine.emissions import FramesOut
+
+async def main(family: str) -> None:
+    async with running("process", family=family) as pool:
+        viewer = Viewer("orphan")
+        async with viewer.watching(pool, step_ms=200):
+            await viewer.hears(FramesOut)
+            print(worker_pid(pool), flush=True)
+            await asyncio.Event().wait()
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def bystander() -> Iterator[subprocess.Popen[bytes]]:
+    """A child of ours that has nothing to do with the pool."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def segments() -> set[str]:
+    return {entry.name for entry in Path("/dev/shm").iterdir()}
+
+
+@pytest.mark.parametrize("family", [stub_model.LOCATION, odd_models.place("busy_family")])
+async def test_no_worker_outlives_a_server_that_is_killed(
+    family: str, bystander: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    """C24: in the middle of a step, be it asleep or busy; then a new server serves."""
+    before = segments()
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PARENT,
+        family,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    async with asyncio.timeout(LIMIT_S):
+        worker = int(await parent.stdout.readline())
+    assert is_alive(worker)
+    parent.send_signal(signal.SIGKILL)
+    await parent.wait()
+    await becomes(lambda: not is_alive(worker), limit_s=5)
+    assert segments() == before
+    assert bystander.poll() is None
+
+
+async def test_a_worker_whose_connection_ends_leaves_by_itself() -> None:
+    host = ProcessHost()
+    await asyncio.to_thread(host.start)
+    host.connection.close()
+    assert await asyncio.to_thread(host.wait, LIMIT_S) == "exit code 0"
+    host.close()
+
+
+async def test_a_worker_that_was_killed_before_it_started_ends() -> None:
+    host = ProcessHost()
+    assert host.wait(0) == "not started"
+    host.kill()
+    await asyncio.to_thread(host.start)
+    assert await asyncio.to_thread(host.wait, LIMIT_S) == "killed by SIGKILL"
+    host.close()
+
+
+async def test_a_pool_that_is_closed_leaves_no_process_and_no_descriptor() -> None:
+    before, names = open_files(), segments()
+    async with running("process") as pool:
+        pid = worker_pid(pool)
+        async with Viewer("a").watching(pool):
+            assert is_alive(pid)
+    assert not is_alive(pid)
+    await becomes(lambda: open_files() == before)
+    assert segments() == names
+
+
+async def test_a_step_that_hogs_its_interpreter_does_not_hold_up_the_server() -> None:
+    """C27: the event loop stays prompt while the worker is busy, its queue always full."""
+    async with running("process", family=odd_models.place("busy_family")) as pool:
+        viewer, other = Viewer("a"), Viewer("b")
+        delays: list[float] = []
+        loop = asyncio.get_running_loop()
+        async with viewer.watching(pool, step_ms=150), other.watching(pool, step_ms=150):
+            while len(viewer.frames) < 2 or len(other.frames) < 2:
+                due = loop.time() + 0.01
+                await asyncio.sleep(0.01)
+                delays.append(loop.time() - due)
+        delays.sort()
+        # A loop that waited for a step would be late by 150 ms again and again.
+        assert delays[int(len(delays) * 0.99) - 1] < 0.05
+        assert len(delays) > 50
