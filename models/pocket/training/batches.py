@@ -32,6 +32,7 @@ class Batch:
         noise_BFZhw: standard normal.
         level_BF: noise levels.
         action_BF: what led to the frame.
+        changes_BF: whether the prompt changes with this frame.
         fresh_B: whether the first frame starts a session: it is given, not predicted.
         ids_TL: word ids of all texts, two for each clip.
         text_BF: which row of `ids_TL` is in force.
@@ -44,6 +45,7 @@ class Batch:
     noise_BFZhw: Tensor
     level_BF: Tensor
     action_BF: Tensor
+    changes_BF: Tensor
     fresh_B: Tensor
     ids_TL: Tensor
     text_BF: Tensor
@@ -92,6 +94,7 @@ class BatchMaker:
         previous_BFZhw[fresh_B.to(device), 0] = 0
         captions = [caption for pair in clips.captions for caption in pair]
         text_BF = 2 * torch.arange(self.clips)[:, None] + torch.from_numpy(clips.caption_index)
+        changes_BF = np.diff(clips.caption_index, axis=1, prepend=0) > 0
         biomes = [len(Biome) if c.biome is None else int(c.biome) for c in captions]
         hours = [len(Hour) if c.hour is None else int(c.hour) for c in captions]
         return Batch(
@@ -100,6 +103,7 @@ class BatchMaker:
             noise_BFZhw=torch.randn(clean_BFZhw.shape, generator=generator).to(device),
             level_BF=draw_levels(fresh_B, self.frames, generator).to(device),
             action_BF=torch.from_numpy(clips.actions).to(device),
+            changes_BF=torch.from_numpy(changes_BF).to(device),
             fresh_B=fresh_B.to(device),
             ids_TL=self._ids([c.text for c in captions], generator).to(device),
             text_BF=text_BF.to(device),

@@ -15,7 +15,7 @@ from reverie.models.pocket.training.states import random_actions, random_states
 
 Ints = NDArray[np.int64]
 
-CHANGE_SHARE = 0.25
+CHANGE_SHARE = 0.35
 FRESH_SHARE = 0.2
 
 

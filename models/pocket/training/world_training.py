@@ -42,6 +42,7 @@ class WorldSchedule:
         own_after: step from which the previous frame is sometimes the model's own guess.
         own_share: share of the steps after it that do so.
         walker_weight: weight of the walker's cells in the loss.
+        change_weight: weight of the frame with which a prompt changes.
     """
 
     steps: int = 4000
@@ -53,6 +54,7 @@ class WorldSchedule:
     own_after: int = 500
     own_share: float = 0.35
     walker_weight: float = 3.0
+    change_weight: float = 3.0
 
 
 class Dreamer(nn.Module):
@@ -108,6 +110,7 @@ class WorldTraining:
         made_BFZhw = self._predict(batch, previous_BFZhw, text_BFD)
         error_BF = self._errors(made_BFZhw, batch)
         weight_BF = 1 / batch.level_BF.clamp(min=0.5)
+        weight_BF[batch.changes_BF] *= self.schedule.change_weight
         weight_BF[batch.fresh_B, 0] = 0
         loss = (weight_BF * error_BF).mean()
         naming = functional.cross_entropy(self.working.text.biome_head(texts_TD), batch.biome_T)
