@@ -114,10 +114,14 @@ def _add_train(commands: "Commands") -> None:
         help="the embedded world model",
         description="Train the embedded model: the codec, then the world model on top of it. The "
         "same seed gives the same weights on one machine. Stop it at any time: the next run goes "
-        "on from the newest checkpoint.",
+        "on from the newest checkpoint. What is trained so far can be served.",
     )
     pocket.add_argument(
-        "--out", type=Path, default=Path("runs/pocket"), help="checkpoints (default: %(default)s)"
+        "--out",
+        type=Path,
+        default=Path("runs/pocket"),
+        metavar="FOLDER",
+        help="checkpoints and weights (default: %(default)s)",
     )
     pocket.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     pocket.add_argument(
@@ -248,24 +252,31 @@ def _models(chosen: argparse.Namespace) -> int:
 
 
 def _train_pocket(chosen: argparse.Namespace) -> int:
+    from reverie.models.pocket.training.export import export
+    from reverie.models.pocket.training.loop import checkpoint_path
     from reverie.models.pocket.training.options import TrainOptions
     from reverie.models.pocket.training.run import train
 
+    options = TrainOptions(
+        out=chosen.out,
+        seed=chosen.seed,
+        stage=chosen.stage,
+        device=chosen.device,
+        preset=chosen.preset,
+        max_minutes=chosen.minutes,
+        resume=not chosen.fresh,
+        threads=chosen.threads,
+    )
     try:
-        train(
-            TrainOptions(
-                out=chosen.out,
-                seed=chosen.seed,
-                stage=chosen.stage,
-                device=chosen.device,
-                preset=chosen.preset,
-                max_minutes=chosen.minutes,
-                resume=not chosen.fresh,
-                threads=chosen.threads,
-            )
-        )
+        train(options)
     except FileNotFoundError as error:
         return _complain(str(error), FAILED)
+    if checkpoint_path(options.out, "world").exists():
+        weights = options.out / "pocket.safetensors"
+        version = export(options.out, weights, options.preset, options.seed)
+        print(f"weights {version} are in {weights}")
+        if options.preset == "pocket":  # others have other sizes than the model that is served
+            print(f"play them: REVERIE_POOL__MODELS__0__CHECKPOINT={weights} reverie serve")
     return 0
 
 

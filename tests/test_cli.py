@@ -15,6 +15,7 @@ from stub_model import LOCATION
 from reverie import __version__
 from reverie.cli import main, make_parser, settings_of
 from reverie.config import Deployment
+from reverie.models.pocket.checkpoint import load_pocket
 
 
 def run(*arguments: str) -> int:
@@ -73,6 +74,25 @@ def test_a_deployment_that_is_not_there_is_named(
 def test_models_lists_the_embedded_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("models", "--no-load") == 0
     assert "pocket" in capsys.readouterr().out
+
+
+@pytest.mark.timeout(120)
+def test_a_model_can_be_trained_and_leaves_its_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("train", "pocket", "--preset", "tiny", "--device", "cpu", "--out", str(tmp_path))
+    assert run(*command) == 0
+    weights = tmp_path / "pocket.safetensors"
+    assert str(weights) in capsys.readouterr().out
+    assert load_pocket(weights).world.config.width == 32
+
+
+def test_training_the_world_needs_a_codec(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ("--out", str(tmp_path))
+    assert run("train", "pocket", "--preset", "tiny", "--stage", "world", *out) == 1
+    assert "codec.pt" in capsys.readouterr().err
 
 
 def test_a_bench_of_a_model_that_is_not_there_fails_and_names_it(
