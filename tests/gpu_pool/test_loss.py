@@ -19,6 +19,8 @@ from reverie.gpu_pool import (
 )
 from reverie.gpu_pool.messages import Pause, Resume
 
+pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine
+
 
 @pytest.fixture
 def step_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

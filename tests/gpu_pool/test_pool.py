@@ -15,6 +15,8 @@ from reverie.gpu_pool import (
 )
 from reverie.gpu_pool.messages import Pause
 
+pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine
+
 
 @pytest.mark.parametrize(
     ("family", "reason"),

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import odd_models
+import pytest
+import stub_model
+from stub_model import StubFamily, StubState, read_log
+
+from reverie.engine.options import DriverOptions
+from reverie.gpu_pool.errors import WarmUpError
+from reverie.gpu_pool.warm_up import WarmUp
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import Idle
+
+
+def warm(family: StubFamily) -> ModelInstance:
+    instance = family.load(LoadOptions(sessions=1, history_chunks=2))
+    kernel = family.kernel("world_model", instance)
+    ticks = iter(range(1_000_000))
+    WarmUp(kernel, instance, DriverOptions(history_chunks=2), lambda: next(ticks)).run()
+    return instance
+
+
+def test_every_kind_of_unit_has_run_and_no_block_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(stub_model.LOG_VARIABLE, str(tmp_path / "log"))
+    instance = warm(StubFamily())
+    kinds = {line.kind for line in read_log(tmp_path / "log")}
+    assert kinds == {"denoise", "decode", "context", "rebuild"}
+    assert instance.blocks is not None
+    assert instance.blocks.free == instance.blocks.count
+
+
+def test_prompt_and_controls_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str | None]] = []
+    plan = stub_model.StubKernel.plan_step
+
+    def noted(self: stub_model.StubKernel, state: StubState, controls: object) -> object:
+        seen.append((state.prompt, state.acting))
+        return plan(self, state, controls)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(stub_model.StubKernel, "plan_step", noted)
+    warm(StubFamily())
+    assert ("a quiet place", "up") in seen
+
+
+def test_a_step_that_fails_fails_the_warm_up() -> None:
+    with pytest.raises(WarmUpError, match="told to fail"):
+        warm(odd_models.FailsInWarmUp())
+
+
+def test_a_loop_that_has_nothing_to_do_fails_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stub_model.StubKernel, "plan_step", lambda *_: Idle("asleep"))
+    with pytest.raises(WarmUpError, match="puts nothing out"):
+        warm(StubFamily())
