@@ -6,7 +6,7 @@ both; medians are reported.
 
 import statistics
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def _deployment(model: str) -> Deployment:
     return Deployment.read(settings=[Setting(("pool", "models"), models, "bench")])
 
 
-async def _frames(events: AsyncGenerator[AnyEvent, None], count: int) -> MediaChunk:
+async def _frames(events: AsyncIterator[AnyEvent], count: int) -> MediaChunk:
     """Take `count` frames and return the last of them."""
     async for event in events:
         if isinstance(event, MediaChunk):
@@ -168,7 +168,7 @@ async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | 
 
 
 async def _reaction_to(
-    events: AsyncGenerator[AnyEvent, None], command: str, newest: MediaChunk, started_s: float
+    events: AsyncIterator[AnyEvent], command: str, newest: MediaChunk, started_s: float
 ) -> Reaction:
     applied: ControlApplied | None = None
     between = 0
