@@ -4,6 +4,7 @@ Bare loop and runtime take turns, so that a machine that is busy with something 
 both; medians are reported.
 """
 
+import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator
@@ -111,14 +112,15 @@ async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
     """Let the bare loop and the runtime take turns; the session rests while nobody iterates."""
     bare, chunk_frames = _bare_loop(options.model)
     frames = options.chunks * chunk_frames
-    bare.advance(WARM_UP_CHUNKS)
+    await asyncio.to_thread(bare.advance, WARM_UP_CHUNKS)
     bare_fps, runtime_fps = [], []
     async with (
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
         for _ in range(options.rounds):
-            bare_fps.append(frames / bare.advance(options.chunks))
+            bare_s = await asyncio.to_thread(bare.advance, options.chunks)
+            bare_fps.append(frames / bare_s)
             await _frames(events, WARM_UP_CHUNKS * chunk_frames)
             started_s = time.perf_counter()
             await _frames(events, frames)
