@@ -9,7 +9,7 @@ from reverie.sessions.audience import Audience
 from reverie.sessions.commands import AnyCommand
 from reverie.sessions.cutting import CutReason, Cutter
 from reverie.sessions.errors import CommandError, ErrorCode
-from reverie.sessions.events import ArtifactCreated
+from reverie.sessions.events import ArtifactCreated, ControlSuperseded
 from reverie.sessions.loop_link import LoopLink
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.receipts import Receipts
@@ -98,8 +98,13 @@ class Commanding:
 
     def _push_action(self, sender: Attachment, command: commands.PushAction) -> None:
         inputs = self._controls.action_inputs(command, self._receipts.new_id)
-        if command.edge != "release":  # a release is never refused for lack of room
+        if command.edge != "release":
             self._check_room(inputs)
+        elif not self._has_room(inputs):
+            # A release is never refused for lack of room: it becomes the release of every key.
+            self._link.release_keys()
+            sender.outbox.put(ControlSuperseded(control=command.id, by=None))
+            return
         self._push(sender, command.id, inputs)
 
     async def _update(self, sender: Attachment, command: commands.Update) -> None:
@@ -171,7 +176,10 @@ class Commanding:
             message = f"a prompt has at most {limit} characters (prompt_chars), not {len(text)}"
             raise CommandError(ErrorCode.TOO_LONG, message, field=field)
 
+    def _has_room(self, inputs: tuple[ControlInput, ...]) -> bool:
+        return len(self._receipts) + len(inputs) < self._pending_limit
+
     def _check_room(self, inputs: tuple[ControlInput, ...]) -> None:
-        if len(self._receipts) + len(inputs) >= self._pending_limit:
+        if not self._has_room(inputs):
             message = f"{self._pending_limit} controls wait for their receipt (pending_controls)"
             raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)

@@ -11,7 +11,7 @@ session's.
 import asyncio
 import logging
 
-from reverie.gpu_pool.errors import PoolError, PoolFullError
+from reverie.gpu_pool.errors import PoolError, PoolFullError, RequestRefusedError
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.notices import Recovered
 from reverie.gpu_pool.opening import Opening
@@ -30,7 +30,6 @@ from reverie.sessions.lifetime import Lifetime
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.loop_link import LoopLink
 from reverie.sessions.outputs import OpenFanout, Outputs
-from reverie.sessions.playheads import Playheads
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.receipts import Receipts
 from reverie.sessions.relay import Relay
@@ -66,7 +65,6 @@ class HostedSession:
         self._audience = Audience()
         self._controls = ProgramControls(spec, state.program)
         self._receipts = Receipts()
-        self._playheads = Playheads()
         self._link = LoopLink(state.session, self._receipts, limits.command_s)
         self._views = Views(state, self._controls, self._audience, limits, clock)
         program = self.scope.open(ScopeKind.PROGRAM, state.program)
@@ -84,7 +82,7 @@ class HostedSession:
             state,
             self._audience,
             self._outputs,
-            self._playheads,
+            state.playheads,
             self._link,
             self._views,
             limits,
@@ -101,7 +99,7 @@ class HostedSession:
 
     def _front_desk(self) -> FrontDesk:
         cutter = Cutter(
-            self.state, self._link, self._relay, self._outputs, self._playheads, self._audience
+            self.state, self._link, self._relay, self._outputs, self.state.playheads, self._audience
         )
         commanding = Commanding(
             self.state,
@@ -118,7 +116,7 @@ class HostedSession:
             commanding,
             self._link,
             self._outputs,
-            self._playheads,
+            self.state.playheads,
             self._limits.pending_commands,
             close=self.end,
         )
@@ -154,7 +152,9 @@ class HostedSession:
             self._refused = _first(group)
             self.fail("pool_full", str(self._refused))
         except* PoolError as group:
-            self.fail("no_worker", str(group.exceptions[0]))
+            error = group.exceptions[0]
+            code = error.code if isinstance(error, RequestRefusedError) else "no_worker"
+            self.fail(code, str(error))
         except* MediaError as group:
             self.fail("encode_failed", str(group.exceptions[0]))
         except* Exception:

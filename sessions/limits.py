@@ -20,7 +20,8 @@ class SessionLimits(BaseModel):
         stall_s: an attachment that takes nothing of what waits for it ends as `slow_viewer`.
         idle_s: an attachment that asks for nothing and is shown nothing ends as `idle`.
         grace_s: a session without attachments is kept for so long.
-        command_s: a request to the loop that takes longer counts as failed.
+        command_s: a request to the loop that takes longer counts as failed. More than the pool's
+            `ask_limit_s`, so that the pool replaces the worker first.
         close_s: for the loop to end and give its place back.
         views_per_s: how often at most a changed view is told.
     """
@@ -31,7 +32,7 @@ class SessionLimits(BaseModel):
     sessions_per_owner: int = Field(default=8, ge=1)
     attachments: int = Field(default=16, ge=1)
     prompt_chars: int = Field(default=2000, ge=1, le=1_000_000)
-    pending_commands: int = Field(default=256, ge=1)
+    pending_commands: int = Field(default=1024, ge=1)
     pending_controls: int = Field(default=4096, ge=1)
     outbox_frames: int = Field(default=48, ge=1)
     outbox_bytes: int = Field(default=64 * 2**20, ge=2**16)
@@ -39,6 +40,6 @@ class SessionLimits(BaseModel):
     stall_s: float = Field(default=10.0, gt=0)
     idle_s: float = Field(default=1800.0, gt=0)
     grace_s: float = Field(default=60.0, gt=0)
-    command_s: float = Field(default=30.0, gt=0)
+    command_s: float = Field(default=90.0, gt=0)
     close_s: float = Field(default=10.0, gt=0)
     views_per_s: float = Field(default=10.0, gt=0)

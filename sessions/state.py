@@ -13,6 +13,7 @@ from typing import NewType
 
 from reverie.models.spec import StreamKind
 from reverie.sessions.errors import IllegalTriggerError
+from reverie.sessions.playheads import Playheads
 from reverie.sessions.prompt import PromptMemory
 
 SessionId = NewType("SessionId", str)
@@ -106,6 +107,7 @@ class SessionState:
     Attributes:
         parameters: the value of every parameter.
         streams: the outputs, by name.
+        playheads: what each attachment has seen.
         artifacts: names of kept snapshots and the chunk that each stands at.
         paused: whether it is paused, also while nobody is there.
         reason: why it is over.
@@ -119,6 +121,7 @@ class SessionState:
     prompt: PromptMemory
     parameters: dict[str, float] = field(default_factory=dict)
     streams: dict[str, StreamState] = field(default_factory=dict)
+    playheads: Playheads = field(default_factory=Playheads)
     artifacts: dict[str, int] = field(default_factory=dict)
     phase: Phase = Phase.CREATED
     paused: bool = False

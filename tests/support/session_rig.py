@@ -9,7 +9,14 @@ from fake_pool import FakeLease, FakePool
 from reverie.media import Clock, Codec, MonotonicClock
 from reverie.sessions.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.errors import AttachmentEndedError
-from reverie.sessions.events import AnyEvent, Error, MediaChunk, RequestAccepted
+from reverie.sessions.events import (
+    AnyEvent,
+    Error,
+    MediaChunk,
+    MediaComplete,
+    MediaInit,
+    RequestAccepted,
+)
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.parsing import parse_command
@@ -84,6 +91,18 @@ class Person:
 
     def types(self) -> list[str]:
         return [event.type for event in self.events]
+
+
+def assert_well_formed(person: Person) -> None:
+    """What holds for every attachment, however it was ended."""
+    events = person.events
+    assert [event.sequence for event in events] == list(range(len(events)))
+    media = [event for event in events if event.type.startswith("media.")]
+    chunks = [event for event in media if isinstance(event, MediaChunk)]
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    if media:
+        assert isinstance(media[0], MediaInit)
+    assert all(not isinstance(event, MediaComplete) for event in media[:-1])
 
 
 class Rig:

@@ -1,0 +1,81 @@
+"""Who comes, goes, takes over and comes back."""
+
+import pytest
+from session_rig import session_rig
+
+from reverie.gpu_pool.messages import Seen, Watched
+from reverie.media import Codec
+from reverie.sessions.attachment import Role
+from reverie.sessions.commands import AnyCommand
+from reverie.sessions.errors import TooManyError
+from reverie.sessions.events import (
+    Error,
+)
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.parsing import parse_command
+
+
+async def test_a_second_driver_takes_over_and_the_first_is_told() -> None:
+    async with session_rig() as rig:
+        session, lease, first = await rig.driven()
+        second = rig.attach(session)
+        assert await first.until_end() == "replaced"
+        assert isinstance(first.events[-1], Error)
+        assert first.events[-1].code == "replaced"
+        lease.put_out_chunk()
+        assert await second.chunk()
+        answer = await first.attachment.request(_resume())
+        assert isinstance(answer, Error)
+        assert not session.state.over
+
+
+async def test_reconnecting_at_random_leaves_one_loop_and_always_shows_a_picture() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        for turn in range(20):
+            lease.put_out_chunk()
+            if turn % 3:
+                await person.chunk()
+            person.attachment.detach()
+            person = rig.attach(session, codec=list(Codec)[turn % 3])
+            await person.until("media.init")
+            await person.until("media.chunk")
+        assert rig.pool.opened == 1
+
+
+async def test_who_comes_late_is_shown_the_newest_picture_and_the_loop_goes_on() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        lease.put_out_chunk()
+        await person.until("media.chunk")
+        person.attachment.detach()
+        assert lease.sent[-1] == Watched(session.id, False)
+        lease.sent.clear()
+        late = rig.attach(session)
+        assert lease.sent == [Seen(session.id, 0), Watched(session.id, True)]
+        await late.until("media.init")
+
+
+async def test_two_sessions_never_share_a_frame_or_an_event() -> None:
+    async with session_rig() as rig:
+        sessions = [await rig.driven(f"prompt {n}") for n in range(2)]
+        for _ in range(5):
+            for _, lease, _ in sessions:
+                lease.put_out_chunk()
+            for _, _, person in sessions:
+                await person.chunk()
+        for session, _, person in sessions:
+            assert {event.session for event in person.events} == {session.id}
+
+
+async def test_attachments_are_limited() -> None:
+    async with session_rig(SessionLimits(attachments=2)) as rig:
+        session, _, _ = await rig.driven()
+        rig.attach(session, Role.VIEWER)
+        with pytest.raises(TooManyError):
+            rig.attach(session, Role.VIEWER)
+        rig.attach(session)  # takes the place of the driver
+
+
+def _resume() -> AnyCommand:
+    return parse_command({"type": "resume", "id": "late"})

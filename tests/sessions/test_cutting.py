@@ -1,0 +1,71 @@
+"""Going back: nothing old after the word of it, nothing new lost."""
+
+import asyncio
+
+from fake_pool import FRAMES
+from session_rig import assert_well_formed, eventually, session_rig
+
+from reverie.gpu_pool.messages import Interrupt
+from reverie.sessions.events import (
+    MediaInit,
+    RequestAccepted,
+    SessionInterrupted,
+)
+
+
+async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
+    async with session_rig() as rig:
+        _, lease, person = await rig.driven()
+        lease.put_out_chunk()
+        await person.chunk()
+        lease.put_out_chunk()  # chunk 1 waits in the outbox, unseen
+        lease.answering.clear()
+        person.submit("interrupt")
+        await eventually(lambda: lease.asked)
+        lease.put_out_chunk()  # chunk 2 is on its way when the interrupt is
+        lease.answering.set()
+        word = await person.until("session.interrupted")
+        assert isinstance(word, SessionInterrupted)
+        lease.put_out_chunk()
+        frames = await person.chunk()
+        assert [frame.chunk for frame in frames] == [3] * FRAMES
+        assert frames[0].pts_us == word.next_us
+        assert frames[0].discontinuity
+        assert (word.reason, word.chunk, word.seen_us) == ("interrupt", 0, 150_000)
+        assert lease.asked == [Interrupt(0, lease.session, 0)]
+        assert_well_formed(person)
+
+
+async def test_new_frames_that_come_with_the_answer_follow_its_word() -> None:
+    async with session_rig() as rig:
+        _, lease, person = await rig.driven()
+        lease.put_out_chunk()
+        await person.chunk()
+        person.submit("interrupt")
+        await eventually(lambda: lease.asked)
+        await asyncio.sleep(0)
+        lease.put_out_chunk()
+        types = []
+        while "media.chunk" not in types:
+            types.append((await person.take()).type)
+        assert types.index("session.interrupted") < types.index("media.chunk")
+
+
+async def test_an_interrupt_before_anything_was_seen_goes_back_to_the_start() -> None:
+    async with session_rig() as rig:
+        _, lease, person = await rig.driven()
+        answer = await person.ask("interrupt")
+        assert isinstance(answer, RequestAccepted)
+        assert lease.asked == [Interrupt(0, lease.session, None)]
+
+
+async def test_reset_takes_a_new_seed_and_tells_it() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        lease.put_out_chunk()
+        await person.chunk()
+        await person.ask("reset", seed=123)
+        lease.put_out_chunk()
+        init = await person.until("media.init")
+        assert isinstance(init, MediaInit)
+        assert (init.seed, session.view.seed) == (123, 123)
