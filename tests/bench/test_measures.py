@@ -16,10 +16,10 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     options = BenchOptions(LOCATION, rounds=1, chunks=6, presses=3, frames=240)
     report = await run_bench(options)
     assert report.model == "stub"
-    assert 0 < report.throughput.ratio < 2
+    assert report.throughput.ratio > 0
     assert report.first_frame_ms > 0
     assert report.reaction is not None
-    assert 0 < report.reaction.steps_to_act <= report.reaction.steps_to_frame <= 16
+    assert 0 < report.reaction.steps_to_act <= report.reaction.steps_to_frame <= 24
     assert [run.model for run in report.memory] == ["stub", "stripes"]
     assert all(run.settled_mib > 10 for run in report.memory)
 
