@@ -36,6 +36,7 @@ class Rig:
 
     Attributes:
         seen_at_once: the viewers report every chunk as soon as it is out.
+        loaded: an instance to use; None loads one.
         heard: emissions by session, in order.
     """
 
@@ -44,14 +45,25 @@ class Rig:
     clock: Clock = field(default_factory=Clock)
     seen_at_once: bool = True
     max_batch: int = 8
+    loaded: ModelInstance | None = None
 
     def __post_init__(self) -> None:
-        self.instance: ModelInstance = self.family.load(self.options)
+        self.instance = self.loaded or self.family.load(self.options)
         loop = self.family.spec.loops[0]
         self.kernel: LoopKernel[Any] = self.family.kernel(loop.name, self.instance)
         self.scheduler = StepScheduler(self.max_batch)
         self.drivers: dict[str, LoopDriver[Any]] = {}
         self.heard: dict[str, list[Emission]] = {}
+
+    def again(self) -> "Rig":
+        """Return a rig without sessions on the same instance: loading takes its time."""
+        return Rig(
+            self.family,
+            self.options,
+            seen_at_once=self.seen_at_once,
+            max_batch=self.max_batch,
+            loaded=self.instance,
+        )
 
     def open(
         self,
