@@ -7,6 +7,7 @@ from session_rig import assert_well_formed, eventually, session_rig
 
 from reverie.gpu_pool.messages import Interrupt
 from reverie.sessions.events import (
+    MediaChunk,
     MediaInit,
     RequestAccepted,
     SessionInterrupted,
@@ -36,19 +37,41 @@ async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
         assert_well_formed(person)
 
 
-async def test_new_frames_that_come_with_the_answer_follow_its_word() -> None:
+async def test_new_frames_that_overtake_the_answer_still_follow_its_word() -> None:
     async with session_rig() as rig:
         _, lease, person = await rig.driven()
         lease.put_out_chunk()
         await person.chunk()
+        lease.delivering.clear()
         person.submit("interrupt")
         await eventually(lambda: lease.asked)
-        await asyncio.sleep(0)
         lease.put_out_chunk()
-        types = []
-        while "media.chunk" not in types:
-            types.append((await person.take()).type)
-        assert types.index("session.interrupted") < types.index("media.chunk")
+        await asyncio.sleep(0.02)
+        lease.delivering.set()
+        word = await person.until("session.interrupted")
+        assert person.types().count("media.chunk") == FRAMES
+        frames = await person.chunk()
+        assert isinstance(word, SessionInterrupted)
+        assert frames[0].pts_us == word.next_us
+
+
+async def test_who_comes_right_after_a_cut_sees_nothing_old_either() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        lease.put_out_chunk()
+        await person.chunk()
+        lease.answering.clear()
+        person.submit("interrupt")
+        await eventually(lambda: lease.asked)
+        lease.put_out_chunk()
+        lease.answering.set()
+        word = await person.until("session.interrupted")
+        late = rig.attach(session)
+        lease.put_out_chunk()
+        frame = await late.until("media.chunk")
+        assert isinstance(word, SessionInterrupted)
+        assert isinstance(frame, MediaChunk)
+        assert frame.pts_us >= word.next_us
 
 
 async def test_an_interrupt_before_anything_was_seen_goes_back_to_the_start() -> None:

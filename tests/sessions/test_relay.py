@@ -4,6 +4,7 @@ import pytest
 from fake_pool import FRAMES
 from session_rig import assert_well_formed, session_rig
 
+from reverie.engine import emissions
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.notices import SessionLost
 from reverie.media import Codec
@@ -49,6 +50,22 @@ async def test_a_receipt_comes_before_the_first_frame_that_shows_it() -> None:
         assert isinstance(frame, MediaChunk)
         assert isinstance(answer, RequestAccepted)
         assert (receipt.control, receipt.pts_us) == (answer.command, frame.pts_us)
+
+
+async def test_a_receipt_does_not_wait_for_parts_that_act_later_than_its_first_frame() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        answer = await person.ask("update", prompt="b", parameters={"speed": 2.0})
+        first, second = lease.waiting_controls()
+        lease.say(emissions.ControlApplied(session.id, first, 0, 0, 0))
+        lease.put_out_chunk()
+        await person.chunk()
+        lease.say(emissions.ControlApplied(session.id, second, 1, 1, 200_000))
+        lease.put_out_chunk()
+        await person.chunk()
+        types = [type for type in person.types() if type in ("control.applied", "media.chunk")]
+        assert types == ["control.applied", *["media.chunk"] * 2 * FRAMES]
+        assert isinstance(answer, RequestAccepted)
 
 
 @pytest.mark.parametrize("codec", list(Codec))

@@ -71,7 +71,8 @@ class FakeLease:
     """One loop. `sent` and `asked` hold what the session said, oldest first.
 
     Attributes:
-        answering: cleared, requests wait until it is set again.
+        answering: cleared, the loop acts on no request until it is set again.
+        delivering: cleared, the loop has acted, but its answers are still on their way.
         refusals: the next requests are refused with these codes, one each.
     """
 
@@ -82,6 +83,8 @@ class FakeLease:
         self.asked: list[Asked] = []
         self.answering = asyncio.Event()
         self.answering.set()
+        self.delivering = asyncio.Event()
+        self.delivering.set()
         self.refusals: list[str] = []
         self.released = False
         self.chunk = -1
@@ -99,9 +102,16 @@ class FakeLease:
     async def ask(self, message: Asked) -> Done:
         self.asked.append(message)
         await self.answering.wait()
+        done = self._act(message)
+        await self.delivering.wait()
         await asyncio.sleep(0)
-        if self.refusals:
+        if done is None:
             raise RequestRefusedError(self.refusals.pop(0), "as the test said")
+        return done
+
+    def _act(self, message: Asked) -> Done | None:
+        if self.refusals:
+            return None
         back = self.chunk
         if isinstance(message, Interrupt):
             back = -1 if message.seen is None else message.seen
