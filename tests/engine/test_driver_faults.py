@@ -1,14 +1,20 @@
 """Steps that fail: rolled back, run again, and the end of the loop at the second time."""
 
+from dataclasses import replace
+
 import pytest
+import torch
 from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
 from loop_rig import stub_rig
-from stub_model import Fault, prompt_mark, read_stamp, stub_request
+from saboteur import Sabotage, Saboteur
+from stub_model import Fault, StubState, prompt_mark, read_stamp, stub_request
 
+from reverie.engine.driver import DriverOptions
 from reverie.engine.emissions import (
     ControlApplied,
     ControlSuperseded,
     FaultCode,
+    SnapshotOut,
     StepFailed,
 )
 from reverie.engine.errors import (
@@ -17,6 +23,7 @@ from reverie.engine.errors import (
 from reverie.engine.inputs import (
     ControlId,
 )
+from reverie.models.loop import FrameOutput, StepBatch, StepResult
 
 
 @pytest.mark.parametrize(
@@ -104,3 +111,55 @@ def test_frames_stay_as_they_were_put_out_when_the_kernel_reuses_its_buffer() ->
         (read_stamp(frame).chunk, read_stamp(frame).frame) for c in chunks for frame in c.frames
     ]
     assert read == [(chunk, frame) for chunk in range(30) for frame in range(2)]
+
+
+def test_failures_in_different_chunks_do_not_add_up() -> None:
+    rig = stub_rig()
+    rig.kernel = saboteur = Saboteur(rig.kernel)
+    driver = rig.open()
+    for _ in range(3):
+        saboteur.spoil(Sabotage.RAISES)
+        rig.run_chunks("s1", 1)
+    assert not driver.ended
+    assert len(rig.heard_of("s1", StepFailed)) == 3
+
+
+def test_after_an_interrupt_a_failure_is_the_first_again() -> None:
+    rig = stub_rig()
+    rig.kernel = saboteur = Saboteur(rig.kernel)
+    driver = rig.open()
+    rig.run_chunks("s1", 1)
+    rig.step()
+    for _ in range(2):
+        saboteur.spoil(Sabotage.RAISES)
+        rig.step()
+        driver.interrupt(0)
+    assert not driver.ended
+
+
+def test_an_output_before_its_chunk_is_committed_is_refused() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    honest = rig.kernel.run_step
+
+    def run_step(batch: StepBatch[StubState]) -> list[StepResult[StubState]]:
+        early = FrameOutput("video", torch.zeros((2, 64, 64, 3), dtype=torch.uint8))
+        return [replace(result, outputs=(early,)) for result in honest(batch)]
+
+    rig.kernel.run_step = run_step  # type: ignore[method-assign]
+    rig.run(lambda: driver.ended)
+    assert {failed.code for failed in rig.heard_of("s1", StepFailed)} == {FaultCode.BAD_SHAPE}
+    assert rig.frames("s1") == []
+
+
+def test_a_state_that_cannot_be_saved_costs_only_its_snapshot() -> None:
+    rig = stub_rig()
+    rig.open(options=DriverOptions(snapshot_every_us=1))
+
+    def durable(state: StubState) -> None:
+        raise OSError("cannot be saved")
+
+    rig.kernel.durable = durable  # type: ignore[method-assign]
+    rig.run_chunks("s1", 3)
+    assert worlds(rig) == [0, 1, 2]
+    assert rig.heard_of("s1", SnapshotOut, StepFailed) == []

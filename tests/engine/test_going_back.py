@@ -1,9 +1,11 @@
 """Interrupt, rewind, reset, snapshot and recovery."""
 
+from dataclasses import replace
+
 import pytest
 from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
 from loop_rig import stub_rig
-from stub_model import prompt_mark, stub_request
+from stub_model import StubState, prompt_mark, stub_request
 
 from reverie.engine.driver import DriverOptions
 from reverie.engine.emissions import (
@@ -21,6 +23,9 @@ from reverie.engine.inputs import (
     ControlId,
     ParameterInput,
 )
+from reverie.models.controls import Controls
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import Idle, LoopRequest, WorkPlan
 
 
 @pytest.mark.parametrize("units", range(2 * UNITS + 1))
@@ -202,3 +207,46 @@ def test_a_lost_session_goes_on_from_its_snapshot_with_numbers_and_times() -> No
     assert [stamp.prompt for stamp in stamps(rig)] == [prompt_mark("a desert")] * 2
     assert worlds(rig) == [4, 5]
     assert len(before) == 6
+
+
+def test_a_reset_has_the_kernel_start_under_what_is_in_effect() -> None:
+    rig = stub_rig()
+    asked = []
+    honest = rig.kernel.init_state
+
+    def init_state(request: LoopRequest, instance: ModelInstance) -> StubState:
+        asked.append(request)
+        state: StubState = honest(request, instance)
+        return state
+
+    rig.kernel.init_state = init_state  # type: ignore[method-assign]
+    driver = rig.open()
+    driver.push([prompt("a sea"), ParameterInput(ControlId("b"), "brightness", 0.9)])
+    rig.run_chunks("s1", 1)
+    driver.reset(seed=5)
+    driver.reset()
+    assert [(request.seed, request.prompt) for request in asked] == [
+        (7, "a frozen lake"),
+        (5, "a sea"),
+        (5, "a sea"),
+    ]
+    assert asked[-1].parameters["brightness"] == 0.9
+
+
+def test_the_number_of_a_chunk_that_was_cut_after_its_first_frames_is_not_used_again() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    rig.run_chunks("s1", 1)
+    honest = rig.kernel.plan_step
+
+    def in_two_parts(state: StubState, controls: Controls) -> WorkPlan | Idle:
+        plan = honest(state, controls)
+        return replace(plan, shows=False) if isinstance(plan, WorkPlan) else plan
+
+    rig.kernel.plan_step = in_two_parts  # type: ignore[method-assign]
+    [cut] = rig.run_chunks("s1", 1)
+    driver.interrupt(0)
+    rig.kernel.plan_step = honest  # type: ignore[method-assign]
+    [after] = rig.run_chunks("s1", 1)
+    assert (cut.chunk, after.chunk) == (1, 2)
+    assert (after.pts_us, after.discontinuity) == (200_000, True)

@@ -111,3 +111,13 @@ def test_a_cut_chunk_never_arrives_after_a_new_session_took_its_place() -> None:
     [after] = rig.run_chunks("s1", 1)
     assert isinstance(after, FramesOut)
     assert (worlds(rig), after.chunk) == ([0, 1, 2], 2)
+
+
+def test_an_interrupt_cancels_the_steps_that_are_still_to_come() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    driver.advance(5)
+    rig.run_chunks("s1", 2)
+    driver.interrupt(1)
+    assert rig.run_idle() == 0
+    assert driver.paused
