@@ -7,7 +7,7 @@ from types import TracebackType
 
 from reverie.rtc.errors import ConnectionLostError
 from reverie.rtc.remote_link import Ending, LinkOptions, RemoteLink
-from reverie.rtc.wire import encode_command
+from reverie.rtc.wire import CloseCode, encode_command
 from reverie.sessions import AttachmentEndedError, Session, SessionEndedError, SessionError
 from reverie.sessions.commands import AnyCommand, Close, Playhead
 from reverie.sessions.events import (
@@ -55,6 +55,7 @@ class RemoteSession(Session):
         self._ending: Ending | None = None
         self._answers: dict[str, asyncio.Future[RequestAccepted | Error]] = {}
         self._waiting: deque[AnyEvent] = deque(maxlen=WAITING_EVENTS)
+        self._newest: AnyEvent | None = None
         self._news = asyncio.Event()
         self._outgoing: deque[Playhead] = deque(maxlen=1)  # a newer playhead says it all
         self._seen = asyncio.Event()
@@ -138,7 +139,7 @@ class RemoteSession(Session):
     async def _next(self) -> AnyEvent:
         while not self._waiting:
             if self._over.is_set():
-                raise AttachmentEndedError(self._ending.reason if self._ending else "closed")
+                raise AttachmentEndedError(self._why)
             self._news.clear()
             await self._news.wait()
         return self._waiting.popleft()
@@ -153,6 +154,7 @@ class RemoteSession(Session):
             case SessionAttached(view=view) | SessionUpdated(view=view):
                 self._view = view
                 self._attached.set()
+        self._newest = event
         self._waiting.append(event)
         self._news.set()
 
@@ -168,16 +170,19 @@ class RemoteSession(Session):
         self._over.set()
         self._attached.set()
         self._news.set()
-        last = self._waiting[-1] if self._waiting else None
-        if self._ending is not None and not isinstance(last, SessionClosed | Error):
+        if self._ending is not None and not isinstance(self._newest, SessionClosed | Error):
             told = Error(code=self._ending.reason, message=self._ending.message)
             self._waiting.append(told.model_copy(update={"session": self._id}))
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(self._why_over())
 
+    @property
+    def _why(self) -> str:
+        return self._ending.reason if self._ending is not None else "detached"
+
     def _why_over(self) -> SessionError:
-        ending = self._ending or Ending(1000, "closed")
+        ending = self._ending or Ending(CloseCode.OVER, self._why)
         if ending.reason in ("unreachable", "connection_lost"):
             return ConnectionLostError(ending.message)
         return SessionEndedError(ending.reason, ending.message)

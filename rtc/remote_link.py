@@ -145,7 +145,7 @@ class RemoteLink:
             raise ConnectionLostError("the connection broke while a command was sent") from None
 
     async def _once(self) -> tuple[Ending, bool]:
-        attached = False
+        attached, closed = False, None
         try:
             async with connect(
                 self._options.url,
@@ -161,9 +161,11 @@ class RemoteLink:
                     if event.type == "session.attached":
                         attached, self._socket = True, socket
                         self._attached.set()
+                    if event.type == "session.closed":
+                        closed = Ending(CloseCode.OVER, event.reason, event.message)
                     self._take(event)
         except ConnectionClosed as error:
-            return _ending_of_close(error), attached
+            return closed or _ending_of_close(error), attached
         except InvalidStatus as error:
             return _ending_of_refusal(error.response), attached
         except (OSError, TimeoutError, InvalidHandshake) as error:

@@ -12,7 +12,7 @@ from reverie.sessions.limits import SessionLimits
 from reverie.sessions.loop_link import LoopLink
 from reverie.sessions.outbox import Outbox, OutboxLimits
 from reverie.sessions.outputs import Outputs
-from reverie.sessions.playheads import Playheads, Seen
+from reverie.sessions.playheads import NOTHING, Playheads, Seen
 from reverie.sessions.state import Phase, SessionState, Trigger
 from reverie.sessions.views import Views
 
@@ -84,12 +84,14 @@ class Attendance:
     def listening_changed(self, attachment: Attachment) -> None:
         """Begin or stop to show the streams to an attachment, as its `listening` says.
 
-        Who begins is shown the newest picture at once, so all before it counts as seen.
+        The first of all is shown the beginning. Whoever comes later is shown the newest picture
+        at once, so all before it counts as seen.
         """
         if attachment not in self._audience:
             return
         if attachment.listening:
-            shown = Seen(self._state.chunk, self._state.newest_us)
+            newest = Seen(self._state.chunk, self._state.newest_us)
+            shown = NOTHING if self._outputs.have_unshown else newest
             self._playheads.enter(attachment.key, attachment.role is Role.DRIVER, shown)
             for video in self._outputs:
                 video.show(attachment)

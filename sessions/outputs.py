@@ -1,11 +1,19 @@
 """The output streams of a session: from a chunk's frames to the outboxes of those who watch."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from reverie.engine.emissions import FramesOut
-from reverie.media import FrameTag, MediaFrame, StreamFormat, VideoFanout, VideoSubscription
+from reverie.media import (
+    FrameTag,
+    MediaFrame,
+    Size,
+    StreamFormat,
+    VideoFanout,
+    VideoSubscription,
+)
 from reverie.models.spec import StreamKind
 from reverie.sessions.attachment import Attachment
 from reverie.sessions.errors import CommandError, ErrorCode
@@ -13,6 +21,9 @@ from reverie.sessions.events import MediaChunk, MediaInit
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.scopes import CancelScope, ScopeKind
 from reverie.sessions.state import SessionState, StreamState
+
+UNSHOWN_CHUNKS = 4
+"""Kept for the first to come; generation stops at a chunk's end while nobody watches."""
 
 OpenFanout = Callable[[float], VideoFanout]
 """Frames a second -> a fan-out; for tests to set its limits."""
@@ -27,13 +38,31 @@ class VideoOutput:
         self._session = session
         self._subscriptions: dict[int, VideoSubscription] = {}
         self._watchers: dict[int, Attachment] = {}
+        # What was made before anybody came, so that whoever comes first sees the beginning.
+        self._unshown: deque[FramesOut] | None = deque(maxlen=UNSHOWN_CHUNKS)
+
+    @property
+    def has_unshown(self) -> bool:
+        """Whether frames wait for the first to come."""
+        return bool(self._unshown)
 
     def publish(self, out: FramesOut) -> None:
-        """Hand a chunk's frames to the encoders.
+        """Hand a chunk's frames to the encoders, or keep them until somebody comes.
 
         Raises:
             UnsupportedPictureError: no codec takes such frames.
         """
+        if self._unshown is None:
+            self._encode(out)
+        else:
+            for frame in out.frames:
+                Size.of(frame)
+            self._unshown.append(out)
+        self.stream.chunk = max(self.stream.chunk, out.chunk)
+        self.stream.frames += len(out.frames)
+        self.stream.newest_us = out.pts_us + (len(out.frames) - 1) * out.duration_us
+
+    def _encode(self, out: FramesOut) -> None:
         count = len(out.frames)
         for index in range(count):
             tag = FrameTag(
@@ -47,12 +76,12 @@ class VideoOutput:
                 final=out.final,
             )
             self.fanout.publish(out.frames[index], tag)
-        self.stream.chunk = max(self.stream.chunk, out.chunk)
-        self.stream.frames += count
-        self.stream.newest_us = out.pts_us + (count - 1) * out.duration_us
 
     def show(self, attachment: Attachment) -> None:
-        """Begin to fill an outbox, from the newest picture on. Showing twice is showing once."""
+        """Begin to fill an outbox. Showing twice is showing once.
+
+        The first of all gets what was made so far; whoever comes later, the newest picture.
+        """
         if attachment.key in self._subscriptions or self.stream.reason is not None:
             return
 
@@ -64,6 +93,9 @@ class VideoOutput:
         self._subscriptions[attachment.key] = self.fanout.subscribe(
             attachment.options.codec, deliver
         )
+        unshown, self._unshown = self._unshown, None
+        for out in unshown or ():
+            self._encode(out)
 
     def hide(self, attachment: Attachment) -> None:
         """Stop to fill an outbox."""
@@ -81,6 +113,8 @@ class VideoOutput:
     def cut(self, before_us: int) -> None:
         """Drop every frame before a media time, wherever it is on its way."""
         self.fanout.flush()
+        if self._unshown:
+            self._unshown.clear()
         for attachment in self._watchers.values():
             attachment.outbox.cut(self.stream.name, before_us)
 
@@ -119,6 +153,11 @@ class Outputs:
 
     def __iter__(self) -> Iterator[VideoOutput]:
         return iter(self._videos.values())
+
+    @property
+    def have_unshown(self) -> bool:
+        """Whether frames wait for the first to come."""
+        return any(video.has_unshown for video in self)
 
     def video(self, name: str) -> VideoOutput:
         """Return the video stream of that name.
