@@ -204,7 +204,7 @@ class VideoFanout:
             lambda: wish.rendition.still(newest.frame_HWC, newest.tag.pts_us)
         )
         if flushes == self._flushes:
-            wish.recipient.hand_over_still(MediaFrame(frame, newest.tag))
+            wish.recipient.hand_over(MediaFrame(frame, newest.tag))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run `work` on the encoding thread, under the time limit."""

@@ -21,7 +21,6 @@ class VideoSubscription:
         self._deliver = deliver
         self._request_key = request_key
         self._leave = leave
-        self._started = False  # whether a frame of the stream was handed over
         self._closed = False
 
     def request_key_frame(self) -> None:
@@ -36,12 +35,6 @@ class VideoSubscription:
             self._leave(self)
 
     def hand_over(self, frame: MediaFrame) -> None:
-        """Deliver a frame of the stream."""
+        """Deliver a frame, unless the watcher has left."""
         if not self._closed:
-            self._started = True
-            self._deliver(frame)
-
-    def hand_over_still(self, frame: MediaFrame) -> None:
-        """Deliver a picture made for this watcher alone, unless the stream has begun."""
-        if not self._closed and not self._started:
             self._deliver(frame)
