@@ -63,10 +63,12 @@ $(VENV)/bin/python:
 
 # The stamps: an installation is made anew only when pyproject.toml says something new.
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) '$(TORCH)'
-	$(PIP) install --quiet --editable .
+	@echo 'Installing into $(VENV); the first time this takes some minutes.'
+	@$(PIP) install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) '$(TORCH)'
+	@$(PIP) install --quiet --editable .
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml $(VENV)/installed
-	$(PIP) install --quiet --editable '.[dev]'
+	@echo 'Installing what the tests need.'
+	@$(PIP) install --quiet --editable '.[dev]'
 	@touch $@
