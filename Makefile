@@ -59,7 +59,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'reverie needs Python 3.11 or later: make PYTHON=/path/to/python3.11'; exit 1; }
 	@$(PYTHON) -m venv $(VENV) \
-		|| { echo 'no venv module: on Debian and Ubuntu, apt install python3-venv'; exit 1; }
+		|| { rm -f $@; echo 'no venv module: on Debian and Ubuntu, apt install python3-venv'; exit 1; }
 
 # The stamps: an installation is made anew only when pyproject.toml says something new.
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
