@@ -66,15 +66,15 @@ class LoopDriver(Generic[S]):
         chunks: int = 0,
         pts_us: int = 0,
     ) -> None:
-        """Begin anew, or go on from `durable`.
+        """Begin anew, or go on for a driver that was lost.
 
         Args:
             kernel: the loop.
             instance: what it runs on.
             request: who asks, and for what.
             options: how to treat them.
-            durable: the last `SnapshotOut` of a driver that was lost.
-            chunks: chunks put out before, so that numbers go on.
+            durable: what its last `SnapshotOut` kept; None starts the world anew.
+            chunks: chunks that it had put out, so that numbers go on.
             pts_us: media time at which the next frame begins.
         """
         self._kernel = kernel
@@ -97,7 +97,7 @@ class LoopDriver(Generic[S]):
         self._ended = False
         self._closed = False
         self._refresh = False  # what was held is planned anew when controls have come
-        first = self._first_moment() if durable is None else self._revived(durable, chunks - 1)
+        first = self._revived(durable, chunks - 1) if durable else self._first_moment(request)
         self._states: States[S] = States(
             instance.blocks,
             first,
@@ -105,7 +105,7 @@ class LoopDriver(Generic[S]):
             snapshots=options.snapshots,
             budget=kernel.spec.blocks_a_session(options.history_chunks),
         )
-        if durable is not None:
+        if durable or chunks:
             self._jump(first)
 
     # --- what can be asked ---
@@ -205,13 +205,14 @@ class LoopDriver(Generic[S]):
     def reset(self, seed: int | None = None) -> Position:
         """Begin again under the prompt and parameters now in effect; None keeps the seed."""
         self._require_alive()
-        self._request = replace(
+        request = replace(
             self._request,
             seed=self._request.seed if seed is None else seed,
             prompt=self._mailbox.prompt,
             parameters=dict(self._mailbox.parameters),
         )
-        moment = self._first_moment()
+        moment = self._first_moment(request)
+        self._request = request
         self._go_to(moment, moment)
         return self.position
 
@@ -432,9 +433,9 @@ class LoopDriver(Generic[S]):
         self._outlet.jump(self._making)
         self._mailbox.want(moment.prompt, moment.parameters)
 
-    def _first_moment(self) -> Moment[S]:
-        state = self._kernel.init_state(self._request, self._instance)
-        return Moment(state, -1, self._request.prompt, self._request.parameters)
+    def _first_moment(self, request: LoopRequest) -> Moment[S]:
+        state = self._kernel.init_state(request, self._instance)
+        return Moment(state, -1, request.prompt, request.parameters)
 
     def _revived(self, durable: Durable, chunk: int) -> Moment[S]:
         state = self._kernel.revive(durable, self._request, self._instance)

@@ -250,3 +250,29 @@ def test_the_number_of_a_chunk_that_was_cut_after_its_first_frames_is_not_used_a
     [after] = rig.run_chunks("s1", 1)
     assert (cut.chunk, after.chunk) == (1, 2)
     assert (after.pts_us, after.discontinuity) == (200_000, True)
+
+
+def test_a_lost_session_without_a_snapshot_starts_its_world_anew_and_goes_on_counting() -> None:
+    rig = stub_rig()
+    rig.open(chunks=6, pts_us=600_000)
+    after = rig.run_chunks("s1", 2)
+    assert [(chunk.chunk, chunk.pts_us) for chunk in after] == [(6, 600_000), (7, 700_000)]
+    assert [chunk.discontinuity for chunk in after] == [True, False]
+    assert worlds(rig) == [0, 1]
+
+
+def test_a_reset_that_fails_changes_nothing() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    rig.run_chunks("s1", 2)
+    honest = rig.kernel.init_state
+
+    def init_state(request: LoopRequest, instance: ModelInstance) -> StubState:
+        raise MemoryError("no room to begin")
+
+    rig.kernel.init_state = init_state  # type: ignore[method-assign]
+    with pytest.raises(MemoryError):
+        driver.reset(seed=9)
+    rig.kernel.init_state = honest  # type: ignore[method-assign]
+    rig.run_chunks("s1", 1)
+    assert (worlds(rig), stamps(rig)[-1].seed) == ([0, 1, 2], 7)
