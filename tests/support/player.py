@@ -1,4 +1,4 @@
-"""What a person does with the page, and sees on it."""
+"""What a person does with the page, and sees on it; stamps are the stub model's."""
 
 import asyncio
 import base64
@@ -16,7 +16,7 @@ LOOK_EVERY_S = 0.02
 
 
 class Player:
-    """A person at a page that plays the stub model. Complaints of the page are kept in `errors`."""
+    """A person at a page. What its scripts complain of is kept in `errors`."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -63,6 +63,12 @@ class Player:
         """Watch until the world has gone on by a chunk."""
         first = await self.until(lambda stamp: True)
         return await self.until(lambda stamp: stamp.chunk != first.chunk)
+
+    async def until_changed(self, before: bytes) -> None:
+        """Watch until the picture is another one, whatever model makes it."""
+        async with asyncio.timeout(LIMIT_S):
+            while await self.picture() == before:
+                await asyncio.sleep(LOOK_EVERY_S)
 
     async def until_prompt(self, prompt: str) -> Stamp:
         """Watch until the world follows a prompt."""
