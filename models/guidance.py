@@ -30,7 +30,9 @@ class CombineSpace(StrEnum):
 class CFGPolicy(Protocol):
     """How the predictions with and without a prompt become one."""
 
-    space: CombineSpace
+    @property
+    def space(self) -> CombineSpace:
+        """What the combined predictions are."""
 
     def guide(self, predict: Predict, prompt_BD: Tensor, empty_BD: Tensor) -> Tensor:
         """Return the guided prediction [B, ...]."""

@@ -7,8 +7,11 @@ without installing anything.
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import partial
+from hashlib import blake2b
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -39,8 +42,8 @@ class ModelFamily(Protocol):
 
 
 def installed_families() -> dict[str, Callable[[], ModelFamily]]:
-    """Return the factories of every family that a package declares, by name."""
-    return {entry.name: entry.load() for entry in entry_points(group=GROUP)}
+    """Return the factories of every family that a package declares, by name; loads none of them."""
+    return {entry.name: partial(_made, entry) for entry in entry_points(group=GROUP)}
 
 
 def find_family(name: str) -> ModelFamily:
@@ -63,7 +66,14 @@ def _from_entry_point(name: str) -> ModelFamily:
     if name not in families:
         known = ", ".join(sorted(families)) or "none"
         raise UnknownModelError(f"no model called {name!r}; installed: {known}")
-    return families[name]()
+    try:
+        return families[name]()
+    except (ImportError, AttributeError, OSError) as error:
+        raise UnknownModelError(f"cannot load model {name!r}: {error}") from error
+
+
+def _made(entry: EntryPoint) -> ModelFamily:
+    return cast(ModelFamily, entry.load()())
 
 
 def _from_location(location: str) -> ModelFamily:
@@ -73,14 +83,20 @@ def _from_location(location: str) -> ModelFamily:
             _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
         )
         return cast(Callable[[], ModelFamily], getattr(module, attribute))()
-    except (ImportError, AttributeError, OSError) as error:
+    except (ImportError, AttributeError, OSError, SyntaxError) as error:
         raise UnknownModelError(f"cannot load model {location!r}: {error}") from error
 
 
 def _load_file(path: Path) -> Any:
-    found = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"{__name__}.file_{blake2b(str(path.resolve()).encode(), digest_size=6).hexdigest()}"
+    found = importlib.util.spec_from_file_location(name, path)
     if found is None or found.loader is None:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    sys.modules[name] = module  # dataclasses and pickle look a class's module up by its name
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module

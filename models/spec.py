@@ -6,9 +6,10 @@ description that contradicts itself, so that a server learns of it at start and 
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from typing import TypeVar
 
-from reverie.models.controls import ControlSpec, ParameterSpec
+from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import SpecError
 
 
@@ -156,9 +157,10 @@ class ModelSpec:
         Raises:
             SpecError: names the first contradiction found.
         """
-        _no_doubles(self.name, "component", [part.name for part in self.components])
-        _no_doubles(self.name, "loop", [loop.name for loop in self.loops])
-        _no_doubles(self.name, "program", [program.name for program in self.programs])
+        model = f"model {self.name}"
+        _no_doubles(model, "component", [part.name for part in self.components])
+        _no_doubles(model, "loop", [loop.name for loop in self.loops])
+        _no_doubles(model, "program", [program.name for program in self.programs])
         known = {part.name for part in self.components}
         for loop in self.loops:
             _check_loop(self, loop, known)
@@ -183,9 +185,9 @@ def _named(items: tuple[_Named, ...], name: str, error: str) -> _Named:
     raise SpecError(error)
 
 
-def _no_doubles(model: str, what: str, names: list[str]) -> None:
+def _no_doubles(owner: str, what: str, names: list[str]) -> None:
     if len(set(names)) < len(names):
-        raise SpecError(f"model {model} names a {what} twice: {', '.join(sorted(names))}")
+        raise SpecError(f"{owner} names a {what} twice: {', '.join(sorted(names))}")
 
 
 def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
@@ -194,8 +196,14 @@ def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
         raise SpecError(f"{where} uses unknown components: {', '.join(sorted(unknown))}")
     if not loop.streams:
         raise SpecError(f"{where} puts nothing out")
+    _no_doubles(where, "stream", [stream.name for stream in loop.streams])
+    names = [control.name for control in loop.controls]
+    names += [parameter.name for parameter in loop.parameters]
+    _no_doubles(where, "control or parameter", names)
     if loop.chunk_frames < 1:
         raise SpecError(f"{where}: a chunk has at least one frame")
+    if min(loop.window_blocks, loop.chunk_blocks, loop.prompt_tokens) < 0:
+        raise SpecError(f"{where} counts below zero")
     if loop.window_blocks and not loop.chunk_blocks:
         raise SpecError(f"{where} has a cache window, but no chunk fills it")
     if loop.chunk_blocks and loop.window_blocks % loop.chunk_blocks:
@@ -205,11 +213,20 @@ def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
     if loop.prompt_tokens and not model.capabilities.has(loop.name, Capability.TEXT_PROMPT):
         raise SpecError(f"{where} reads prompts without the capability for them")
     for stream in loop.streams:
-        if (
-            stream.kind is StreamKind.VIDEO
-            and min(stream.width, stream.height, stream.rate_hz) <= 0
-        ):
+        measures = (stream.width, stream.height, stream.rate_hz)
+        if stream.kind is StreamKind.VIDEO and not all(0 < value < inf for value in measures):
             raise SpecError(f"{where}: video stream {stream.name} needs a size and a rate")
+    for control in loop.controls:
+        _check_control(where, control)
     for parameter in loop.parameters:
         if not parameter.low <= parameter.default <= parameter.high:
             raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
+
+
+def _check_control(where: str, control: ControlSpec) -> None:
+    if control.merge is Merge.EDGES and not control.keys:
+        raise SpecError(f"{where}: control {control.name} has no keys")
+    if len(set(control.keys)) < len(control.keys):
+        raise SpecError(f"{where}: control {control.name} names a key twice")
+    if control.merge is Merge.SUM and not control.low < control.high:
+        raise SpecError(f"{where}: control {control.name} has an empty range")
