@@ -37,4 +37,4 @@ def test_presses_are_counted_for_each_key() -> None:
 def test_no_controls_ask_for_nothing() -> None:
     assert Controls() == NO_CONTROLS
     assert NO_CONTROLS.prompt is None
-    assert dict(NO_CONTROLS.keys) == dict(NO_CONTROLS.axes) == dict(NO_CONTROLS.parameters) == {}
+    assert [*NO_CONTROLS.keys, *NO_CONTROLS.axes, *NO_CONTROLS.parameters] == []
