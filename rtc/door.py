@@ -35,12 +35,12 @@ class Door:
 
     async def open(self, socket: WebSocket) -> None:
         """Serve a WebSocket from its opening to its end."""
-        await socket.accept()
         with self._edge.socket():
             await self._receive(Peer(socket), str(socket.path_params["id"]))
 
     async def _receive(self, peer: Peer, session: str) -> None:
         try:
+            await peer.accept()
             hello = await self._greet(peer)
             attachment = self._attach(session, hello)
         except PeerLeftError:

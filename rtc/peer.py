@@ -9,13 +9,24 @@ MAX_REASON_BYTES = 123
 
 
 class Peer:
-    """One accepted WebSocket.
+    """One WebSocket.
 
     The time limits of sending, receiving and closing are the connection's (`ws_connection.py`).
     """
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
+
+    async def accept(self) -> None:
+        """Let the socket in.
+
+        Raises:
+            PeerLeftError: it is lost already.
+        """
+        try:
+            await self._socket.accept()
+        except WebSocketDisconnect as error:
+            raise PeerLeftError(error.code) from None
 
     async def receive(self) -> str | bytes:
         """Wait for a message. Safe to cancel: then it stays for the next call.

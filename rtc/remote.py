@@ -92,18 +92,14 @@ class RemoteSession(Session):
         if self._view is None:
             raise self._why_over()
 
-    async def leave(self) -> None:
-        """End this attachment; the session goes on. Only the `async with` block's end needs it."""
-        self._end()
-
     async def close(self) -> None:
         """End the session, and return when it has ended; who may only watch just leaves."""
         if self._over.is_set():
             return
         with suppress(SessionError, TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await self._send(Close(id=self._new_id()))
-                await self._over.wait()
+                if isinstance(await self._send(Close(id=self._new_id())), RequestAccepted):
+                    await self._over.wait()
         self._end()
 
     async def __aexit__(
@@ -112,7 +108,9 @@ class RemoteSession(Session):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await (self.close() if self._owned else self.leave())
+        if self._owned:
+            await self.close()
+        self._end()
 
     async def _send(self, command: AnyCommand) -> RequestAccepted | Error:
         if self._over.is_set():

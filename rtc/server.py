@@ -55,6 +55,7 @@ class Server(uvicorn.Server):
     def url(self) -> str:
         """The address to open, once started."""
         host, port = self.servers[0].sockets[0].getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     @contextlib.asynccontextmanager

@@ -33,7 +33,7 @@ NUMBERS = {
     "1" * 5000: "out_of_range",
 }
 
-BAD = [
+BAD: list[tuple[str | bytes, str | None, str | None]] = [
     *(
         (f'{{"type":"step","id":"x","count":{number}}}', code, "count")
         for number, code in {**NUMBERS, "0": "out_of_range", "1.5": "wrong_type"}.items()
@@ -133,14 +133,10 @@ async def test_prompts_of_every_length_are_answered(home: House) -> None:
     opened = await home.open()
     async with home.client(opened) as client:
         await client.chunk(0)
-        for text in ("", "   ", " ".join(["word"] * 31), " ".join(["word"] * 33)):
+        texts = ("", "   ", " ".join(["word"] * 31), " ".join(["word"] * 33))
+        for text in texts:
             command = await client.say(type="push_text", text=text)
-            applied = await client.until(
-                lambda event, command=command: (  # type: ignore[misc]
-                    isinstance(event, ControlApplied) and event.control == command
-                )
-            )
-            assert isinstance(applied, ControlApplied)
+            applied = await client.applied(command)
             assert applied.truncated_at == (32 if len(text.split()) > 32 else None)
         shown = await client.chunk(applied.chunk)
         assert read_stamp(pixels(shown)).prompt == prompt_mark(text)

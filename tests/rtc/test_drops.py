@@ -82,10 +82,8 @@ async def test_after_a_thousand_presses_the_release_still_comes_through(home: Ho
         for _ in range(1000):
             await client.say(type="push_action", action={"move": "left"})
         release = await client.say(type="push_action", action={"move": "up"}, edge="release")
-        applied = await client.until(
-            lambda event: event.type == "control.applied" and event.control == release
-        )
-        later = await client.chunk(applied.chunk + 1)  # type: ignore[union-attr]
+        applied = await client.applied(release)
+        later = await client.chunk(applied.chunk + 1)
         assert stamp_of(later).held == set()
 
 

@@ -5,6 +5,7 @@ from rtc_rig import House, WireClient, house
 from rtc_serving import RawSocket, upgrade
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from reverie.rtc.options import ServerOptions
 
@@ -47,7 +48,7 @@ async def test_a_stranger_is_refused_before_anything_happens(
 
 async def test_our_own_page_and_a_program_come_in(home: House) -> None:
     opened = await home.open()
-    for origin in (home.url, None):
+    for origin in (Origin(home.url), None):
         async with connect(home.socket_url(opened["id"]), origin=origin, proxy=None) as socket:
             client = WireClient(socket)
             await client.hello(opened["token"])
@@ -66,7 +67,7 @@ async def test_a_listed_page_may_use_the_server_from_its_own_origin() -> None:
         assert answer.status_code == 201
         assert answer.headers["Access-Control-Allow-Origin"] == origin
         url = home.socket_url(answer.json()["id"])
-        async with connect(url, origin=origin, proxy=None) as socket:
+        async with connect(url, origin=Origin(origin), proxy=None) as socket:
             await WireClient(socket).hello(answer.json()["token"])
 
 

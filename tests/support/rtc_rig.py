@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import pool_rig
@@ -19,9 +19,7 @@ from reverie.rtc.edge import Edge
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.wire import decode_event
 from reverie.sessions import SessionLimits, SessionStore
-from reverie.sessions.events import AnyEvent, MediaChunk
-
-T = TypeVar("T")
+from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
 
 LIMIT_S = 20.0
 """How long a test waits for what must come; much longer than it takes."""
@@ -112,6 +110,14 @@ class WireClient:
             )
         )
 
+    async def applied(self, command: str) -> ControlApplied:
+        """Hear events until a control acts."""
+        event = await self.until(
+            lambda event: isinstance(event, ControlApplied) and event.control == command
+        )
+        assert isinstance(event, ControlApplied)
+        return event
+
     async def chunk(self, number: int) -> MediaChunk:
         """Hear events until the last frame of a chunk with at least that number."""
         event = await self.until(
@@ -129,7 +135,7 @@ class WireClient:
             return (error.rcvd.code, error.rcvd.reason) if error.rcvd else (1006, "")
 
 
-async def together(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
+async def together(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
     """Run coroutines at the same time; return what each returned."""
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(each) for each in coroutines]
