@@ -2,45 +2,29 @@
 
 from itertools import count
 
-from reverie.media import Clock
 from reverie.sessions.attachment import Attachment, AttachOptions, Desk, Role
-from reverie.sessions.audience import Audience
 from reverie.sessions.commands import PROTOCOL
 from reverie.sessions.errors import SessionEndedError, TooManyError
 from reverie.sessions.events import Error, RequestQueued, SessionAttached
-from reverie.sessions.limits import SessionLimits
-from reverie.sessions.loop_link import LoopLink
 from reverie.sessions.outbox import Outbox, OutboxLimits
-from reverie.sessions.outputs import Outputs
-from reverie.sessions.playheads import NOTHING, Playheads, Seen
-from reverie.sessions.state import Phase, SessionState, Trigger
-from reverie.sessions.views import Views
+from reverie.sessions.parts import Parts
+from reverie.sessions.playheads import NOTHING, Seen
+from reverie.sessions.state import Phase, Trigger
 
 
 class Attendance:
     """Keeps everything that depends on who is there in step with who is there."""
 
-    def __init__(
-        self,
-        state: SessionState,
-        audience: Audience,
-        outputs: Outputs,
-        playheads: Playheads,
-        link: LoopLink,
-        views: Views,
-        limits: SessionLimits,
-        clock: Clock,
-    ) -> None:
-        self._state = state
-        self._audience = audience
-        self._outputs = outputs
-        self._playheads = playheads
-        self._link = link
-        self._views = views
-        self._limits = limits
-        self._clock = clock
+    def __init__(self, parts: Parts) -> None:
+        self._state = parts.state
+        self._audience = parts.audience
+        self._outputs = parts.outputs
+        self._link = parts.link
+        self._views = parts.views
+        self._limits = parts.limits
+        self._clock = parts.clock
         self._keys = count()
-        self.unattended_us: int | None = clock.now_us()  # since when nobody is there
+        self.unattended_us: int | None = parts.clock.now_us()  # since when nobody is there
 
     def admit(self, role: Role, options: AttachOptions, desk: Desk) -> Attachment:
         """Let somebody in. A new driver takes the place of the one before, who is told so.
@@ -92,7 +76,7 @@ class Attendance:
         if attachment.listening:
             newest = Seen(self._state.chunk, self._state.newest_us)
             shown = NOTHING if self._outputs.have_unshown else newest
-            self._playheads.enter(attachment.key, attachment.role is Role.DRIVER, shown)
+            self._state.playheads.enter(attachment.key, attachment.role is Role.DRIVER, shown)
             for video in self._outputs:
                 video.show(attachment)
         else:
@@ -115,10 +99,10 @@ class Attendance:
     def _hide_all(self, attachment: Attachment) -> None:
         for video in self._outputs:
             video.hide(attachment)
-        self._playheads.leave(attachment.key)
+        self._state.playheads.leave(attachment.key)
 
     def _eyes_changed(self) -> None:
-        self._link.seen(self._playheads.governing.chunk)
+        self._link.seen(self._state.playheads.governing.chunk)
         self._link.watched(self._audience.listening)
 
     def _greet(self, attachment: Attachment) -> None:

@@ -5,41 +5,26 @@ from reverie.gpu_pool import messages
 from reverie.gpu_pool.messages import Asked
 from reverie.sessions import commands
 from reverie.sessions.attachment import Attachment, Order
-from reverie.sessions.audience import Audience
 from reverie.sessions.commands import AnyCommand
 from reverie.sessions.cutting import CutReason, Cutter
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import ArtifactCreated, ControlSuperseded
-from reverie.sessions.loop_link import LoopLink
-from reverie.sessions.program_controls import ProgramControls
-from reverie.sessions.receipts import Receipts
-from reverie.sessions.state import Phase, SessionState, Trigger
-from reverie.sessions.views import Views
+from reverie.sessions.parts import Parts
+from reverie.sessions.state import Phase, Trigger
 
 
 class Commanding:
     """Carries out the commands that go through the session's queue."""
 
-    def __init__(
-        self,
-        state: SessionState,
-        controls: ProgramControls,
-        receipts: Receipts,
-        link: LoopLink,
-        cutter: Cutter,
-        audience: Audience,
-        views: Views,
-        pending_limit: int,
-    ) -> None:
-        """Hold the parts that commands act on; `pending_limit` bounds controls in waiting."""
-        self._state = state
-        self._controls = controls
-        self._receipts = receipts
-        self._link = link
+    def __init__(self, parts: Parts, cutter: Cutter) -> None:
+        self._state = parts.state
+        self._controls = parts.controls
+        self._receipts = parts.receipts
+        self._link = parts.link
         self._cutter = cutter
-        self._audience = audience
-        self._views = views
-        self._pending_limit = pending_limit
+        self._audience = parts.audience
+        self._views = parts.views
+        self._pending_limit = parts.limits.pending_controls
 
     async def carry_out(self, order: Order) -> None:
         """Do what a command says, or nothing.

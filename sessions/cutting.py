@@ -7,13 +7,9 @@ hold what comes -> ask the loop -> flush encoders and outboxes -> `session.inter
 from typing import Literal
 
 from reverie.gpu_pool.messages import Asked, Interrupt
-from reverie.sessions.audience import Audience
 from reverie.sessions.events import SessionInterrupted
-from reverie.sessions.loop_link import LoopLink
-from reverie.sessions.outputs import Outputs
-from reverie.sessions.playheads import Playheads
+from reverie.sessions.parts import Parts
 from reverie.sessions.relay import Relay
-from reverie.sessions.state import SessionState
 
 CutReason = Literal["interrupt", "rewind", "reset", "restore"]
 
@@ -21,21 +17,12 @@ CutReason = Literal["interrupt", "rewind", "reset", "restore"]
 class Cutter:
     """Cuts the streams of one session. Cuts come one after the other."""
 
-    def __init__(
-        self,
-        state: SessionState,
-        link: LoopLink,
-        relay: Relay,
-        outputs: Outputs,
-        playheads: Playheads,
-        audience: Audience,
-    ) -> None:
-        self._state = state
-        self._link = link
+    def __init__(self, parts: Parts, relay: Relay) -> None:
+        self._state = parts.state
+        self._link = parts.link
         self._relay = relay
-        self._outputs = outputs
-        self._playheads = playheads
-        self._audience = audience
+        self._outputs = parts.outputs
+        self._audience = parts.audience
 
     async def interrupt(self, command: str) -> None:
         """Drop what is unseen and go on from what the governing eyes have seen.
@@ -43,7 +30,7 @@ class Cutter:
         Raises:
             CommandError: the loop refused, or could not be asked.
         """
-        seen = self._playheads.governing.chunk
+        seen = self._state.playheads.governing.chunk
         message = Interrupt(0, self._state.session, seen if seen >= 0 else None)
         await self.cut(command, "interrupt", message)
 
@@ -59,8 +46,8 @@ class Cutter:
         try:
             done = await self._link.ask(message)
             from_us = done.pts_us
-            seen_us = self._playheads.governing.pts_us
-            self._playheads.cut(done.chunk, self._state.chunk)
+            seen_us = self._state.playheads.governing.pts_us
+            self._state.playheads.cut(done.chunk, self._state.chunk)
             for video in self._outputs:
                 video.cut(from_us)
             self._audience.tell(

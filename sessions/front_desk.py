@@ -12,33 +12,21 @@ from reverie.sessions.commands import Close, Playhead, RequestKeyFrame
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import Error, RequestAccepted
 from reverie.sessions.inbox import Inbox
-from reverie.sessions.loop_link import LoopLink
-from reverie.sessions.outputs import Outputs
-from reverie.sessions.playheads import Playheads, Seen
-from reverie.sessions.state import SessionState
+from reverie.sessions.parts import Parts
+from reverie.sessions.playheads import Seen
 
 
 class FrontDesk:
     """Takes the commands of all attachments of one session."""
 
-    def __init__(
-        self,
-        state: SessionState,
-        commanding: Commanding,
-        link: LoopLink,
-        outputs: Outputs,
-        playheads: Playheads,
-        pending_limit: int,
-        close: Callable[[str], None],
-    ) -> None:
+    def __init__(self, parts: Parts, commanding: Commanding, close: Callable[[str], None]) -> None:
         """Take commands; `close` ends the session for a reason."""
-        self._state = state
+        self._state = parts.state
         self._commanding = commanding
-        self._link = link
-        self._outputs = outputs
-        self._playheads = playheads
-        self._inbox = Inbox(pending_limit)
-        self._pending_limit = pending_limit
+        self._link = parts.link
+        self._outputs = parts.outputs
+        self._pending_limit = parts.limits.pending_commands
+        self._inbox = Inbox(self._pending_limit)
         self._close = close
         self._current: Order | None = None  # taken from the queue and not yet answered
 
@@ -105,9 +93,9 @@ class FrontDesk:
         _accept(order)
 
     def _playhead(self, sender: Attachment, seen: Seen) -> None:
-        if self._playheads.advance(sender.key, seen, self._state.chunk):
+        if self._state.playheads.advance(sender.key, seen, self._state.chunk):
             sender.note_active()
-            self._link.seen(self._playheads.governing.chunk)
+            self._link.seen(self._state.playheads.governing.chunk)
 
 
 def _accept(order: Order) -> None:

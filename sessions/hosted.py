@@ -13,13 +13,11 @@ import logging
 
 from reverie.gpu_pool.errors import PoolError, PoolFullError, RequestRefusedError
 from reverie.gpu_pool.messages import Pause
-from reverie.gpu_pool.notices import Recovered
 from reverie.gpu_pool.opening import Opening
 from reverie.media import Clock, MediaError, VideoFanout
 from reverie.models.spec import ModelSpec
 from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role
 from reverie.sessions.attendance import Attendance
-from reverie.sessions.audience import Audience
 from reverie.sessions.commanding import Commanding
 from reverie.sessions.cutting import Cutter
 from reverie.sessions.errors import CommandError, SessionEndedError
@@ -28,14 +26,10 @@ from reverie.sessions.front_desk import FrontDesk
 from reverie.sessions.leases import Leases
 from reverie.sessions.lifetime import Lifetime
 from reverie.sessions.limits import SessionLimits
-from reverie.sessions.loop_link import LoopLink
-from reverie.sessions.outputs import OpenFanout, Outputs
-from reverie.sessions.program_controls import ProgramControls
-from reverie.sessions.receipts import Receipts
+from reverie.sessions.outputs import OpenFanout
+from reverie.sessions.parts import Parts
 from reverie.sessions.relay import Relay
-from reverie.sessions.scopes import CancelScope, ScopeKind
 from reverie.sessions.state import SessionState, Trigger
-from reverie.sessions.views import Views
 
 logger = logging.getLogger(__name__)
 
@@ -55,71 +49,23 @@ class HostedSession:
         """Put the parts together; nothing moves before `run`."""
         self.state = state
         self.message = ""  # for a person: why it is over
-        self.scope = CancelScope(ScopeKind.SESSION, state.session)
+        self._parts = parts = Parts.of(state, spec, limits, clock, open_fanout)
+        self.scope = parts.scope
         self._leases = leases
         self._limits = limits
         self._over = asyncio.Event()
         self._gone = asyncio.Event()  # its place was given back
         self._placed = asyncio.Event()  # has a place, waits in the line, or was refused
         self._refused: PoolFullError | None = None
-        self._audience = Audience()
-        self._controls = ProgramControls(spec, state.program)
-        self._receipts = Receipts()
-        self._link = LoopLink(state.session, self._receipts, limits.command_s)
-        self._views = Views(state, self._controls, self._audience, limits, clock)
-        program = self.scope.open(ScopeKind.PROGRAM, state.program)
-        self._outputs = Outputs(state, self._controls, program, open_fanout)
-        self._relay = Relay(
-            state,
-            self._receipts,
-            self._outputs,
-            self._audience,
-            fail=self.fail,
-            recovered=self._recovered,
-        )
-        self._desk = self._front_desk()
-        self._attendance = Attendance(
-            state,
-            self._audience,
-            self._outputs,
-            state.playheads,
-            self._link,
-            self._views,
-            limits,
-            clock,
-        )
+        self._relay = Relay(parts, self.fail)
+        self._desk = FrontDesk(parts, Commanding(parts, Cutter(parts, self._relay)), self.end)
+        self._attendance = Attendance(parts)
         self._lifetime = Lifetime(
-            self._audience,
+            parts,
             self._attendance,
-            limits,
-            clock,
             abandon=lambda: self.end("abandoned", f"nobody came for {limits.grace_s:g} s"),
         )
         self.scope.on_cancel(lambda _: self._over.set())
-
-    def _front_desk(self) -> FrontDesk:
-        cutter = Cutter(
-            self.state, self._link, self._relay, self._outputs, self.state.playheads, self._audience
-        )
-        commanding = Commanding(
-            self.state,
-            self._controls,
-            self._receipts,
-            self._link,
-            cutter,
-            self._audience,
-            self._views,
-            self._limits.pending_controls,
-        )
-        return FrontDesk(
-            self.state,
-            commanding,
-            self._link,
-            self._outputs,
-            self.state.playheads,
-            self._limits.pending_commands,
-            close=self.end,
-        )
 
     # --- what anybody may look at ---
 
@@ -131,7 +77,7 @@ class HostedSession:
     @property
     def view(self) -> SessionView:
         """The session as it is now."""
-        return self._views.view()
+        return self._parts.views.view()
 
     # --- its life ---
 
@@ -139,10 +85,10 @@ class HostedSession:
         """Live until `end`; then give everything back. Cancelling it ends the session."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._outputs.start(tasks)
+                self._parts.outputs.start(tasks)
                 tasks.create_task(self._take_place(), name=f"{self.id} place")
                 tasks.create_task(self._desk.serve(), name=f"{self.id} commands")
-                tasks.create_task(self._views.tell_changes(), name=f"{self.id} views")
+                tasks.create_task(self._parts.views.tell_changes(), name=f"{self.id} views")
                 tasks.create_task(self._lifetime.watch(), name=f"{self.id} lifetime")
                 await self._over.wait()
                 raise SessionEndedError(self.scope.reason or "")
@@ -195,9 +141,9 @@ class HostedSession:
         """End it after the chunk that is being made, or after `limit_s` at the latest."""
         try:
             async with asyncio.timeout(limit_s):
-                if self._link.is_connected:
-                    await self._link.ask(Pause(0, self.state.session))
-                await self._outputs.drain()
+                if self._parts.link.is_connected:
+                    await self._parts.link.ask(Pause(0, self.state.session))
+                await self._parts.outputs.drain()
         except (TimeoutError, CommandError):
             logger.info("session %s did not come to rest within %g s", self.id, limit_s)
         self.end(reason)
@@ -239,23 +185,20 @@ class HostedSession:
         )
         lease = await self._leases.lease(opening, self._relay, self._queued)
         state.queue_position = None
-        self._link.connect(lease)
+        self._parts.link.connect(lease)
         state.move(Trigger.START)
-        if not len(self._audience):
+        if not len(self._parts.audience):
             state.move(Trigger.DETACH)
-        self._audience.tell(RequestStarted())
-        self._views.changed()
+        self._parts.audience.tell(RequestStarted())
+        self._parts.views.changed()
         self._placed.set()
 
     def _queued(self, position: int) -> None:
         self.state.move(Trigger.ENQUEUE)
         self.state.queue_position = position
-        self._audience.tell(RequestQueued(position=position))
-        self._views.changed()
+        self._parts.audience.tell(RequestQueued(position=position))
+        self._parts.views.changed()
         self._placed.set()
-
-    def _recovered(self, _: Recovered) -> None:
-        self._views.changed()
 
     def _end(self, trigger: Trigger, reason: str, message: str) -> None:
         if self.state.over:
@@ -263,9 +206,9 @@ class HostedSession:
         self.state.move(trigger)
         self.state.reason, self.message = reason, message
         self._desk.shut(reason)
-        self._receipts.drop_all()
+        self._parts.receipts.drop_all()
         self.scope.cancel(reason)
-        for attachment in self._audience:
+        for attachment in self._parts.audience:
             attachment.outbox.end(reason, SessionClosed(reason=reason, message=message))
         self._placed.set()
         logger.info("session %s is over: %s %s", self.id, reason, message)
@@ -273,7 +216,7 @@ class HostedSession:
     async def _give_back(self) -> None:
         try:
             async with asyncio.timeout(self._limits.close_s):
-                await self._link.release()
+                await self._parts.link.release()
         except TimeoutError:
             logger.error("session %s: its place was not given back in time", self.id)
         except PoolError as error:

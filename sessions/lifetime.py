@@ -6,11 +6,10 @@ For an attachment that takes nothing or does nothing, and for a session that nob
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reverie.media import Clock
 from reverie.sessions.attachment import Attachment
 from reverie.sessions.attendance import Attendance
-from reverie.sessions.audience import Audience
 from reverie.sessions.limits import SessionLimits
+from reverie.sessions.parts import Parts
 
 SECOND_US = 1_000_000
 
@@ -38,19 +37,12 @@ def verdict(attachment: Attachment, now_us: int, limits: SessionLimits) -> Verdi
 class Lifetime:
     """Watches the clock for one session."""
 
-    def __init__(
-        self,
-        audience: Audience,
-        attendance: Attendance,
-        limits: SessionLimits,
-        clock: Clock,
-        abandon: Callable[[], None],
-    ) -> None:
+    def __init__(self, parts: Parts, attendance: Attendance, abandon: Callable[[], None]) -> None:
         """Watch nothing yet; `abandon` ends the session."""
-        self._audience = audience
-        self._limits = limits
-        self._clock = clock
+        self._audience = parts.audience
         self._attendance = attendance
+        self._limits = parts.limits
+        self._clock = parts.clock
         self._abandon = abandon
 
     async def watch(self) -> None:

@@ -10,11 +10,8 @@ from reverie.engine import emissions
 from reverie.engine.emissions import FramesOut, StepFailed, TextOut
 from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, WorkerLost
 from reverie.media import UnsupportedPictureError
-from reverie.sessions.audience import Audience
 from reverie.sessions.events import Error, SessionRecovering, TextDelta
-from reverie.sessions.outputs import Outputs
-from reverie.sessions.receipts import Receipts
-from reverie.sessions.state import SessionState
+from reverie.sessions.parts import Parts
 
 
 class Relay:
@@ -22,26 +19,16 @@ class Relay:
 
     def __init__(
         self,
-        state: SessionState,
-        receipts: Receipts,
-        outputs: Outputs,
-        audience: Audience,
-        *,
+        parts: Parts,
         fail: Callable[[str, str], None],
-        recovered: Callable[[Recovered], None],
     ) -> None:
-        """Relay nothing yet.
-
-        Args:
-            fail: ends the session with a reason and a message.
-            recovered: tells the loop anew what it has lost.
-        """
-        self._state = state
-        self._receipts = receipts
-        self._outputs = outputs
-        self._audience = audience
+        """Relay nothing yet; `fail` ends the session with a reason and a message."""
+        self._state = parts.state
+        self._receipts = parts.receipts
+        self._outputs = parts.outputs
+        self._audience = parts.audience
+        self._views = parts.views
         self._fail = fail
-        self._recovered = recovered
         self._held: list[Notice] | None = None
 
     def __call__(self, notice: Notice) -> None:
@@ -83,7 +70,7 @@ class Relay:
                 chunk = self._state.chunk
                 self._audience.tell(SessionRecovering(reason=reason, chunk=chunk))
             case Recovered():
-                self._recovered(notice)
+                self._views.changed()  # the pool has told the new worker all that it must know
             case SessionLost(code=code, message=message):
                 self._fail(code, message)
             case _:

@@ -92,9 +92,8 @@ async def test_a_release_finds_room_where_nothing_else_does() -> None:
 
 async def test_a_burst_is_bounded_and_every_control_is_accounted_for() -> None:
     async with session_rig(SessionLimits(pending_controls=100)) as rig:
-        session, lease, person = await rig.driven()
+        _, lease, person = await rig.driven()
         ids = [person.submit("update", parameters={"speed": 1.0}) for _ in range(200)]
-        await eventually(lambda: len(session._receipts) >= 100 or not session._desk._inbox)
         last = await person.ask("release_all")
         assert isinstance(last, RequestAccepted)
         lease.put_out_chunk()

@@ -24,9 +24,12 @@ async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
         person.submit("interrupt")
         await eventually(lambda: lease.asked)
         lease.put_out_chunk()  # chunk 2 is on its way when the interrupt is
+        await eventually(lambda: len(person.attachment.outbox) >= FRAMES)
         lease.answering.set()
+        await eventually(lambda: len(person.attachment.outbox) < FRAMES)
         word = await person.until("session.interrupted")
         assert isinstance(word, SessionInterrupted)
+        assert person.types().count("media.chunk") == FRAMES, "what waited was not dropped"
         lease.put_out_chunk()
         frames = await person.chunk()
         assert [frame.chunk for frame in frames] == [3] * FRAMES

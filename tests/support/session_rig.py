@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from fake_pool import FakeLease, FakePool
 
-from reverie.media import Clock, Codec, MonotonicClock
+from reverie.media import Clock, Codec, MonotonicClock, VideoFanout
 from reverie.sessions.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.errors import AttachmentEndedError
 from reverie.sessions.events import (
@@ -19,6 +19,7 @@ from reverie.sessions.events import (
 )
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.limits import SessionLimits
+from reverie.sessions.outputs import OpenFanout
 from reverie.sessions.parsing import parse_command
 from reverie.sessions.store import SessionRequest, SessionStore, Ticket
 
@@ -134,14 +135,22 @@ class Rig:
 
 @asynccontextmanager
 async def session_rig(
-    limits: SessionLimits | None = None, clock: Clock | None = None, slots: int = 2, line: int = 2
+    limits: SessionLimits | None = None,
+    clock: Clock | None = None,
+    slots: int = 2,
+    line: int = 2,
+    open_fanout: OpenFanout = VideoFanout,
 ) -> AsyncIterator[Rig]:
     """Run a store; at the end every session is ended and no task may be left."""
     before = asyncio.all_tasks()
     pool = FakePool(slots, line)
     async with asyncio.TaskGroup() as tasks:
         store = SessionStore(
-            pool, limits or SessionLimits(), tasks, clock=clock or MonotonicClock()
+            pool,
+            limits or SessionLimits(),
+            tasks,
+            clock=clock or MonotonicClock(),
+            open_fanout=open_fanout,
         )
         yield Rig(store, pool)
         async with asyncio.timeout(LIMIT_S):
