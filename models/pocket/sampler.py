@@ -7,6 +7,8 @@ line through that prediction. Level 1 is pure noise, level 0 the clean latents.
 from torch import Tensor
 
 MAX_STEPS = 4
+LEVEL_SHIFT = 3.0
+"""How far the levels lean towards noise, where a frame is decided; as in training."""
 CONTEXT_LEVEL = 0.0
 """Noise level that the context pass names, on latents without noise."""
 
@@ -17,7 +19,12 @@ def noise_levels(steps: int) -> tuple[float, ...]:
     Args:
         steps: 1 to `MAX_STEPS`.
     """
-    return tuple(1.0 - step / steps for step in range(steps))
+    return tuple(shifted(1.0 - step / steps) for step in range(steps))
+
+
+def shifted(even: float) -> float:
+    """Bend evenly spaced levels towards 1; 0 and 1 stay (arXiv:2403.03206, section 5.3.2)."""
+    return LEVEL_SHIFT * even / (1 + (LEVEL_SHIFT - 1) * even)
 
 
 def next_point(point: Tensor, clean: Tensor, level: float, next_level: float) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.codec import Codec, frames_to_tensor
+from reverie.models.pocket.sampler import LEVEL_SHIFT
 from reverie.models.pocket.text_encoder import pad_ids
 from reverie.models.pocket.training.clips import Clips, make_clips
 from reverie.models.pocket.training.corruption import damage
@@ -19,7 +20,6 @@ from reverie.models.pocket.vocabulary import PAD, UNKNOWN, Vocabulary
 STREAM = 2  # separates the world model's random numbers from the codec's
 FORGOTTEN_WORDS = 0.04
 LOW_LEVEL = 0.12
-LEVEL_SHIFT = 3.0
 
 
 @dataclass(frozen=True, slots=True)

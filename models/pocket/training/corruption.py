@@ -13,8 +13,10 @@ from reverie.models.pocket.walker import WALKER_HEIGHT_PX, WALKER_WIDTH_PX
 NOISE_SHARE = 0.7
 LARGEST_NOISE = 0.5
 BLUR_SHARE = 0.15
+DRIFT_SHARE = 0.3
+LARGEST_DRIFT = 0.3
 WIPE_SHARE = 0.1
-MIX_SHARE = 0.25
+MIX_SHARE = 0.2
 LARGEST_MIX = 0.5
 MIX_BLOCKS = 4
 
@@ -27,7 +29,7 @@ def _chosen(shape: tuple[int, ...], share: float, generator: torch.Generator) ->
 
 
 def damage(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:
-    """Blur some frames, mix in other worlds, wipe out some walkers, and add noise to most."""
+    """Blur some frames, mix in other worlds, shift colours, wipe out walkers, and add noise."""
     B, frames, Z, h, w = latents_BFZhw.shape
     device = latents_BFZhw.device
     blurred = functional.avg_pool2d(latents_BFZhw.flatten(0, 1), 3, 1, 1, count_include_pad=False)
@@ -37,10 +39,13 @@ def damage(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:
     result = torch.lerp(latents_BFZhw, blurred.view(B, frames, Z, h, w), share.to(device))
     result = _mix_worlds(result, generator)
     result = _wipe_walker(result, _chosen((B, frames), WIPE_SHARE, generator).to(device))
+    drift = torch.rand((B, frames, 1, 1, 1), generator=generator) * LARGEST_DRIFT
+    drift = drift * _chosen((B, frames), DRIFT_SHARE, generator)
+    drift = drift * torch.randn((B, frames, Z, 1, 1), generator=generator)
     size = torch.rand((B, frames, 1, 1, 1), generator=generator) * LARGEST_NOISE
     size = size * _chosen((B, frames), NOISE_SHARE, generator)
     noise = torch.randn((B, frames, Z, h, w), generator=generator)
-    return result + (size * noise).to(device)
+    return result + (drift + size * noise).to(device)
 
 
 def _mix_worlds(latents_BFZhw: Tensor, generator: torch.Generator) -> Tensor:

@@ -45,7 +45,7 @@ class WorldSchedule:
         change_weight: weight of the frame with which a prompt changes.
     """
 
-    steps: int = 4000
+    steps: int = 3500
     clips: int = 16
     frames: int = 6
     learning_rate: float = 2.5e-3
