@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fake_clock import FakeClock
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.sessions.errors import AttachmentEndedError
@@ -235,6 +235,7 @@ Move = st.sampled_from(["frame", "key", "event", "take", "cut", "complete"])
 
 
 @given(st.lists(Move, max_size=60), st.integers(1, 4))
+@settings(deadline=None)
 async def test_whatever_happens_the_numbers_have_no_gap_and_the_bounds_hold(
     moves: list[str], frames: int
 ) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.sessions.commands import PushAction, Update
@@ -129,6 +129,7 @@ JSON = st.recursive(
         JSON,
     ),
 )
+@settings(deadline=None)
 def test_anything_at_all_is_a_command_or_one_error_with_a_field(
     type: str, fields: dict[str, object]
 ) -> None:

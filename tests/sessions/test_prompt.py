@@ -1,6 +1,6 @@
 """What is remembered of a prompt."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.sessions.prompt import PromptMemory
@@ -29,6 +29,7 @@ def test_the_oldest_texts_are_forgotten_when_the_whole_grows_too_long() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.text(max_size=20)), max_size=30))
+@settings(deadline=None)
 def test_the_whole_never_exceeds_its_limit(said: list[tuple[bool, str]]) -> None:
     memory = PromptMemory(20)
     for append, text in said:

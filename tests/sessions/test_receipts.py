@@ -1,6 +1,6 @@
 """Every control gets one receipt, whatever happens to its parts."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.engine import emissions
@@ -99,6 +99,7 @@ def test_what_still_waits_at_the_end_is_given_up() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=12), st.randoms())
+@settings(deadline=None)
 def test_every_command_gets_exactly_one_receipt(
     commands: list[tuple[int, int]], random: "st.DataObject"
 ) -> None:
