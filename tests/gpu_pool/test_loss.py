@@ -106,7 +106,9 @@ async def test_who_asks_learns_of_the_loss_at_once_and_who_was_paused_stays_paus
                 await asks.hears(WorkerLost)
             assert pool.status["stub"].busy == 1, "a session without a worker is released at once"
             recovered = await paused.hears(Recovered)
-            await lease.ask(Pause(0, "paused"))
+            other = Viewer("other")
+            async with other.watching(pool):
+                await other.hears(FramesOut, 3)
             assert not after(paused.notices, recovered)
             await lease.ask(Resume(0, "paused"))
             await paused.until(lambda _: first_after(paused, recovered))

@@ -30,6 +30,17 @@ def busy_family() -> StubFamily:
     return StubFamily(sleep=spin)
 
 
+def hog(seconds: float) -> None:
+    """Hold the interpreter for good, so that no other thread of the process runs again."""
+    if seconds:
+        sum(range(10**15))
+
+
+def hog_family() -> StubFamily:
+    """Return one whose steps, when they are to take time, end never and let nobody else run."""
+    return StubFamily(sleep=hog)
+
+
 class SlowToLoad(StubFamily):
     """Its load takes half a minute of busy Python code."""
 
