@@ -22,6 +22,9 @@ from reverie.rtc.ws_connection import WsConnection
 
 FORCED_EXIT = 130
 
+TICK_S = 0.1
+TICKS_A_DAY = 864_000
+
 
 def leave_now() -> None:
     """End the process without any clean-up; workers end with it."""
@@ -50,6 +53,7 @@ class Server(uvicorn.Server):
         self._drain = drain
         self._force = force
         self.ready = asyncio.Event()
+        self._leaving = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -69,7 +73,20 @@ class Server(uvicorn.Server):
             try:
                 yield self
             finally:
-                self.should_exit = True
+                self.leave()
+
+    def leave(self) -> None:
+        """Begin to drain now."""
+        self.should_exit = True
+        self._leaving.set()
+
+    async def main_loop(self) -> None:
+        """Tick until it is time to leave."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks = (ticks + 1) % TICKS_A_DAY
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), TICK_S)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and tell those who wait for it."""
@@ -101,7 +118,7 @@ class Server(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
             self._force()
-        self.should_exit = True
+        self.should_exit = True  # seen at the next tick
 
 
 def _uvicorn_config(app: ASGIApp, options: ServerOptions) -> EdgeConfig:

@@ -32,24 +32,23 @@ def hello(token: str, **fields: Any) -> str:
     return json.dumps({"type": "hello", "protocol": 1, "token": token, **fields})
 
 
-@pytest.mark.parametrize(
-    ("message", "code"),
-    [
-        ("{}", "hello_expected"),
-        ("nonsense", "not_json"),
-        (b"\x00\x01", "binary_frame"),
-        (hello("t", protocol=2), "unsupported_protocol"),
-        (hello("t", codecs=["vp8"]), "out_of_range"),
-        ('{"type":"hello","protocol":1}', "missing"),
-    ],
-)
-async def test_a_wrong_hello_is_explained_and_the_socket_closed(
-    home: House, message: str | bytes, code: str
-) -> None:
-    close, reason, event = await turned_away(home, (await home.open())["id"], message)
-    assert (close, reason) == (4400, code)
-    assert isinstance(event, Error)
-    assert event.code == code
+BAD_HELLOS: list[tuple[str | bytes, str]] = [
+    ("{}", "hello_expected"),
+    ("nonsense", "not_json"),
+    (b"\x00\x01", "binary_frame"),
+    (hello("t", protocol=2), "unsupported_protocol"),
+    (hello("t", codecs=["vp8"]), "out_of_range"),
+    ('{"type":"hello","protocol":1}', "missing"),
+]
+
+
+async def test_a_wrong_hello_is_explained_and_the_socket_closed(home: House) -> None:
+    session = (await home.open())["id"]
+    for message, code in BAD_HELLOS:
+        close, reason, event = await turned_away(home, session, message)
+        assert (close, reason) == (4400, code)
+        assert isinstance(event, Error)
+        assert event.code == code
 
 
 async def test_a_wrong_token_or_session_is_turned_away(home: House) -> None:

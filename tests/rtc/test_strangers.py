@@ -71,13 +71,12 @@ async def test_a_listed_page_may_use_the_server_from_its_own_origin() -> None:
             await WireClient(socket).hello(answer.json()["token"])
 
 
-@pytest.mark.parametrize(
-    "session", ["..%2f..%2fetc%2fpasswd", "%00", "file:%2f%2f%2fetc", "x" * 4000]
-)
-async def test_a_tricky_session_name_is_just_no_session(home: House, session: str) -> None:
-    answer = await home.http.get(f"/v1/sessions/{session}", headers={"Authorization": "Bearer t"})
-    assert answer.status_code == 404
-    assert await close_or_status(home.socket_url(session)) in (4404, 403, 404)
+async def test_a_tricky_session_name_is_just_no_session(home: House) -> None:
+    for session in ("..%2f..%2fetc%2fpasswd", "%00", "file:%2f%2f%2fetc", "x" * 4000):
+        bearer = {"Authorization": "Bearer t"}
+        answer = await home.http.get(f"/v1/sessions/{session}", headers=bearer)
+        assert answer.status_code == 404
+        assert await close_or_status(home.socket_url(session)) in (4404, 403, 404)
 
 
 async def close_or_status(url: str) -> int:
