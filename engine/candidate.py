@@ -11,7 +11,7 @@ class Candidate:
 
     Attributes:
         deadline_us: when the viewer runs out of frames.
-        running: whether the session has put out a chunk, so that somebody is watching it.
+        running: whether a chunk of it is in the making: what has begun is finished first.
     """
 
     session: str

@@ -85,7 +85,8 @@ class LoopDriver(Generic[S]):
             request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us
         )
         self._mailbox = Mailbox(request, kernel.spec, self._outlet.tell)
-        self._lead = Lead(options.lead_chunks)
+        rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
+        self._lead = Lead(options.lead_chunks, round(1e6 / rates[0]) if rates else 0)
         self._making = Making()
         self._planned: WorkPlan | None = None
         self._unit: StepUnit[S] | None = None
@@ -285,7 +286,7 @@ class LoopDriver(Generic[S]):
         self._planned = plan
         if plan is None:
             return None
-        return Candidate(self.session, plan, deadline_us, running=self._outlet.chunk > 0)
+        return Candidate(self.session, plan, deadline_us, running=self._making.begun)
 
     def begin(self) -> StepUnit[S]:
         """Take controls and blocks for the unit that `ready` named.

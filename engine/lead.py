@@ -18,9 +18,15 @@ class Lead:
     Wall times are microseconds of the caller's monotonic clock; media runs at the same speed.
     """
 
-    def __init__(self, chunks: int) -> None:
-        """Allow `chunks` unseen ones."""
+    def __init__(self, chunks: int, frame_us: int = 0) -> None:
+        """Allow `chunks` unseen ones; a viewer reports a chunk as its last frame comes up.
+
+        Args:
+            chunks: 1 or more.
+            frame_us: how long that frame stays.
+        """
         self._allowed = chunks
+        self._frame_us = frame_us
         self._unseen: deque[Unseen] = deque()
         self._runs_out_us: int | None = None
 
@@ -40,7 +46,8 @@ class Lead:
             return
         while self._unseen and self._unseen[0].chunk <= chunk:
             self._unseen.popleft()
-        self._runs_out_us = now_us + sum(unseen.media_us for unseen in self._unseen)
+        unseen_us = sum(unseen.media_us for unseen in self._unseen)
+        self._runs_out_us = now_us + self._frame_us + unseen_us
 
     def skip(self) -> None:
         """Forget what is unseen: it is dropped, and the viewer waits for the next frame."""

@@ -87,4 +87,9 @@ def test_the_deadline_is_when_the_viewer_runs_out() -> None:
     shown_us = rig.clock.now_us
     later = driver.ready(shown_us)
     assert later is not None
-    assert (later.deadline_us, later.running) == (shown_us + 100_000, True)
+    assert (later.deadline_us, later.running) == (shown_us + 100_000, False)
+    rig.step()
+    rig.step()
+    begun = driver.ready(shown_us)
+    assert begun is not None
+    assert begun.running

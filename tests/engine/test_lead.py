@@ -56,3 +56,11 @@ def test_what_is_dropped_needs_not_be_seen_and_the_next_is_due_at_once() -> None
     assert not lead.full
     assert lead.deadline_us(7) == 7
     assert lead.deadline_us(9) == 7
+
+
+def test_the_last_frame_stays_on_screen_after_it_was_reported() -> None:
+    lead = Lead(2, frame_us=50)
+    lead.put_out(0, 100, now_us=0)
+    lead.put_out(1, 100, now_us=0)
+    lead.seen(0, now_us=60)
+    assert lead.deadline_us(60) == 60 + 50 + 100

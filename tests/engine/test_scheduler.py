@@ -6,9 +6,14 @@ from reverie.models.loop import BatchKey, WorkPlan
 
 
 def candidate(
-    session: str, deadline_us: int = 0, *, kind: str = "denoise", running: bool = True
+    session: str,
+    deadline_us: int = 0,
+    *,
+    kind: str = "denoise",
+    running: bool = True,
+    loop: str = "world_model",
 ) -> Candidate:
-    plan = WorkPlan(kind, BatchKey("i", "w", "l", kind))
+    plan = WorkPlan(kind, BatchKey("i", "w", loop, kind))
     return Candidate(session, plan, deadline_us, running)
 
 
@@ -31,10 +36,10 @@ def test_the_earliest_deadline_leads_and_equal_batch_keys_join_it() -> None:
     assert names(StepScheduler(max_batch=1).pick(candidates)) == ["b"]
 
 
-def test_sessions_that_are_watched_come_before_those_that_begin() -> None:
-    candidates = [candidate("new", 0, running=False), candidate("old", 900)]
-    assert names(StepScheduler(max_batch=1).pick(candidates)) == ["old"]
-    assert names(StepScheduler(max_batch=2).pick(candidates)) == ["old", "new"]
+def test_a_chunk_that_has_begun_is_finished_before_another_begins() -> None:
+    candidates = [candidate("next", 0, running=False), candidate("begun", 900)]
+    assert names(StepScheduler(max_batch=1).pick(candidates)) == ["begun"]
+    assert names(StepScheduler(max_batch=2).pick(candidates)) == ["begun", "next"]
 
 
 def test_a_full_batch_takes_the_most_urgent_of_its_kind() -> None:
@@ -43,7 +48,7 @@ def test_a_full_batch_takes_the_most_urgent_of_its_kind() -> None:
 
 
 def test_nobody_starves_behind_one_that_is_always_more_urgent() -> None:
-    scheduler = StepScheduler(max_batch=1, patience=4)
+    scheduler = StepScheduler(max_batch=1, patience=1)
     candidates = [candidate("loud", 0), candidate("quiet", 10**9), candidate("new", running=False)]
     picks = [names(scheduler.pick(candidates))[0] for _ in range(30)]
     assert picks.count("quiet") >= 3
@@ -52,7 +57,7 @@ def test_nobody_starves_behind_one_that_is_always_more_urgent() -> None:
 
 
 def test_one_that_was_passed_over_while_it_was_ready_is_forgotten_when_it_ends() -> None:
-    scheduler = StepScheduler(max_batch=1, patience=2)
+    scheduler = StepScheduler(max_batch=1, patience=1)
     pair = [candidate("a", 0), candidate("b", 9)]
     scheduler.pick(pair)
     scheduler.pick(pair)
@@ -64,3 +69,16 @@ def test_equal_candidates_are_picked_in_an_order_that_repeats() -> None:
     candidates = [candidate("b"), candidate("a"), candidate("c")]
     assert names(StepScheduler(max_batch=1).pick(candidates)) == ["a"]
     assert names(StepScheduler(max_batch=1).pick(candidates[::-1])) == ["a"]
+
+
+def test_the_loops_of_a_session_wait_for_their_turns_apart() -> None:
+    scheduler = StepScheduler(max_batch=1, patience=1)
+    frames, words = candidate("a", 0), candidate("a", 10**9, loop="ar_decode")
+    picks = [scheduler.pick([frames, words])[0] for _ in range(12)]
+    assert picks.count(words) == 4
+    assert scheduler.pick([words]) == (words,)
+
+
+def test_units_of_different_loops_never_share_a_batch() -> None:
+    picked = StepScheduler().pick([candidate("a"), candidate("b", loop="ar_decode")])
+    assert names(picked) == ["a"]
