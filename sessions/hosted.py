@@ -184,8 +184,10 @@ class HostedSession:
             parameters=dict(state.parameters),
         )
         lease = await self._leases.lease(opening, self._relay, self._queued)
-        state.queue_position = None
         self._parts.link.connect(lease)
+        if state.over:
+            return  # it ended as the place came; `run` gives it back
+        state.queue_position = None
         state.move(Trigger.START)
         if not len(self._parts.audience):
             state.move(Trigger.DETACH)
@@ -194,6 +196,8 @@ class HostedSession:
         self._placed.set()
 
     def _queued(self, position: int) -> None:
+        if self.state.over:
+            return
         self.state.move(Trigger.ENQUEUE)
         self.state.queue_position = position
         self._parts.audience.tell(RequestQueued(position=position))

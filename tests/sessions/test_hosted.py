@@ -71,6 +71,20 @@ async def test_ending_while_queued_leaves_the_others_as_they_were() -> None:
         assert rig.lease(third)
 
 
+async def test_a_session_that_ends_as_its_place_comes_gives_it_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with session_rig(slots=1) as rig:
+        first, lease, _ = await rig.driven()
+        second = (await rig.open()).session
+        await lease.release()
+        second.end("closed")
+        await second.gone()
+        assert rig.pool.free == 1
+        first.end("closed")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 async def test_nobody_attaches_to_a_session_that_is_over() -> None:
     async with session_rig() as rig:
         session, _, _ = await rig.driven()
