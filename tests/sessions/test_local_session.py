@@ -10,6 +10,8 @@ from stub_model import LOCATION
 from reverie.config import Deployment
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.host import Engine
+from reverie.sessions.attachment import Role
+from reverie.sessions.local import LocalSession
 from reverie.sessions.session import Session
 
 
@@ -58,3 +60,19 @@ async def test_a_program_that_does_not_listen_is_not_ended(service: LocalService
             await session.push_text(f"prompt {number}")
         async with looking(session) as screen:
             await screen.chunk()
+
+
+async def test_a_driver_who_stops_looking_leaves_the_pace_to_those_who_look(
+    service: LocalService,
+) -> None:
+    async with service.session(prompt="a lake") as session:
+        async for event in session.stream():
+            if event.type == "media.chunk":
+                break
+        hosted = service.engine.store.get(session.id)
+        async with LocalSession(hosted, Role.VIEWER) as viewer, looking(viewer) as screen:
+            for _ in range(5):
+                await screen.chunk()
+        assert session.view.viewers == 1
+        async with looking(session) as screen:
+            assert await screen.chunk()
