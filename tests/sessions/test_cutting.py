@@ -70,6 +70,7 @@ async def test_who_comes_right_after_a_cut_sees_nothing_old_either() -> None:
         lease.answering.set()
         word = await person.until("session.interrupted")
         late = rig.attach(session)
+        await asyncio.sleep(0.05)  # time enough to be shown a picture that is none any more
         lease.put_out_chunk()
         frame = await late.until("media.chunk")
         assert isinstance(word, SessionInterrupted)
