@@ -34,6 +34,11 @@ class WaitingLine:
         self._waiting.append(occupant)
         occupant.tell_position(len(self._waiting))
 
+    def put_first(self, occupant: Occupant) -> None:
+        """Take back one that `next` returned, whatever the line's length."""
+        self._waiting.appendleft(occupant)
+        self._tell_from(0)
+
     def next(self) -> Occupant | None:
         """Take the first one out of the line; None when nobody waits."""
         if not self._waiting:

@@ -20,7 +20,7 @@ OnPosition = Callable[[int], None]
 
 
 class Place(StrEnum):
-    """Where a session is; it only ever moves down this list, except that AWAY leads back to OPEN.
+    """Where a session is. It moves down this list; only the loss of a worker leads back up.
 
     From OPENING to CLOSING it takes up one of the worker's slots: a slot whose session is closing
     may still be computing, and is not given to anybody else before the worker says that it is over.
@@ -79,8 +79,9 @@ class Occupant:
             self.opened.set_exception(error)
 
     def leave(self) -> None:
-        """Mark that it takes up nothing any more."""
+        """Mark that it takes up nothing any more; who still waits for it to open was cancelled."""
         self.place = Place.GONE
+        self.opened.cancel()
         self.gone.set()
 
     @property

@@ -1,6 +1,7 @@
 """The pool: every model that is served, behind one asyncio interface."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from reverie.gpu_pool.opening import Opening
 from reverie.gpu_pool.options import PoolOptions
 from reverie.gpu_pool.supervisor import Supervisor
 from reverie.models.spec import ModelSpec
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Pool:
             PoolClosedError: the pool is shutting down.
             ModelUnavailableError: the model is not served any more.
             RequestRefusedError: the worker cannot begin this session.
-            WorkerLostError: the worker was lost while it began the session.
+            WorkerLostError: beginning the session has ended the worker.
             AskTimeoutError: the worker did not begin it in time, and is replaced.
         """
         if self._closed:
@@ -151,9 +154,14 @@ class Pool:
         return Lease(roster, occupant)
 
     async def _supervise(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            for name, supervisor in self._supervisors.items():
-                tasks.create_task(supervisor.run(), name=f"worker of {name}")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for name, supervisor in self._supervisors.items():
+                    tasks.create_task(supervisor.run(), name=f"worker of {name}")
+        except Exception:
+            # Nobody awaits this before the close, and until then it must not go unnoticed.
+            logger.exception("the pool has failed")
+            raise
 
 
 def _status(supervisor: Supervisor) -> ModelStatus:

@@ -146,8 +146,16 @@ class Roster:
                 raise AssertionError(f"{type(message).__name__} from a worker that serves")
 
     def lose(self, reason: str, suspects: frozenset[int]) -> None:
-        """Go on without a worker. Nobody known to be at fault: everybody is under suspicion."""
+        """Go on without a worker. Nobody known to be at fault: everybody is under suspicion.
+
+        Who was just about to begin, and is not to blame, is the next to begin.
+        """
         self._link = None
+        for occupant in reversed(list(self._occupants.values())):
+            if occupant.place is Place.OPENING and occupant.serial not in suspects:
+                occupant.place = Place.WAITING
+                del self._occupants[occupant.session]
+                self.line.put_first(occupant)
         self._questions.fail_all(WorkerLostError(reason))
         for occupant in list(self._occupants.values()):
             if occupant.place is Place.OPEN:
@@ -197,8 +205,8 @@ class Roster:
 
     def _not_opened(self, occupant: Occupant, error: PoolError) -> None:
         if occupant.place is Place.OPENING:
-            self._drop(occupant)
             occupant.refuse(error)
+            self._drop(occupant)
 
     def _close(self, occupant: Occupant) -> None:
         if self._link is None:

@@ -17,6 +17,7 @@ from reverie.engine.batch import run_batch
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.connection import Connection
+from reverie.gpu_pool.errors import WarmUpError
 from reverie.gpu_pool.heartbeat import Heartbeat
 from reverie.gpu_pool.inbox import Inbox
 from reverie.gpu_pool.memory import SharedMemory
@@ -39,6 +40,7 @@ from reverie.gpu_pool.outgoing import Outgoing
 from reverie.gpu_pool.residents import Model, Resident, Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
+from reverie.models.errors import ModelError
 from reverie.models.registry import find_family
 
 logger = logging.getLogger(__name__)
@@ -74,7 +76,8 @@ class Worker:
             floor = self._load(messages[0])
         except Exception as error:
             # The process boundary: whatever a model raises while it loads is for the operator.
-            logger.exception("cannot load %s", messages[0].family)
+            if not isinstance(error, (ModelError, WarmUpError)):
+                logger.exception("cannot load %s", messages[0].family)
             self._connection.send(LoadFailed(f"{type(error).__name__}: {error}"))
             return
         floor.serve(self._inbox, messages[1:])

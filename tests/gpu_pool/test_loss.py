@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 from itertools import pairwise
@@ -90,25 +91,31 @@ async def test_a_killed_worker_is_replaced_and_the_session_goes_on(step_log: Pat
     assert marks == {stub_model.session_mark("b")}
 
 
-async def test_who_asks_learns_of_the_loss_at_once_and_who_was_paused_stays_paused(
+async def test_a_loss_finds_one_session_asking_one_paused_and_one_about_to_begin(
     step_log: Path,
 ) -> None:
-    async with running("process") as pool:
-        paused, asks = Viewer("paused"), Viewer("asks")
+    """The one learns of it at once, the other stays paused, the third begins in the new worker."""
+    async with running("process", sessions=3) as pool:
+        paused, asks, begins = Viewer("paused"), Viewer("asks"), Viewer("begins")
         async with paused.watching(pool) as lease:
             await paused.hears(FramesOut, 3)
             await lease.ask(Pause(0, "paused"))
-            async with asks.watching(pool, step_ms=60_000) as asking:
-                await becomes(lambda: any(line.session == "asks" for line in read_log(step_log)))
-                os.kill(worker_pid(pool), signal.SIGKILL)
-                with pytest.raises(WorkerLostError):
-                    await asking.ask(Pause(0, "asks"))
-                await asks.hears(WorkerLost)
+            asking = await asks.open(pool, step_ms=60_000)
+            await becomes(lambda: any(line.session == "asks" for line in read_log(step_log)))
+            beginning = asyncio.ensure_future(begins.open(pool))
+            await becomes(lambda: pool.status["stub"].busy == 3)
+
+            os.kill(worker_pid(pool), signal.SIGKILL)
+            with pytest.raises(WorkerLostError):
+                await asking.ask(Pause(0, "asks"))
+            await asks.hears(WorkerLost)
+            await asking.release()
             assert pool.status["stub"].busy == 1, "a session without a worker is released at once"
+
             recovered = await paused.hears(Recovered)
-            other = Viewer("other")
-            async with other.watching(pool):
-                await other.hears(FramesOut, 3)
+            begun = await beginning
+            await begins.hears(FramesOut, 3)
+            await begun.release()
             assert not after(paused.notices, recovered)
             await lease.ask(Resume(0, "paused"))
             await paused.until(lambda _: first_after(paused, recovered))

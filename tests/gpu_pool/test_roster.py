@@ -1,0 +1,176 @@
+"""The roster against a worker that answers when it pleases, and is lost at any time."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from typing import cast
+
+import stub_model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reverie.gpu_pool import Opening, PoolError, PoolFullError, PoolOptions, Recovered, WorkerLost
+from reverie.gpu_pool.link import WorkerLink
+from reverie.gpu_pool.messages import (
+    CloseSession,
+    Done,
+    FromWorker,
+    Loaded,
+    OpenSession,
+    Pause,
+    Refused,
+    ToWorker,
+)
+from reverie.gpu_pool.notices import Notice, SessionLost
+from reverie.gpu_pool.occupant import Occupant, Place
+from reverie.gpu_pool.ring import RingLayout
+from reverie.gpu_pool.roster import Roster
+
+SLOTS = 2
+LINE = 2
+
+
+class FakeWorker:
+    """Takes messages like a link, and answers them one by one when told to."""
+
+    def __init__(self) -> None:
+        self.open: set[str] = set()
+        self._unanswered: list[ToWorker] = []
+
+    def send(self, *messages: ToWorker) -> None:
+        self._unanswered.extend(messages)
+
+    def answer_next(self, refuse: bool) -> FromWorker | None:
+        """Carry out the next message."""
+        while self._unanswered:
+            message = self._unanswered.pop(0)
+            match message:
+                case OpenSession(request=request, session=session) if refuse:
+                    return Refused(request, session, "open_failed", "not this one")
+                case OpenSession(request=request, session=session):
+                    assert session not in self.open, "it is open already"
+                    self.open.add(session)
+                    assert len(self.open) <= SLOTS, "more sessions than slots"
+                    return Done(request, session)
+                case CloseSession(request=request, session=session):
+                    self.open.discard(session)
+                    return Done(request, session)
+                case Pause(request=request, session=session) if request:
+                    return Done(request, session)
+                case _:
+                    pass
+        return None
+
+
+class House:
+    """A roster with its worker and visitors, and what must always be true of them."""
+
+    def __init__(self) -> None:
+        options = PoolOptions.model_validate(
+            {"models": ({"name": "stub"},), "waiting_line": LINE, "poison_chunks": 1}
+        )
+        self.roster = Roster(options, lambda reason: None)
+        self.worker: FakeWorker | None = None
+        self.visitors: list[Occupant] = []
+        self.heard: dict[str, list[Notice]] = {}
+        self._count = 0
+
+    def enter(self, _: int) -> None:
+        self._count += 1
+        name = f"s{self._count}"
+        heard = self.heard.setdefault(name, [])
+        full = len(self.roster.line) == LINE
+        try:
+            opening = Opening(name, "stub", "world", 1)
+            self.visitors.append(self.roster.enter(opening, heard.append, None))
+        except PoolFullError:
+            assert full
+
+    def leave(self, which: int) -> None:
+        if self.visitors:
+            self.roster.leave(self.visitors[which % len(self.visitors)])
+
+    def ask(self, which: int) -> None:
+        if self.visitors:
+            visitor = self.visitors[which % len(self.visitors)]
+            try:
+                self.roster.ask(visitor, Pause(0, visitor.session))
+            except PoolError:
+                assert visitor.place is not Place.OPEN
+
+    def begin(self, _: int) -> None:
+        if self.worker is None:
+            self.worker = FakeWorker()
+            loaded = Loaded(stub_model.StubFamily().spec, "v", SLOTS, 0, RingLayout(1, 1))
+            self.roster.begin(cast(WorkerLink, self.worker), loaded)
+
+    def lose(self, which: int) -> None:
+        if self.worker:
+            self.worker = None
+            suspects = [visitor.serial for visitor in self.visitors if visitor.serial == which]
+            self.roster.lose("killed", frozenset(suspects))
+
+    def answer(self, which: int) -> None:
+        if self.worker and (message := self.worker.answer_next(refuse=which % 7 == 0)):
+            self.roster.received(message)
+
+    def settle(self) -> None:
+        """Give the worker time to answer everything."""
+        self.begin(0)
+        assert self.worker is not None
+        while message := self.worker.answer_next(refuse=False):
+            self.roster.received(message)
+
+    def check(self) -> None:
+        taken = [v for v in self.visitors if v.place not in (Place.WAITING, Place.GONE)]
+        assert self.roster.busy == len(taken) <= SLOTS
+        for visitor in self.visitors:
+            assert visitor.gone.is_set() == (visitor.place is Place.GONE)
+            if visitor.place is Place.OPEN:
+                assert visitor.opened.done()
+        if self.worker:
+            waiting = len(self.roster.line)
+            assert not (waiting and self.roster.busy < SLOTS), "a slot is free and somebody waits"
+        for heard in self.heard.values():
+            kinds = [type(n) for n in heard if isinstance(n, WorkerLost | Recovered | SessionLost)]
+            for one, other in pairwise(kinds):
+                assert one is not SessionLost, "nothing follows the end"
+                assert (one is WorkerLost) == (other is Recovered) or other is SessionLost
+
+
+ACTIONS: tuple[Callable[[House, int], None], ...] = (
+    House.enter,
+    House.leave,
+    House.ask,
+    House.begin,
+    House.lose,
+    House.answer,
+    House.answer,
+    House.answer,
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 20)), max_size=60))
+def test_no_order_of_events_loses_a_slot_or_a_session(
+    steps: list[tuple[Callable[[House, int], None], int]],
+) -> None:
+    async def play() -> None:
+        house = House()
+        for action, number in steps:
+            action(house, number)
+            house.check()
+        house.settle()
+        house.check()
+        for visitor in house.visitors:
+            assert visitor.place is Place.WAITING or visitor.opened.done()
+            house.roster.leave(visitor)
+        house.settle()
+        assert house.roster.busy == 0
+        assert len(house.roster.line) == 0
+        assert house.worker is not None
+        assert not house.worker.open
+        assert all(visitor.gone.is_set() for visitor in house.visitors)
+        assert not house.roster._questions
+
+    asyncio.run(play())
