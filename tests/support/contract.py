@@ -13,6 +13,7 @@ from fingerprint import fingerprint, random_fingerprint
 from loop_rig import Rig
 from saboteur import Sabotage, Saboteur
 from stub_model import StubFamily
+from tiny_pocket import tiny_options
 
 from reverie.engine.driver import DriverOptions
 from reverie.engine.emissions import ControlApplied, FramesOut, SnapshotOut, StepFailed
@@ -21,6 +22,7 @@ from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput,
 from reverie.models.controls import Controls, KeyEdge, KeyInput, Merge
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import Idle, LoopRequest, StepBatch, StepResult, StepUnit, WorkPlan
+from reverie.models.pocket.spec import Pocket
 from reverie.models.registry import ModelFamily, find_family
 from reverie.models.spec import Capability, LoopSpec
 
@@ -97,6 +99,7 @@ class ContractCase:
 CASES = (
     ContractCase("stub", StubFamily),
     ContractCase("frame_generator", lambda: find_family(PLASMA)),
+    ContractCase("pocket", Pocket, options=tiny_options()),
 )
 
 
