@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
 from loop_rig import stub_rig
 from saboteur import Sabotage, Saboteur
@@ -23,7 +22,8 @@ from reverie.engine.errors import (
 from reverie.engine.inputs import (
     ControlId,
 )
-from reverie.models.loop import FrameOutput, StepBatch, StepResult
+from reverie.models.controls import Controls
+from reverie.models.loop import Idle, WorkPlan
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,14 @@ def test_after_an_interrupt_a_failure_is_the_first_again() -> None:
 def test_an_output_before_its_chunk_is_committed_is_refused() -> None:
     rig = stub_rig()
     driver = rig.open()
-    honest = rig.kernel.run_step
+    honest = rig.kernel.plan_step
 
-    def run_step(batch: StepBatch[StubState]) -> list[StepResult[StubState]]:
-        early = FrameOutput("video", torch.zeros((2, 64, 64, 3), dtype=torch.uint8))
-        return [replace(result, outputs=(early,)) for result in honest(batch)]
+    def never_committing(state: StubState, controls: Controls) -> WorkPlan | Idle:
+        plan = honest(state, controls)
+        assert isinstance(plan, WorkPlan)
+        return replace(plan, commits=False, shows=False)
 
-    rig.kernel.run_step = run_step  # type: ignore[method-assign]
+    rig.kernel.plan_step = never_committing  # type: ignore[method-assign]
     rig.run(lambda: driver.ended)
     assert {failed.code for failed in rig.heard_of("s1", StepFailed)} == {FaultCode.BAD_SHAPE}
     assert rig.frames("s1") == []
