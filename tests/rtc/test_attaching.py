@@ -222,3 +222,25 @@ async def test_what_comes_is_in_order_and_complete_comes_last(home: House) -> No
         assert types.count("media.complete") == 1
         assert types[-2:] == ["media.complete", "session.closed"]
         assert client.events[-2].chunks == len(chunks)  # type: ignore[union-attr]
+
+
+async def test_draining_tells_every_socket_before_it_returns_and_waits_for_no_hello() -> None:
+    async with house(server=ServerOptions(hello_timeout_s=60)) as home:
+        opened = await home.open()
+        async with (
+            home.client(opened) as client,
+            connect(home.socket_url(opened["id"]), proxy=None) as silent,
+        ):
+            await client.chunk(0)
+            async with asyncio.timeout(LIMIT_S):
+                await home.edge.drain()
+            assert 'reverie_attached{role="driver"} 0.0' in home.edge.metrics.page()[0].decode()
+            assert await client.closed() == (1001, "shutdown")
+            assert await WireClient(silent).closed() == (1001, "shutdown")
+        refused = await home.http.post("/v1/sessions", json={})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "shutting_down")
+        assert (await home.http.get("/readyz")).json()["draining"] is True
+        assert (await turned_away(home, opened["id"], hello(opened["token"])))[:2] == (
+            1001,
+            "shutdown",
+        )

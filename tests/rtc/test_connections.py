@@ -181,6 +181,20 @@ async def test_a_message_over_the_limit_is_told_so(factor: int, kind: type) -> N
         assert echo.ends[0][0] == 1009
 
 
+async def test_the_reason_arrives_also_when_the_client_sends_all_before_it_reads() -> None:
+    size = 64 * SHORT.message_bytes
+    patient = SHORT.model_copy(update={"close_timeout_s": 5.0})
+    async with serving(Echo().app, patient) as server:
+        raw = await RawSocket.open(server.url)
+        await raw.say(upgrade("/echo"))
+        await raw.reader.readuntil(b"\r\n\r\n")
+        raw.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await raw.say(b"\x81\xff" + size.to_bytes(8, "big") + b"mask" + b"x" * size)
+        raw.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert b"too_large" in await raw.rest(5.0)
+        await raw.close()
+
+
 async def test_a_client_that_takes_nothing_is_ended_as_slow() -> None:
     echo = Echo()
     async with serving(echo.app, SHORT) as server:
