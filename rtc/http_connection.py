@@ -101,6 +101,10 @@ class HttpConnection(H11Protocol):
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the form that all errors have."""
+        self._turn_away(400, "bad_request", msg)
+
     def _waits_for_client(self) -> bool:
         """Tell whether half a head has come, or the rest of a body that nobody reads."""
         if self.conn.their_state is h11.IDLE:

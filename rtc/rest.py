@@ -55,7 +55,7 @@ class SessionRoutes:
             raise _shutting_down()
         ticket = await self._edge.store.create(
             SessionRequest(
-                model=wanted.model or self._first_model(),
+                model=self._model(wanted.model),
                 program=wanted.program or "",
                 prompt=wanted.prompt,
                 seed=wanted.seed,
@@ -99,9 +99,13 @@ class SessionRoutes:
         specs = self._edge.models.specs
         return json_response({"models": [_model(name, spec) for name, spec in specs.items()]})
 
-    def _first_model(self) -> str:
-        for name in self._edge.models.specs:
+    def _model(self, name: str | None) -> str:
+        """Return what to open: the first model, unless one is named. What is unknown may come."""
+        models = self._edge.models
+        if name is not None and (name in models.specs or models.ready):
             return name
+        if name is None and models.specs:
+            return next(iter(models.specs))
         raise HttpRefusedError(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "not_ready",

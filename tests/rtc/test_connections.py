@@ -80,6 +80,16 @@ async def test_a_socket_without_a_request_is_told_and_ended(start: bytes) -> Non
         await raw.close()
 
 
+async def test_what_is_no_http_is_refused_in_the_form_of_all_errors() -> None:
+    async with serving(Echo().app, SHORT) as server:
+        raw = await RawSocket.open(server.url)
+        await raw.say(b"\x16\x03\x01\x02\x00\r\n\r\n")
+        answer = await raw.rest(2.0)
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert error_code(answer) == "bad_request"
+        await raw.close()
+
+
 async def test_a_second_request_that_stops_half_way_is_ended_too() -> None:
     async with serving(Echo().app, SHORT) as server:
         raw = await RawSocket.open(server.url)
