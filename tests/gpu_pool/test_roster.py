@@ -165,7 +165,7 @@ ACTIONS: tuple[Callable[[House, int], None], ...] = (
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 20)), max_size=60))
+@given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 20)), min_size=30, max_size=80))
 def test_no_order_of_events_loses_a_slot_or_a_session(
     steps: list[tuple[Callable[[House, int], None], int]],
 ) -> None:
