@@ -9,6 +9,9 @@ import { request } from "./requests.js";
  * @typedef {{model?: string, program?: string, prompt?: string}} Wish what a new session should be
  */
 
+// How far the waits go back once the server answers, if only to say that a session is gone.
+const RENEWAL_ATTEMPT = 1;
+
 export class Connection {
   #tickets;
   #codecs;
@@ -109,6 +112,7 @@ export class Connection {
       await this.#sleep(null);
       return;
     }
+    if (next === "renew") this.#attempt = Math.min(this.#attempt, RENEWAL_ATTEMPT); // it is there
     const wait = waitMs ?? backoffMs(this.#attempt++, Math.random());
     const retryAtMs = performance.now() + wait;
     if (next === "renew") this.#forget(reason);

@@ -132,8 +132,8 @@ function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = n
 
 /** @param {View} view */
 function onNewSession(view, { reason }) {
-  const { error, session, media } = view;
-  return said({ ...INITIAL_VIEW, error, session, media, reason }, reason);
+  const { session, media } = view;
+  return said({ ...INITIAL_VIEW, session, media, reason }, reason);
 }
 
 /** @param {View} view */

@@ -18,11 +18,14 @@ def stub(name: str = "stub") -> dict[str, object]:
     return {"name": name, "family": LOCATION, "sessions": 16, "threads": 1}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of the stub, shared by a module: nobody may end it."""
-    models = {"models": [stub(), stub("other")]}
-    process = ServerProcess(tmp_path_factory.mktemp("server"), {"pool": models})
+    """A server of the stub that all tests share: nobody may end it."""
+    deployment = {
+        "pool": {"models": [stub(), stub("other")]},
+        "sessions": {"grace_s": 15},  # tests leave sessions behind, and others want their places
+    }
+    process = ServerProcess(tmp_path_factory.mktemp("server"), deployment)
     process.start()
     yield process
     process.stop()

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from PIL import Image
 from playwright.async_api import Page
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from stub_model import Stamp, prompt_mark, read_stamp
 
 LIMIT_S = 20.0
@@ -50,14 +51,18 @@ class Player:
         """Watch until a picture is as wanted, and return its stamp.
 
         Raises:
-            TimeoutError: none was.
+            AssertionError: none was; with what the page said.
         """
-        async with asyncio.timeout(limit_s):
-            while True:
-                stamp = await self.stamp()
-                if stamp is not None and wanted(stamp):
-                    return stamp
-                await asyncio.sleep(LOOK_EVERY_S)
+        stamp = None
+        try:
+            async with asyncio.timeout(limit_s):
+                while True:
+                    stamp = await self.stamp()
+                    if stamp is not None and wanted(stamp):
+                        return stamp
+                    await asyncio.sleep(LOOK_EVERY_S)
+        except TimeoutError:
+            raise AssertionError(f"the last picture was {stamp}; {await self._says()}") from None
 
     async def until_moving(self) -> Stamp:
         """Watch until the world has gone on by a chunk."""
@@ -77,8 +82,15 @@ class Player:
     async def until_status(self, tone: str) -> str:
         """Wait for the tone of the status line, and return what it says."""
         line = self.page.locator(f"[data-part=status][data-tone={tone}]")
-        await line.wait_for(timeout=LIMIT_S * 1000)
+        try:
+            await line.wait_for(timeout=LIMIT_S * 1000)
+        except PlaywrightTimeoutError:
+            raise AssertionError(f"the status is not {tone}: {await self._says()}") from None
         return await line.inner_text()
+
+    async def _says(self) -> str:
+        """Return all that the page says, for the message of a test that failed."""
+        return f"{self.errors} {await self.page.locator('body').inner_text()!r}"
 
     async def until_text(self, part: str, text: str) -> None:
         """Wait until a part of the page says `text`."""

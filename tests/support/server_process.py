@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-START_LIMIT_S = 50
+START_LIMIT_S = 80
 STOP_LIMIT_S = 20
 
 
