@@ -1,4 +1,30 @@
 """What model work is: specs, the loop contract, instances, caches and guidance; a folder a family.
 
-Start at `loop.py`. This room never imports the ones that schedule, assign or serve.
+Start at `loop.py` for the contract, at `frame_generator.py` for the short way to a model, and at
+`pocket/` for a whole one. This room never imports the ones that schedule, assign or serve, and no
+media.
 """
+
+from reverie.models.frame_generator import FrameGenerator, FrameGeneratorFamily
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import Idle, LoopKernel, StepBatch, StepResult, StepUnit, WorkPlan
+from reverie.models.registry import ModelFamily, find_family
+from reverie.models.spec import LoopSpec, ModelSpec, ProgramSpec
+
+__all__ = [
+    "FrameGenerator",
+    "FrameGeneratorFamily",
+    "Idle",
+    "LoadOptions",
+    "LoopKernel",
+    "LoopSpec",
+    "ModelFamily",
+    "ModelInstance",
+    "ModelSpec",
+    "ProgramSpec",
+    "StepBatch",
+    "StepResult",
+    "StepUnit",
+    "WorkPlan",
+    "find_family",
+]
