@@ -66,24 +66,21 @@ async def connect(
     """
     owned = session is None
     if session is None:
-        wanted = {
-            "model": model,
-            "program": program,
-            "prompt": prompt,
-            "seed": seed,
-            "parameters": dict(parameters or {}),
-        }
-        opened = await _open(
-            url, {key: value for key, value in wanted.items() if value is not None}
-        )
+        wanted = {"model": model, "program": program, "prompt": prompt, "seed": seed}
+        opened = await _open(url, {**wanted, "parameters": dict(parameters or {})})
         session, token = opened.id, opened.token
     if token is None:
         raise ValueError("attaching to a session needs its token")
     options = LinkOptions(_socket_url(url, session), token, role, tuple(codecs), give_up_s)
-    remote = RemoteSession(session, options, owned)
+    async with _running(RemoteSession(session, options, owned)) as remote:
+        yield remote
+
+
+@asynccontextmanager
+async def _running(remote: RemoteSession) -> AsyncIterator[RemoteSession]:
     try:
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(remote.run(), name=f"remote {session}")
+            running = tasks.create_task(remote.run(), name=f"remote {remote.id}")
             async with remote:
                 await remote.attached()
                 yield remote
@@ -95,7 +92,8 @@ async def connect(
         raise error from error.__cause__
 
 
-async def _open(url: str, body: Mapping[str, object]) -> _Opened:
+async def _open(url: str, wanted: Mapping[str, object]) -> _Opened:
+    body = {name: value for name, value in wanted.items() if value is not None}
     try:
         async with httpx.AsyncClient(timeout=REQUEST_S, trust_env=False) as client:
             answer = await client.post(f"{url.rstrip('/')}/v1/sessions", json=body)
