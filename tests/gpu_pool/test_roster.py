@@ -83,7 +83,7 @@ class House:
         self._count += 1
         name = f"s{self._count}"
         heard = self.heard.setdefault(name, [])
-        full = len(self.roster.line) == LINE
+        full = len(self.roster.line) >= LINE
         try:
             opening = Opening(name, "stub", "world", 1)
             self.visitors.append(self.roster.enter(opening, heard.append, None))
