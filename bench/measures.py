@@ -21,6 +21,7 @@ from reverie.models.loop import LoopRequest
 from reverie.models.registry import find_family
 from reverie.models.spec import LoopSpec
 from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
+from reverie.sessions.session import Session
 
 WARM_UP_CHUNKS = 8
 """Chunks that are not counted: until then the context window still fills."""
@@ -30,6 +31,9 @@ SETTLED_FRAMES = 500
 
 FIRST_FRAMES = 5
 """Sessions that are opened to time the first frame."""
+
+KEY_REPEAT_HZ = 60
+"""Commands a second of a keyboard that repeats a held key faster than any real one."""
 
 PROMPT = "a quiet green land"
 NAME = "bench"
@@ -74,10 +78,19 @@ async def run_bench(options: BenchOptions) -> Report:
         first_frame_ms = await _first_frame_ms(engine)
         throughput = await _throughput(engine, options)
         reaction = await _reaction(engine, loop, options.presses)
+        busy_ratio = await _busy_ratio(engine, loop, options)
         own = await _memory(engine, family.spec.name, min(options.frames, 20 * options.chunks))
     async with Engine.from_deployment(_deployment(STRIPES)) as engine:
         long_run = await _memory(engine, "stripes", options.frames)
-    return Report(family.spec.name, machine, throughput, reaction, first_frame_ms, (own, long_run))
+    return Report(
+        model=family.spec.name,
+        machine=machine,
+        throughput=throughput,
+        reaction=reaction,
+        busy_ratio=busy_ratio,
+        first_frame_ms=first_frame_ms,
+        memory=(own, long_run),
+    )
 
 
 def _deployment(model: str) -> Deployment:
@@ -122,9 +135,7 @@ async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
             bare_s = await asyncio.to_thread(bare.advance, options.chunks)
             bare_fps.append(frames / bare_s)
             await _frames(events, WARM_UP_CHUNKS * chunk_frames)
-            started_s = time.perf_counter()
-            await _frames(events, frames)
-            runtime_fps.append(frames / (time.perf_counter() - started_s))
+            runtime_fps.append(frames / await _seconds(events, frames))
     bare.close()
     ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]
     return Throughput(
@@ -146,7 +157,7 @@ def _bare_loop(model: str) -> tuple[BareLoop, int]:
 
 async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | None:
     """Press a key again and again, each time after a few frames more; None without keys."""
-    keys = [(control.name, key) for control in loop.controls for key in control.keys]
+    keys = _keys(loop)
     if not keys:
         return None
     measured = []
@@ -187,6 +198,49 @@ async def _reaction_to(
                 )
             between += 1
     raise RuntimeError("the session ended in the middle of a measurement")
+
+
+async def _busy_ratio(engine: Engine, loop: LoopSpec, options: BenchOptions) -> float | None:
+    """Return the frame rate while a key repeats, over that of an idle keyboard; None without keys.
+
+    Both take turns in one session.
+    """
+    keys = _keys(loop)
+    if not keys:
+        return None
+    frames = options.chunks * loop.chunk_frames
+    ratios = []
+    async with (
+        engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
+        aclosing(session.stream()) as events,
+    ):
+        await _frames(events, WARM_UP_CHUNKS * loop.chunk_frames)
+        for _ in range(options.rounds):
+            idle_s = await _seconds(events, frames)
+            async with asyncio.TaskGroup() as tasks:
+                repeating = tasks.create_task(_repeat(session, keys[0]), name="key repeat")
+                busy_s = await _seconds(events, frames)
+                repeating.cancel()
+            ratios.append(idle_s / busy_s)
+    return statistics.median(ratios)
+
+
+async def _repeat(session: Session, key: tuple[str, str]) -> None:
+    control, name = key
+    while True:
+        await session.push_action({control: name})
+        await asyncio.sleep(1 / KEY_REPEAT_HZ)
+
+
+def _keys(loop: LoopSpec) -> list[tuple[str, str]]:
+    return [(control.name, key) for control in loop.controls for key in control.keys]
+
+
+async def _seconds(events: AsyncIterator[AnyEvent], frames: int) -> float:
+    """Take so many frames and return how long that took."""
+    started_s = time.perf_counter()
+    await _frames(events, frames)
+    return time.perf_counter() - started_s
 
 
 async def _memory(engine: Engine, model: str, frames: int) -> Memory:

@@ -45,12 +45,17 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that one run measured."""
+    """Everything that one run measured.
+
+    Attributes:
+        busy_ratio: frame rate under 60 commands a second, over that of an idle keyboard.
+    """
 
     model: str
     machine: Machine
     throughput: Throughput
     reaction: Reaction | None
+    busy_ratio: float | None
     first_frame_ms: float
     memory: tuple[Memory, ...]
 
@@ -71,6 +76,8 @@ def as_table(report: Report) -> str:
             ("the same in time", f"{report.reaction.milliseconds:.0f} ms"),
             ("frames in between", f"{report.reaction.frames_between:g}"),
         ]
+    if report.busy_ratio is not None:
+        rows.append(("frame rate under 60 commands a second", f"{report.busy_ratio:.3f}"))
     rows += [
         (
             f"memory after {run.frames} frames of {run.model}",

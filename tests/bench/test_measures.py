@@ -20,6 +20,8 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     assert report.first_frame_ms > 0
     assert report.reaction is not None
     assert 0 < report.reaction.steps_to_act <= report.reaction.steps_to_frame <= 24
+    assert report.busy_ratio is not None
+    assert report.busy_ratio > 0
     assert [run.model for run in report.memory] == ["stub", "stripes"]
     assert all(run.settled_mib > 10 for run in report.memory)
 
