@@ -129,6 +129,7 @@ class Bare:
         blocks = self.holder.reserve(plan.writes)
         unit = StepUnit(plan, self.state, acting, blocks)
         [result] = self.kernel.run_step(StepBatch(self.instance, (unit,)))
+        assert set(blocks) <= set(result.state.blocks), f"{plan.kind} reserves what it leaves"
         self.holder.retain(result.state.blocks)
         self.holder.release((*blocks, *self.state.blocks))
         self.state = result.state

@@ -1,0 +1,69 @@
+"""A loop that puts out text, has several outputs a chunk, and waits for people."""
+
+from echo_model import EchoFamily, EchoState
+from loop_rig import Rig
+
+from reverie.engine.driver import LoopDriver
+from reverie.engine.emissions import ControlApplied, TextOut
+from reverie.engine.inputs import ControlId, TurnInput
+from reverie.models.loop import LoopRequest
+
+
+def talking() -> tuple[Rig, LoopDriver[EchoState]]:
+    rig = Rig(EchoFamily())
+    EchoFamily.spec.validate()
+    return rig, rig.open(LoopRequest("s1", 7))
+
+
+def turn(text: str, control: str = "t") -> TurnInput:
+    return TurnInput(ControlId(control), text)
+
+
+def said(rig: Rig) -> str:
+    return "".join(out.text for out in rig.heard_of("s1", TextOut))
+
+
+def test_it_waits_until_somebody_speaks() -> None:
+    rig, driver = talking()
+    assert rig.run_idle() == 0
+    driver.push([turn("hello there")])
+    rig.run_idle()
+    assert said(rig) == "hello there "
+    assert driver.position.chunk == 0
+
+
+def test_the_receipt_comes_before_the_first_word() -> None:
+    rig, driver = talking()
+    driver.push([turn("one two three")])
+    rig.run_idle()
+    kinds = [type(emission) for emission in rig.heard["s1"]]
+    assert kinds == [ControlApplied, TextOut, TextOut, TextOut]
+    assert {out.chunk for out in rig.heard_of("s1", TextOut)} == {0}
+
+
+def test_turns_that_come_while_it_speaks_are_all_heard_in_order() -> None:
+    rig, driver = talking()
+    driver.push([turn("one two", "a")])
+    rig.step()
+    rig.step()
+    driver.push([turn("three", "b"), turn("four", "c")])
+    rig.run_idle()
+    assert said(rig) == "one two "
+    driver.seen(0, rig.clock())
+    rig.run_idle()
+    assert said(rig) == "one two three four "
+    assert [told.control for told in rig.heard_of("s1", ControlApplied)] == ["a", "b", "c"]
+
+
+def test_an_interrupt_stops_it_in_the_middle_of_a_sentence() -> None:
+    rig, driver = talking()
+    driver.push([turn("one two three")])
+    rig.step()
+    rig.step()
+    driver.interrupt(None)
+    rig.run_idle()
+    assert said(rig) == "one "
+    driver.push([turn("four", "u")])
+    rig.run_idle()
+    assert said(rig) == "one four "
+    assert [out.chunk for out in rig.heard_of("s1", TextOut)] == [0, 1]
