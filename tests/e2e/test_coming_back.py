@@ -5,18 +5,23 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+import pytest_asyncio
 from cut_line import CutLine
 from player import Player
 from playwright.async_api import Browser
 from server_process import ServerProcess
 from stub_model import prompt_mark, session_mark
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 STORED = "JSON.parse(sessionStorage.getItem('reverie.session'))"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def line(server: ServerProcess) -> AsyncIterator[CutLine]:
     async with CutLine(server.port) as line:
         yield line

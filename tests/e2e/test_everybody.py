@@ -7,7 +7,11 @@ from player import Player
 from playwright.async_api import Browser, Page
 from server_process import ServerProcess
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 PHONE = {"width": 360, "height": 740}
 

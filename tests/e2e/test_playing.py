@@ -9,7 +9,11 @@ from playwright.async_api import Browser
 from server_process import ServerProcess
 from stub_model import prompt_mark
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 
 async def test_pictures_move_within_ten_seconds_of_opening(

@@ -9,7 +9,11 @@ from player import Player
 from playwright.async_api import Browser
 from server_process import ServerProcess
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 
 @pytest.fixture(scope="module")
