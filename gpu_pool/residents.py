@@ -190,8 +190,6 @@ class Residents:
                 chunks=message.chunks,
                 pts_us=message.pts_us,
             )
-            if message.chunks and message.durable is None:
-                driver.reset()  # says that what comes does not follow from what was put out
         except Exception as error:
             # The session boundary: a model that cannot begin this session may begin others.
             logger.exception("session %s could not be opened", message.session)

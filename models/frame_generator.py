@@ -173,7 +173,7 @@ class FrameGeneratorFamily:
 
 def _described(generator: FrameGenerator) -> ModelSpec:
     controls = (ControlSpec(CONTROL, Merge.EDGES, tuple(generator.keys), label="Move"),)
-    abilities = {Capability.TEXT_PROMPT, Capability.ACTIONS, Capability.REWIND, Capability.FORK}
+    abilities = {Capability.TEXT_PROMPT, Capability.ACTIONS, Capability.REWIND}
     loop = LoopSpec(
         name=LOOP,
         components=("generator",),

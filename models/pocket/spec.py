@@ -67,7 +67,6 @@ POCKET = ModelSpec(
                     Capability.TEXT_PROMPT,
                     Capability.ACTIONS,
                     Capability.REWIND,
-                    Capability.FORK,
                     Capability.DURABLE,
                 }
             )
