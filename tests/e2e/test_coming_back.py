@@ -93,6 +93,20 @@ async def test_a_reloaded_page_has_its_world_again(browser: Browser, server: Ser
     assert await player.session() == session
 
 
+async def test_a_paused_world_is_seen_again_after_a_reload(
+    browser: Browser, server: ServerProcess
+) -> None:
+    player = await Player.at(await browser.new_page(), server.url)
+    await player.until_moving()
+    await player.press("pause")
+    await player.until_status("paused")
+    await player.page.reload()
+    await player.until_status("paused")
+    before = await player.until(lambda stamp: True)
+    await player.press("resume")
+    await player.until(lambda stamp: stamp.chunk > before.chunk)
+
+
 async def test_a_copied_tab_gets_a_world_of_its_own_and_the_first_goes_on(
     browser: Browser, server: ServerProcess
 ) -> None:
