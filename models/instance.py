@@ -26,7 +26,7 @@ class LoadOptions:
     device: str = "auto"
     precision: str = "auto"
     checkpoint: str | None = None
-    sessions: int = 2
+    sessions: int = 4
     history_chunks: int = 8
     threads: int = 0
 
