@@ -105,9 +105,9 @@ def tiles_in_view(state: WorldState) -> NDArray[np.uint8]:
     return tiles_at(state.seed[:, None, None], x, y)
 
 
-def _inks(state: WorldState) -> NDArray[np.uint8]:
+def _inks(state: WorldState, tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Paint palette indices: [N, H, W]."""
-    textures = texture_of()[state.biome[:, None, None], tiles_in_view(state)]
+    textures = texture_of()[state.biome[:, None, None], tiles]
     phase = (state.clock & 1)[:, None, None]
     blocks = atlas()[textures, phase]  # [N, T, T, 16, 16]
     side = TILES_IN_VIEW * TILE_PX
@@ -126,9 +126,14 @@ def _inks(state: WorldState) -> NDArray[np.uint8]:
     return picture
 
 
-def render(state: WorldState) -> NDArray[np.uint8]:
-    """Paint every world: RGB uint8 [N, H, W, 3]."""
-    picture = _inks(state)
+def render(state: WorldState, tiles: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+    """Paint every world: RGB uint8 [N, H, W, 3].
+
+    Args:
+        state: the worlds.
+        tiles: what lies in view, instead of `tiles_in_view(state)`.
+    """
+    picture = _inks(state, tiles_in_view(state) if tiles is None else tiles)
     return palettes()[state.biome, state.hour][np.arange(len(state))[:, None, None], picture]
 
 

@@ -3,18 +3,19 @@
 Shapes: B clips, F frames, Z channels on a grid h x w, L words of a text.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.sampler import LEVEL_SHIFT
 from reverie.models.pocket.text_encoder import pad_ids
-from reverie.models.pocket.training.clips import Clips, make_clips
-from reverie.models.pocket.training.corruption import damage
+from reverie.models.pocket.training.clips import make_clips
+from reverie.models.pocket.training.corruption import Damage
 from reverie.models.pocket.vocabulary import PAD, UNKNOWN, Vocabulary
 
 STREAM = 2  # separates the world model's random numbers from the codec's
@@ -28,7 +29,8 @@ class Batch:
 
     Attributes:
         clean_BFZhw: latents to predict.
-        previous_BFZhw: latents of the frame before, damaged; zeros before a session's first frame.
+        seen_BFZhw: the same frames as they stand in the window once they are made: with errors.
+        previous_BFZhw: what is seen of the frame before; zeros before a session's first frame.
         noise_BFZhw: standard normal.
         level_BF: noise levels.
         action_BF: what led to the frame.
@@ -41,6 +43,7 @@ class Batch:
     """
 
     clean_BFZhw: Tensor
+    seen_BFZhw: Tensor
     previous_BFZhw: Tensor
     noise_BFZhw: Tensor
     level_BF: Tensor
@@ -53,23 +56,35 @@ class Batch:
     hour_T: Tensor
 
 
-def draw_levels(fresh_B: Tensor, frames: int, generator: torch.Generator) -> Tensor:
+def draw_levels(
+    fresh_B: Tensor, frames: int, generator: torch.Generator, finished: float = 0.5
+) -> Tensor:
     """Draw a noise level for every frame: [B, F].
 
     A fifth is pure noise, a fifth nearly clean, the rest anything between, mostly high: what a cell
-    will show is decided there. Half of the clips have a nearly clean past, as in serving. The first
-    frame of a session is given, nearly clean.
+    will show is decided there. A share `finished` of the clips have a nearly clean past, as in
+    serving. The first frame of a session is given, nearly clean.
     """
     shape = (len(fresh_B), frames)
     kind = torch.rand(shape, generator=generator)
-    low = LOW_LEVEL * torch.rand(shape, generator=generator)
+    low = LOW_LEVEL * (1.4 * torch.rand(shape, generator=generator) - 0.4).clamp(min=0)
     even = torch.rand(shape, generator=generator)
     level = LEVEL_SHIFT * even / (1 + (LEVEL_SHIFT - 1) * even)
     level = torch.where(kind < 0.2, torch.ones(shape), torch.where(kind > 0.8, low, level))
     past_ends = torch.randint(0, frames, (len(fresh_B), 1), generator=generator)
-    past_ends = past_ends * (torch.rand(len(fresh_B), 1, generator=generator) < 0.5)
+    past_ends = past_ends * (torch.rand(len(fresh_B), 1, generator=generator) < finished)
     past_ends = torch.maximum(past_ends, fresh_B[:, None].long())
     return torch.where(torch.arange(frames) < past_ends, low, level)
+
+
+def join(first: Batch, second: Batch) -> Batch:
+    """Put the clips of two batches into one."""
+    joined = {
+        field.name: torch.cat([getattr(first, field.name), getattr(second, field.name)])
+        for field in fields(Batch)
+    }
+    joined["text_BF"] = torch.cat([first.text_BF, second.text_BF + len(first.ids_TL)])
+    return Batch(**joined)
 
 
 class BatchMaker:
@@ -87,18 +102,23 @@ class BatchMaker:
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         device = self.codec.latent_mean.device
         clips = make_clips(rng, self.clips, self.frames)
-        latents_BFZhw = self._encode(clips)
+        latents_BFZhw, tinted_BFZhw = self._encode(clips.frames), self._encode(clips.tinted)
         fresh_B = torch.from_numpy(clips.fresh)
         clean_BFZhw = latents_BFZhw[:, 1:]
-        previous_BFZhw = damage(latents_BFZhw[:, :-1], generator)
-        previous_BFZhw[fresh_B.to(device), 0] = 0
         captions = [caption for pair in clips.captions for caption in pair]
+        named_B = torch.tensor(
+            [all(None not in (c.biome, c.hour) for c in pair) for pair in clips.captions]
+        )
+        damaged_BFZhw = Damage(generator)(latents_BFZhw, tinted_BFZhw, named_B)
+        previous_BFZhw = damaged_BFZhw[:, :-1].clone()
+        previous_BFZhw[fresh_B.to(device), 0] = 0
         text_BF = 2 * torch.arange(self.clips)[:, None] + torch.from_numpy(clips.caption_index)
         changes_BF = np.diff(clips.caption_index, axis=1, prepend=0) > 0
         biomes = [len(Biome) if c.biome is None else int(c.biome) for c in captions]
         hours = [len(Hour) if c.hour is None else int(c.hour) for c in captions]
         return Batch(
             clean_BFZhw=clean_BFZhw,
+            seen_BFZhw=damaged_BFZhw[:, 1:],
             previous_BFZhw=previous_BFZhw,
             noise_BFZhw=torch.randn(clean_BFZhw.shape, generator=generator).to(device),
             level_BF=draw_levels(fresh_B, self.frames, generator).to(device),
@@ -112,8 +132,8 @@ class BatchMaker:
         )
 
     @torch.no_grad()
-    def _encode(self, clips: Clips) -> Tensor:
-        pictures = torch.from_numpy(clips.frames).to(self.codec.latent_mean.device)
+    def _encode(self, frames_BFHWC: NDArray[np.uint8]) -> Tensor:
+        pictures = torch.from_numpy(frames_BFHWC).to(self.codec.latent_mean.device)
         latents = self.codec.encode(frames_to_tensor(pictures.flatten(0, 1)))
         return latents.view(*pictures.shape[:2], *latents.shape[1:])
 

@@ -29,6 +29,7 @@ class Clips:
         captions: two for each clip, before and after the change; equal when nothing changes.
         caption_index: [B, F], which of the two is in force.
         fresh: [B], whether the session starts at the second frame, so that nothing was before it.
+        tinted: `frames` in the colours of another biome and hour.
     """
 
     frames: NDArray[np.uint8]
@@ -36,6 +37,7 @@ class Clips:
     captions: tuple[tuple[Caption, Caption], ...]
     caption_index: Ints
     fresh: NDArray[np.bool_]
+    tinted: NDArray[np.uint8]
 
 
 def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
@@ -59,14 +61,27 @@ def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
             hour=np.where(changed, goal_hour, start.hour),
         )
         states.append(state)
-    pictures = render(stack_states(states))
     return Clips(
-        frames=pictures.reshape(frames + 1, count, *pictures.shape[1:]).swapaxes(0, 1),
+        frames=_pictures(states),
         actions=actions,
         captions=tuple(captions),
         caption_index=(np.arange(frames) >= changes_at[:, None]).astype(np.int64),
         fresh=fresh,
+        tinted=_pictures(_tinted(rng, states)),
     )
+
+
+def _pictures(states: list[WorldState]) -> NDArray[np.uint8]:
+    """Render the frames of clips: [B, F, H, W, 3]."""
+    pictures = render(stack_states(states))
+    return pictures.reshape(len(states), -1, *pictures.shape[1:]).swapaxes(0, 1)
+
+
+def _tinted(rng: np.random.Generator, states: list[WorldState]) -> list[WorldState]:
+    """Give every clip a biome and an hour drawn at random, from its first frame to its last."""
+    biome = rng.integers(len(Biome), size=len(states[0]))
+    hour = rng.integers(len(Hour), size=len(states[0]))
+    return [replace(state, biome=biome, hour=hour) for state in states]
 
 
 def _named(name: int | None, current: int) -> int:
@@ -77,9 +92,12 @@ def _draw_captions(
     rng: np.random.Generator, start: WorldState, row: int, changes: bool
 ) -> tuple[Caption, Caption]:
     biome, hour = Biome(int(start.biome[row])), Hour(int(start.hour[row]))
-    old = _agreeing_caption(rng, biome, hour)
-    if not changes:
-        return old, old
+    old = agreeing_caption(rng, biome, hour)
+    return old, changed_caption(rng, old, biome, hour) if changes else old
+
+
+def changed_caption(rng: np.random.Generator, old: Caption, biome: Biome, hour: Hour) -> Caption:
+    """Draw a text that asks a world for another biome, another hour, or both."""
     what = rng.choice(3, p=[0.35, 0.35, 0.30])
     goal_biome = biome if what == 1 else Biome(int(rng.integers(len(Biome))))
     goal_hour = hour if what == 0 else Hour(int(rng.integers(len(Hour))))
@@ -89,10 +107,10 @@ def _draw_captions(
         goal_biome if say_all or what != 1 else None,
         goal_hour if say_all or what != 0 else None,
     )
-    return old, append_caption(rng, old, new) if rng.random() < 0.6 else new
+    return append_caption(rng, old, new) if rng.random() < 0.6 else new
 
 
-def _agreeing_caption(rng: np.random.Generator, biome: Biome, hour: Hour) -> Caption:
+def agreeing_caption(rng: np.random.Generator, biome: Biome, hour: Hour) -> Caption:
     """Draw a text for a world that is already as it says: none, part, all, or all after detours."""
     kind = rng.choice(5, p=[0.3, 0.15, 0.15, 0.25, 0.15])
     named = [(None, None), (biome, None), (None, hour), (biome, hour), (biome, hour)][kind]

@@ -34,5 +34,5 @@ def recipe(preset: Preset) -> Recipe:
     return Recipe(
         config,
         CodecSchedule(steps=4, batch=2, warmup=1),
-        WorldSchedule(steps=4, clips=2, frames=3, warmup=1, own_after=1, own_share=0.5),
+        WorldSchedule(steps=4, clips=2, frames=3, warmup=1, walks=2, groups=2, walks_after=1),
     )

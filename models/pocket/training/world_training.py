@@ -17,7 +17,7 @@ from torch.nn import functional
 from reverie.models.pocket.config import PocketConfig
 from reverie.models.pocket.nets import fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
-from reverie.models.pocket.training.batches import Batch, BatchMaker
+from reverie.models.pocket.training.batches import LOW_LEVEL, Batch, BatchMaker, join
 from reverie.models.pocket.training.corruption import WALKER_COLUMNS, WALKER_ROWS
 from reverie.models.pocket.training.optimisers import (
     MixedOptimiser,
@@ -25,6 +25,7 @@ from reverie.models.pocket.training.optimisers import (
     move_gradients,
     rate_factor,
 )
+from reverie.models.pocket.training.walk_clips import OwnWalks
 from reverie.models.pocket.world import WorldModel
 
 
@@ -39,20 +40,24 @@ class WorldSchedule:
         learning_rate: Muon's peak (in units of AdamW's update size); AdamW takes half of it.
         warmup: steps of linear rise.
         average: decay of the running average of the weights.
-        own_after: step from which the previous frame is sometimes the model's own guess.
-        own_share: share of the steps after it that do so.
+        walks: walks of the model itself whose frames stand beside those clips in a batch.
+        groups: groups of such walks; a step advances one of them.
+        walk_frames: frames by which it does.
+        walks_after: step from which there are walks.
         walker_weight: weight of the walker's cells in the loss.
         change_weight: weight of the frame with which a prompt changes.
     """
 
     steps: int = 3500
-    clips: int = 16
+    clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
     warmup: int = 80
     average: float = 0.998
-    own_after: int = 500
-    own_share: float = 0.35
+    walks: int = 8
+    groups: int = 4
+    walk_frames: int = 2
+    walks_after: int = 1000
     walker_weight: float = 3.0
     change_weight: float = 3.0
 
@@ -96,18 +101,25 @@ class WorldTraining:
         self.average = copy.deepcopy(self.master).requires_grad_(False)
         self.working = copy.deepcopy(self.master)
         self.working.world.to(fast_dtype(device))
+        self.walks = OwnWalks(
+            batches.codec,
+            config.world,
+            batches.vocabulary,
+            seed,
+            (schedule.groups, schedule.walks, schedule.frames, schedule.walk_frames),
+        )
         self.optimiser = MixedOptimiser(*self.master.parts(), schedule.learning_rate)
 
     def train_step(self, step: int) -> Mapping[str, float]:
         """Run one step; reports the loss and the error at high noise levels."""
         batch = self.batches.make(step)
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
+        walking = {}
+        if step >= self.schedule.walks_after:
+            batch = join(batch, self.walks.make(step, self.working.world, self.working.text))
+            walking = {"walks": self.walks.error}
         texts_TD = self.working.text(batch.ids_TL)
         text_BFD = texts_TD[batch.text_BF]
-        previous_BFZhw = batch.previous_BFZhw
-        if step >= self.schedule.own_after and self._draw(generator) < self.schedule.own_share:
-            previous_BFZhw = self._own_previous(batch, text_BFD.detach(), generator)
-        made_BFZhw = self._predict(batch, previous_BFZhw, text_BFD)
+        made_BFZhw = self._predict(batch, text_BFD)
         error_BF = self._errors(made_BFZhw, batch)
         weight_BF = 1 / batch.level_BF.clamp(min=0.5)
         weight_BF[batch.changes_BF] *= self.schedule.change_weight
@@ -124,28 +136,18 @@ class WorldTraining:
             "loss": loss.item(),
             "high": plain_BF[batch.level_BF > 0.8].mean().item(),
             "naming": naming.item(),
+            **walking,
         }
 
-    def _predict(self, batch: Batch, previous_BFZhw: Tensor, text_BFD: Tensor) -> Tensor:
+    def _predict(self, batch: Batch, text_BFD: Tensor) -> Tensor:
         level = batch.level_BF[:, :, None, None, None]
-        noisy_BFZhw = torch.lerp(batch.clean_BFZhw, batch.noise_BFZhw, level)
+        shown_BFZhw = torch.where(level < LOW_LEVEL, batch.seen_BFZhw, batch.clean_BFZhw)
+        noisy_BFZhw = torch.lerp(shown_BFZhw, batch.noise_BFZhw, level)
         output = self.working.world(
-            noisy_BFZhw, batch.level_BF, previous_BFZhw, batch.action_BF, text_BFD
+            noisy_BFZhw, batch.level_BF, batch.previous_BFZhw, batch.action_BF, text_BFD
         )
         clean: Tensor = output.clean_BFZhw
         return clean
-
-    @torch.no_grad()
-    def _own_previous(self, batch: Batch, text_BFD: Tensor, generator: torch.Generator) -> Tensor:
-        """Put the model's own guess of the frame before in place of the truth, for some frames."""
-        guess_BFZhw = self._predict(batch, batch.previous_BFZhw, text_BFD)
-        level_BF = batch.level_BF.cpu()
-        usable = (level_BF > 0.2) & (level_BF < 0.95)
-        usable &= torch.rand(level_BF.shape, generator=generator) < 0.8
-        chosen = usable[:, :-1, None, None, None].to(guess_BFZhw.device)
-        previous_BFZhw = batch.previous_BFZhw.clone()
-        previous_BFZhw[:, 1:] = torch.where(chosen, guess_BFZhw[:, :-1], previous_BFZhw[:, 1:])
-        return previous_BFZhw
 
     def _errors(self, made_BFZhw: Tensor, batch: Batch) -> Tensor:
         """Return each frame's mean squared error, the walker's cells weighted: [B, F]."""
@@ -153,9 +155,6 @@ class WorldTraining:
         weight_hw = torch.ones(error.shape[-2:], device=error.device)
         weight_hw[WALKER_ROWS, WALKER_COLUMNS] = self.schedule.walker_weight
         return (error * weight_hw).mean(dim=(2, 3, 4))
-
-    def _draw(self, generator: torch.Generator) -> float:
-        return torch.rand((), generator=generator).item()
 
     def _update(self, step: int) -> None:
         move_gradients(self.working.parameters(), self.master.parameters())
@@ -175,6 +174,7 @@ class WorldTraining:
             "master": self.master.state_dict(),
             "average": self.average.state_dict(),
             "optimiser": self.optimiser.state_dict(),
+            "walks": self.walks.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -183,3 +183,4 @@ class WorldTraining:
         self.average.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
         copy_weights(self.master.parameters(), self.working.parameters())
+        self.walks.load_state_dict(state["walks"])

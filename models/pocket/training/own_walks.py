@@ -1,0 +1,336 @@
+"""Walks of the model itself, kept from step to step, with the frames that they should have shown.
+
+A model that is trained on true frames alone never sees what its own errors grow into. These walks
+go on for hundreds of frames through the same cached calls as in serving; training reads the last
+few frames of each, as the model made them, and aims at legal frames of the same map (`land.py`):
+DAgger (arXiv:1011.0686) with a simulator that can name the right frame for any wrong one.
+
+Shapes: B walks of a group, F frames of a clip, P cached frames, Z channels on a grid h x w,
+L words of a text.
+"""
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.captions import Caption, words_of
+from reverie.models.pocket.codec import Codec, frames_to_tensor
+from reverie.models.pocket.config import WorldConfig
+from reverie.models.pocket.nets import fast_dtype
+from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point
+from reverie.models.pocket.simulator import WorldState, advance, render
+from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
+from reverie.models.pocket.training.clips import agreeing_caption, changed_caption
+from reverie.models.pocket.training.land import Land, carried, discovered, revised, true_land
+from reverie.models.pocket.training.legal_tiles import LegalTiles, Reading
+from reverie.models.pocket.training.states import random_states
+from reverie.models.pocket.vocabulary import MAX_TOKENS, Vocabulary
+from reverie.models.pocket.world import FrameOutput, WorldModel
+
+SHORTEST_LIFE, LONGEST_LIFE = 8, 400
+CHANGE_SHARE = 0.03
+SETTLES_IN = 4
+"""Frames after a change of prompt in which colours may lie between two palettes."""
+LOST_ABOVE = 0.6
+"""Squared error to the nearest legal frame above which a walk starts anew."""
+MOST_WORDS = MAX_TOKENS - 4
+HABITS = (0.0, 0.8, 0.97)
+"""How likely a walker repeats what he did last; each walk has one of them."""
+
+
+@dataclass(slots=True)
+class History:
+    """The last F + 1 frames of B walks, oldest first; the first only lends its latents.
+
+    Attributes:
+        made_BFZhw: what the model made.
+        aims_BFZhw: what it should have made.
+        action_BF: what led to each frame.
+        text_BF: which of the two texts was in force.
+        ids_BTL: word ids of the text before and the text now.
+        names_BTN: biome and hour that a text names, as in `Batch`.
+    """
+
+    made_BFZhw: Tensor
+    aims_BFZhw: Tensor
+    action_BF: Tensor
+    text_BF: Tensor
+    ids_BTL: Tensor
+    names_BTN: Tensor
+
+
+@dataclass(slots=True)
+class Course:
+    """Where B walks are.
+
+    Attributes:
+        state: place, facing, clock, biome and hour asked for.
+        land: the tiles in view.
+        left: frames to live.
+        settled: frames since the prompt changed.
+        habit: how likely the last action is repeated.
+    """
+
+    state: WorldState
+    land: Land
+    left: NDArray[np.int64]
+    settled: NDArray[np.int64]
+    habit: NDArray[np.float64]
+
+
+def _nothing(config: WorldConfig, walks: int, frames: int, device: torch.device) -> History:
+    latents = (walks, frames + 1, config.latent_channels, config.grid, config.grid)
+    return History(
+        torch.zeros(latents, device=device),
+        torch.zeros(latents, device=device),
+        torch.zeros((walks, frames + 1), dtype=torch.long, device=device),
+        torch.zeros((walks, frames + 1), dtype=torch.long, device=device),
+        torch.zeros((walks, 2, MAX_TOKENS), dtype=torch.long, device=device),
+        torch.zeros((walks, 2, 2), dtype=torch.long, device=device),
+    )
+
+
+class WalkGroup:
+    """B walks that advance together.
+
+    Args:
+        codec: a trained codec.
+        config: of the world model.
+        vocabulary: the words of prompts.
+        walks: B.
+        frames: F; the cache must not hold more.
+
+    Attributes:
+        history: what training reads.
+        course: where the walks are.
+        error: mean squared error of the newest frames to the nearest legal ones.
+    """
+
+    def __init__(
+        self, codec: Codec, config: WorldConfig, vocabulary: Vocabulary, walks: int, frames: int
+    ) -> None:
+        if config.window - 1 > frames:
+            raise ValueError(f"a clip of {frames} frames cannot fill a window of {config.window}")
+        self._codec, self._legal, self._vocabulary = codec, LegalTiles(codec), vocabulary
+        self._device = codec.latent_mean.device
+        self._past = config.window - 1
+        zeros = np.zeros(walks, np.int64)
+        state = WorldState(*(zeros.copy() for _ in fields(WorldState)))
+        self.history = _nothing(config, walks, frames, self._device)
+        self.course = Course(state, true_land(state), zeros, zeros.copy(), np.zeros(walks))
+        self._captions = [Caption("", None, None)] * walks
+        shape = (walks, self._past, config.layers, config.heads, config.tokens, config.head_size)
+        dtype = fast_dtype(self._device)
+        self._keys = torch.zeros(shape, dtype=dtype, device=self._device)
+        self._values = torch.zeros(shape, dtype=dtype, device=self._device)
+        self.error = 0.0
+
+    @torch.no_grad()
+    def advance(
+        self,
+        world: WorldModel,
+        text: TextEncoder,
+        levels: tuple[float, ...],
+        rng: np.random.Generator,
+    ) -> None:
+        """Make one frame of every walk; walks whose time is over start anew first."""
+        over = np.flatnonzero(self.course.left <= 0)
+        if len(over):
+            self._begin(over, world, text, rng)
+        self._change_prompts(rng)
+        actions = self._choose_actions(rng)
+        made_BZhw = self._make(world, text, actions, levels, rng)
+        before = self.course.state
+        state = advance(before, actions)
+        reading = self._legal.read(made_BZhw, state)
+        land = carried(self.course.land, before, state)
+        aims_BZhw = self._encode(render(state, land.kinds))
+        land = discovered(land, reading)
+        self._append(made_BZhw, aims_BZhw, actions)
+        self.course.state = state
+        self.course.settled += 1
+        self.course.land = revised(land, reading, self.course.settled > SETTLES_IN)
+        errors = reading.errors.min(axis=-1)
+        error = (errors * reading.cells).sum(axis=(1, 2)) / reading.cells.sum(axis=(1, 2))
+        lost = (error > LOST_ABOVE) | self._discoloured(reading)
+        self.course.left = np.where(lost, 0, self.course.left - 1)
+        self.error = float(error.mean())
+
+    def _discoloured(self, reading: Reading) -> NDArray[np.bool_]:
+        """Find walks that show other colours than they should, where no text says which."""
+        state, names = self.course.state, self.history.names_BTN[:, 1].cpu().numpy()
+        biome, hour = reading.palette // len(Hour), reading.palette % len(Hour)
+        biome_lost = (biome != state.biome) & (names[:, 0] == len(Biome))
+        hour_lost = (hour != state.hour) & (names[:, 1] == len(Hour))
+        lost: NDArray[np.bool_] = biome_lost | hour_lost
+        return lost
+
+    def _choose_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        last = self.history.action_BF[:, -1].cpu().numpy()
+        again = rng.random(len(last)) < self.course.habit
+        return np.where(again, last, rng.integers(len(Action), size=len(last)))
+
+    def _make(
+        self,
+        world: WorldModel,
+        text: TextEncoder,
+        actions: NDArray[np.int64],
+        levels: tuple[float, ...],
+        rng: np.random.Generator,
+    ) -> Tensor:
+        """Denoise one frame and write it to the cache."""
+        text_BT = text(self.history.ids_BTL[:, 1])
+        action_B = torch.from_numpy(actions).to(self._device)
+        previous_BZhw = self.history.made_BFZhw[:, -1].clone()
+        past = world.read_past(self._keys.unbind(1), self._values.unbind(1))
+
+        def call(point_BZhw: Tensor, level: float) -> FrameOutput:
+            level_B = torch.full((len(actions),), level, device=self._device)
+            return world.forward_frame(point_BZhw, level_B, previous_BZhw, action_B, text_BT, past)
+
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        point_BZhw = torch.randn(previous_BZhw.shape, generator=generator).to(self._device)
+        for level, next_level in pairwise((*levels, 0.0)):
+            clean_BZhw = call(point_BZhw, level).clean_BFZhw[:, 0]
+            point_BZhw = next_point(point_BZhw, clean_BZhw, level, next_level)
+        output = call(point_BZhw, CONTEXT_LEVEL)
+        self._keys = torch.cat([self._keys[:, 1:], output.k_BFLAND], dim=1)
+        self._values = torch.cat([self._values[:, 1:], output.v_BFLAND], dim=1)
+        return point_BZhw
+
+    def _append(self, made_BZhw: Tensor, aims_BZhw: Tensor, actions: NDArray[np.int64]) -> None:
+        history = self.history
+        new = {
+            "made_BFZhw": made_BZhw,
+            "aims_BFZhw": aims_BZhw,
+            "action_BF": torch.from_numpy(actions).to(self._device),
+            "text_BF": torch.ones(len(actions), dtype=torch.long, device=self._device),
+        }
+        for name, value in new.items():
+            setattr(history, name, torch.cat([getattr(history, name)[:, 1:], value[:, None]], 1))
+
+    def _change_prompts(self, rng: np.random.Generator) -> None:
+        """Give a few walks a new prompt; what it does not name stays."""
+        state, history = self.course.state, self.history
+        drawn = rng.random(len(state)) < CHANGE_SHARE
+        ready = self.course.settled > history.text_BF.shape[1]
+        for row in np.flatnonzero(drawn & ready):
+            old = self._captions[row]
+            caption = changed_caption(rng, old, Biome(state.biome[row]), Hour(state.hour[row]))
+            if len(words_of(caption.text)) > MOST_WORDS:
+                caption = agreeing_caption(rng, Biome(state.biome[row]), Hour(state.hour[row]))
+            if caption.biome is not None:
+                state.biome[row] = caption.biome
+            if caption.hour is not None:
+                state.hour[row] = caption.hour
+            history.ids_BTL[row, 0], history.names_BTN[row, 0] = (
+                history.ids_BTL[row, 1].clone(),
+                history.names_BTN[row, 1].clone(),
+            )
+            history.text_BF[row] = 0
+            self._say(int(row), caption)
+            self.course.settled[row] = 0
+
+    def _say(self, row: int, caption: Caption) -> None:
+        self._captions[row] = caption
+        ids = self._vocabulary.encode(caption.text).ids
+        self.history.ids_BTL[row, 1] = pad_ids([ids])[0].to(self._device)
+        self.history.names_BTN[row, 1] = torch.tensor(
+            [
+                len(Biome) if caption.biome is None else int(caption.biome),
+                len(Hour) if caption.hour is None else int(caption.hour),
+            ]
+        )
+
+    def _begin(
+        self,
+        rows: NDArray[np.int64],
+        world: WorldModel,
+        text: TextEncoder,
+        rng: np.random.Generator,
+    ) -> None:
+        """Start walks anew behind F + 1 true frames."""
+        history, course, count = self.history, self.course, len(rows)
+        state = random_states(rng, count)
+        frames = history.action_BF.shape[1]
+        actions = rng.integers(len(Action), size=(count, frames))
+        pictures = [render(state)]
+        for frame in range(1, frames):
+            state = advance(state, actions[:, frame])
+            pictures.append(render(state))
+        latents = [self._encode(picture) for picture in pictures]
+        at = torch.from_numpy(rows).to(self._device)
+        history.made_BFZhw[at] = history.aims_BFZhw[at] = torch.stack(latents, dim=1)
+        history.action_BF[at] = torch.from_numpy(actions).to(self._device)
+        history.text_BF[at] = 1
+        for name in (field.name for field in fields(WorldState)):
+            getattr(course.state, name)[rows] = getattr(state, name)
+        land = true_land(state)
+        course.land.kinds[rows], course.land.known[rows] = land.kinds, land.known
+        lives = np.exp(rng.uniform(np.log(SHORTEST_LIFE), np.log(LONGEST_LIFE), count))
+        course.left[rows], course.settled[rows] = lives.astype(np.int64), frames
+        course.habit[rows] = rng.choice(HABITS, size=count)
+        for index, row in enumerate(rows):
+            biome, hour = Biome(state.biome[index]), Hour(state.hour[index])
+            self._say(int(row), agreeing_caption(rng, biome, hour))
+            history.ids_BTL[row, 0] = history.ids_BTL[row, 1]
+            history.names_BTN[row, 0] = history.names_BTN[row, 1]
+        self._fill_cache(at, world, text)
+
+    def _fill_cache(self, at: Tensor, world: WorldModel, text: TextEncoder) -> None:
+        made_BFZhw = self.history.made_BFZhw[at]
+        text_BFT = text(self.history.ids_BTL[at, 1])[:, None].expand(-1, self._past, -1)
+        output = world(
+            made_BFZhw[:, -self._past :],
+            torch.full((len(at), self._past), CONTEXT_LEVEL, device=self._device),
+            made_BFZhw[:, -self._past - 1 : -1],
+            self.history.action_BF[at, -self._past :],
+            text_BFT,
+        )
+        self._keys[at] = output.k_BFLAND
+        self._values[at] = output.v_BFLAND
+
+    @torch.no_grad()
+    def _encode(self, frames_BHWC: NDArray[np.uint8]) -> Tensor:
+        return self._codec.encode(frames_to_tensor(torch.from_numpy(frames_BHWC).to(self._device)))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that the next frame depends on."""
+        course, history = self.course, self.history
+        return {
+            "history": {f.name: getattr(history, f.name) for f in fields(history)},
+            "state": {
+                f.name: torch.from_numpy(getattr(course.state, f.name)) for f in fields(WorldState)
+            },
+            "land": {f.name: torch.from_numpy(getattr(course.land, f.name)) for f in fields(Land)},
+            "course": {
+                name: torch.from_numpy(getattr(course, name))
+                for name in ("left", "settled", "habit")
+            },
+            "captions": [
+                (c.text, *(None if n is None else int(n) for n in (c.biome, c.hour)))
+                for c in self._captions
+            ],
+            "cache": (self._keys, self._values),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` returned."""
+        history = {name: value.to(self._device) for name, value in state["history"].items()}
+        self.history = History(**history)
+        parts = {
+            part: {name: value.cpu().numpy() for name, value in state[part].items()}
+            for part in ("state", "land", "course")
+        }
+        self.course = Course(WorldState(**parts["state"]), Land(**parts["land"]), **parts["course"])
+        self._captions = [
+            Caption(t, None if b is None else Biome(b), None if h is None else Hour(h))
+            for t, b, h in state["captions"]
+        ]
+        self._keys, self._values = (part.to(self._device) for part in state["cache"])
