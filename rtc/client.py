@@ -12,7 +12,7 @@ from reverie.rtc.errors import BadMessageError, ConnectionLostError, ServerRefus
 from reverie.rtc.remote import RemoteSession
 from reverie.rtc.remote_link import LinkOptions
 from reverie.rtc.strict_json import parse_object
-from reverie.sessions import BadRequestError, SessionError
+from reverie.sessions import BadRequestError, SessionError, check_opening
 
 REQUEST_S = 30.0
 
@@ -66,6 +66,7 @@ async def connect(
     """
     owned = session is None
     if session is None:
+        check_opening(prompt, seed, dict(parameters or {}))  # JSON cannot even say all that is odd
         wanted = {"model": model, "program": program, "prompt": prompt, "seed": seed}
         opened = await _open(url, {**wanted, "parameters": dict(parameters or {})})
         session, token = opened.id, opened.token

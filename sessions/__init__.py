@@ -22,7 +22,7 @@ from reverie.sessions.events import EVENT, AnyEvent
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.local import LocalSession
-from reverie.sessions.parsing import parse_command
+from reverie.sessions.parsing import check_opening, parse_command
 from reverie.sessions.pixels import to_picture
 from reverie.sessions.session import Session
 from reverie.sessions.store import SessionRequest, SessionStore, Ticket
@@ -52,6 +52,7 @@ __all__ = [
     "Ticket",
     "TooManyError",
     "UnknownSessionError",
+    "check_opening",
     "parse_command",
     "to_picture",
 ]

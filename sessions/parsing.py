@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from reverie.sessions.commands import COMMAND, AnyCommand
-from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.errors import BadRequestError, CommandError, ErrorCode
 
 SHOWN_CHARS = 120
 """Of a refused value, in an error."""
@@ -49,6 +49,25 @@ def parse_command(given: Mapping[str, object]) -> AnyCommand:
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False)
         raise _as_command_error(details, given) from None
+
+
+def check_opening(prompt: object, seed: object, parameters: object) -> None:
+    """Hold what a program says when it opens a session to the rules for its commands.
+
+    Raises:
+        BadRequestError: names the field that is of a wrong type, not finite or far out of range.
+    """
+    rules: tuple[tuple[str, dict[str, object], str], ...] = (
+        ("push_text", {"text": prompt}, "prompt"),
+        ("reset", {"seed": seed}, "seed"),
+        ("update", {"parameters": parameters}, ""),
+    )
+    for type, fields, field in rules:
+        try:
+            parse_command({"type": type, "id": "opening", **fields})
+        except CommandError as error:
+            named = field or error.field or "parameters"
+            raise BadRequestError(error.code, error.message, field=named) from None
 
 
 def _as_command_error(details: Sequence[ErrorDetails], given: Mapping[str, object]) -> CommandError:

@@ -29,6 +29,7 @@ from reverie.sessions.hosted import HostedSession
 from reverie.sessions.leases import Leases
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.outputs import OpenFanout
+from reverie.sessions.parsing import check_opening
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.prompt import PromptMemory
 from reverie.sessions.state import SessionId, SessionState
@@ -108,6 +109,7 @@ class SessionStore:
         """
         if self._closing is not None:
             raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
+        check_opening(request.prompt, request.seed, dict(request.parameters))
         spec = self._spec(request)
         state = self._new_state(request, spec)
         self._check_counts(state.owner)

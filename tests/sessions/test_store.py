@@ -26,7 +26,7 @@ from reverie.sessions.store import SessionRequest
         ({"seed": -1}, "seed", "out_of_range"),
         ({"seed": 2**53}, "seed", "out_of_range"),
         ({"parameters": {"speed": 11.0}}, "parameters.speed", "out_of_range"),
-        ({"parameters": {"speed": float("nan")}}, "parameters.speed", "out_of_range"),
+        ({"parameters": {"speed": float("nan")}}, "parameters.speed", "non_finite"),
         ({"parameters": {"nope": 1.0}}, "parameters.nope", "unknown_parameter"),
     ],
 )
