@@ -6,9 +6,10 @@ from contextlib import suppress
 from types import TracebackType
 
 from reverie.rtc.errors import ConnectionLostError
+from reverie.rtc.remote_inbox import RemoteInbox
 from reverie.rtc.remote_link import Ending, LinkOptions, RemoteLink
 from reverie.rtc.wire import CloseCode, encode_command
-from reverie.sessions import AttachmentEndedError, Session, SessionEndedError, SessionError
+from reverie.sessions import CommandError, Session, SessionEndedError, SessionError
 from reverie.sessions.commands import AnyCommand, Close, Playhead
 from reverie.sessions.events import (
     AnyEvent,
@@ -19,9 +20,6 @@ from reverie.sessions.events import (
     SessionUpdated,
     SessionView,
 )
-
-WAITING_EVENTS = 4096
-"""Events that wait for whoever streams; then the oldest give way."""
 
 CLOSE_S = 5.0
 
@@ -50,13 +48,12 @@ class RemoteSession(Session):
         self._owned = owned
         self._link = RemoteLink(options, self._take, self._dropped)
         self._view: SessionView | None = None
+        self._message_bytes = 0  # the longest message that the server takes, once it has said so
         self._attached = asyncio.Event()
         self._over = asyncio.Event()
         self._ending: Ending | None = None
         self._answers: dict[str, asyncio.Future[RequestAccepted | Error]] = {}
-        self._waiting: deque[AnyEvent] = deque(maxlen=WAITING_EVENTS)
-        self._newest: AnyEvent | None = None
-        self._news = asyncio.Event()
+        self._inbox = RemoteInbox()
         self._outgoing: deque[Playhead] = deque(maxlen=1)  # a newer playhead says it all
         self._seen = asyncio.Event()
 
@@ -118,10 +115,18 @@ class RemoteSession(Session):
         answer: asyncio.Future[RequestAccepted | Error] = asyncio.get_running_loop().create_future()
         self._answers[command.id] = answer
         try:
-            await self._link.send(encode_command(command))
+            await self._link.send(self._fitting(command))
             return await answer
         finally:
             self._answers.pop(command.id, None)
+
+    def _fitting(self, command: AnyCommand) -> str:
+        """Return a command as a message that the server lets in: a longer one ends the socket."""
+        text = encode_command(command)
+        if self._message_bytes and len(text.encode()) > self._message_bytes:
+            message = f"a message holds at most {self._message_bytes} bytes (message_bytes)"
+            raise CommandError("too_large", message, command=command.id)
+        return text
 
     def _tell(self, command: Playhead) -> None:
         self._outgoing.append(command)
@@ -135,12 +140,7 @@ class RemoteSession(Session):
                 await self._link.send(encode_command(self._outgoing[0]))
 
     async def _next(self) -> AnyEvent:
-        while not self._waiting:
-            if self._over.is_set():
-                raise AttachmentEndedError(self._why)
-            self._news.clear()
-            await self._news.wait()
-        return self._waiting.popleft()
+        return await self._inbox.take()
 
     def _take(self, event: AnyEvent) -> None:
         match event:
@@ -149,12 +149,12 @@ class RemoteSession(Session):
                 if answer is not None and not answer.done():
                     answer.set_result(event)
                     return
-            case SessionAttached(view=view) | SessionUpdated(view=view):
-                self._view = view
+            case SessionAttached(view=view, limits=limits):
+                self._view, self._message_bytes = view, limits.message_bytes
                 self._attached.set()
-        self._newest = event
-        self._waiting.append(event)
-        self._news.set()
+            case SessionUpdated(view=view):
+                self._view = view
+        self._inbox.put(event)
 
     def _dropped(self) -> None:
         for answer in self._answers.values():
@@ -167,10 +167,10 @@ class RemoteSession(Session):
             return
         self._over.set()
         self._attached.set()
-        self._news.set()
-        if self._ending is not None and not isinstance(self._newest, SessionClosed | Error):
+        if self._ending is not None and not isinstance(self._inbox.newest, SessionClosed | Error):
             told = Error(code=self._ending.reason, message=self._ending.message)
-            self._waiting.append(told.model_copy(update={"session": self._id}))
+            self._inbox.put(told.model_copy(update={"session": self._id}))
+        self._inbox.end(self._why)
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(self._why_over())

@@ -88,7 +88,8 @@ class RemoteLink:
 
     Args:
         take: called with every event, in order.
-        dropped: called when a socket is lost; what was sent on it may never be answered.
+        dropped: called when a socket is lost and another will be tried; what was sent on it may
+            never be answered.
     """
 
     def __init__(
@@ -119,10 +120,13 @@ class RemoteLink:
         deadline_s, pause_s = loop.time() + self._options.give_up_s, FIRST_PAUSE_S
         while True:
             ending, was_attached = await self._once()
+            final = ending.code in FINAL
+            if was_attached and not final:
+                self._dropped()
             if was_attached:
                 self.drops += 1
                 deadline_s, pause_s = loop.time() + self._options.give_up_s, FIRST_PAUSE_S
-            if ending.code in FINAL or loop.time() + pause_s > deadline_s:
+            if final or loop.time() + pause_s > deadline_s:
                 return ending
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -176,7 +180,6 @@ class RemoteLink:
             if attached:
                 self._attached.clear()
                 self._socket = None
-                self._dropped()
 
 
 def _ending_of_close(error: ConnectionClosed) -> Ending:
