@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Literal
 
 import httpx
@@ -15,6 +15,9 @@ from reverie.rtc.strict_json import parse_object
 from reverie.sessions import BadRequestError, SessionError, check_opening
 
 REQUEST_S = 30.0
+
+UNDO_S = 5.0
+"""For ending a session that was opened for somebody who gave up."""
 
 
 class _Opened(BaseModel):
@@ -68,7 +71,7 @@ async def connect(
     if session is None:
         check_opening(prompt, seed, dict(parameters or {}))  # JSON cannot even say all that is odd
         wanted = {"model": model, "program": program, "prompt": prompt, "seed": seed}
-        opened = await _open(url, {**wanted, "parameters": dict(parameters or {})})
+        opened = await _open_safely(url, {**wanted, "parameters": dict(parameters or {})})
         session, token = opened.id, opened.token
     if token is None:
         raise ValueError("attaching to a session needs its token")
@@ -91,6 +94,25 @@ async def _running(remote: RemoteSession) -> AsyncIterator[RemoteSession]:
             raise
         error = group.exceptions[0]  # what the block raised, as it raised it
         raise error from error.__cause__
+
+
+async def _open_safely(url: str, wanted: Mapping[str, object]) -> _Opened:
+    """Open a session; cancelled, leave none behind that nobody knows of and that holds a place."""
+    opening = asyncio.create_task(_open(url, wanted), name="open a session")
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        with suppress(SessionError, TimeoutError):
+            async with asyncio.timeout(UNDO_S):
+                await _end(url, await opening)
+        raise
+
+
+async def _end(url: str, opened: _Opened) -> None:
+    address = f"{url.rstrip('/')}/v1/sessions/{opened.id}"
+    with suppress(httpx.TransportError):
+        async with httpx.AsyncClient(timeout=UNDO_S, trust_env=False) as client:
+            await client.delete(address, headers={"Authorization": f"Bearer {opened.token}"})
 
 
 async def _open(url: str, wanted: Mapping[str, object]) -> _Opened:
