@@ -93,3 +93,13 @@ class Fussy(StubFamily):
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
         return FussyKernel(self.spec.loop(loop), instance, self.sleep)
+
+
+def far_ahead_family() -> StubFamily:
+    """Return one that makes three chunks more than were seen."""
+    return StubFamily(lead_chunks=3)
+
+
+def short_family() -> StubFamily:
+    """Return one with two frames a chunk, for runs of many chunks."""
+    return StubFamily(frames=2)
