@@ -14,7 +14,8 @@ from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.sampler import LEVEL_SHIFT
 from reverie.models.pocket.text_encoder import pad_ids
-from reverie.models.pocket.training.clips import make_clips
+from reverie.models.pocket.training.chance import pair_all
+from reverie.models.pocket.training.clips import Clips, make_clips
 from reverie.models.pocket.training.corruption import Damage
 from reverie.models.pocket.vocabulary import PAD, UNKNOWN, Vocabulary
 
@@ -31,7 +32,7 @@ class Batch:
         clean_BFZhw: latents to predict.
         seen_BFZhw: the same frames as they stand in the window once they are made: with errors.
         previous_BFZhw: what is seen of the frame before; zeros before a session's first frame.
-        noise_BFZhw: standard normal.
+        noise_BFZhw: standard normal; says which land comes into view (`chance.py`).
         level_BF: noise levels.
         action_BF: what led to the frame.
         changes_BF: whether the prompt changes with this frame.
@@ -120,7 +121,7 @@ class BatchMaker:
             clean_BFZhw=clean_BFZhw,
             seen_BFZhw=damaged_BFZhw[:, 1:],
             previous_BFZhw=previous_BFZhw,
-            noise_BFZhw=torch.randn(clean_BFZhw.shape, generator=generator).to(device),
+            noise_BFZhw=self._noise(clips, clean_BFZhw.shape, generator, rng).to(device),
             level_BF=draw_levels(fresh_B, self.frames, generator).to(device),
             action_BF=torch.from_numpy(clips.actions).to(device),
             changes_BF=torch.from_numpy(changes_BF).to(device),
@@ -130,6 +131,13 @@ class BatchMaker:
             biome_T=torch.tensor(biomes).to(device),
             hour_T=torch.tensor(hours).to(device),
         )
+
+    def _noise(
+        self, clips: Clips, shape: torch.Size, generator: torch.Generator, rng: np.random.Generator
+    ) -> Tensor:
+        noise_BFZhw = torch.randn(shape, generator=generator)
+        pair_all(noise_BFZhw.numpy(), clips.actions, clips.places, clips.tiles, rng)
+        return noise_BFZhw
 
     @torch.no_grad()
     def _encode(self, frames_BFHWC: NDArray[np.uint8]) -> Tensor:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.captions import Caption, append_caption, caption_for
-from reverie.models.pocket.simulator import WorldState, advance, render, stack_states
+from reverie.models.pocket.simulator import WorldState, advance, render, stack_states, tiles_in_view
 from reverie.models.pocket.training.states import random_actions, random_states
 
 Ints = NDArray[np.int64]
@@ -30,6 +30,8 @@ class Clips:
         caption_index: [B, F], which of the two is in force.
         fresh: [B], whether the session starts at the second frame, so that nothing was before it.
         tinted: `frames` in the colours of another biome and hour.
+        places: [B, F, 2], x and y of the view, in cells.
+        tiles: [B, F, T, T], what lies in view.
     """
 
     frames: NDArray[np.uint8]
@@ -38,6 +40,8 @@ class Clips:
     caption_index: Ints
     fresh: NDArray[np.bool_]
     tinted: NDArray[np.uint8]
+    places: Ints
+    tiles: NDArray[np.uint8]
 
 
 def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
@@ -68,6 +72,8 @@ def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
         caption_index=(np.arange(frames) >= changes_at[:, None]).astype(np.int64),
         fresh=fresh,
         tinted=_pictures(_tinted(rng, states)),
+        places=np.stack([np.stack([s.x, s.y], axis=1) for s in states[1:]], axis=1),
+        tiles=np.stack([tiles_in_view(s) for s in states[1:]], axis=1),
     )
 
 

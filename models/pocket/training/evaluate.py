@@ -1,6 +1,7 @@
 """How well the model plays: measured against the simulator, and drawn for the eye.
 
-`python -m reverie.models.pocket.training.evaluate [--weights FILE] [--sheet PNG] [--steps N]`
+`python -m reverie.models.pocket.training.evaluate [--weights FILE] [--steps N]
+[--marks FRAME ...] [--sheet PNG]`
 """
 
 import argparse
@@ -14,15 +15,22 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.checkpoint import load_pocket
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.rollout import Rollout
 from reverie.models.pocket.sampler import noise_levels
 from reverie.models.pocket.simulator import Simulator, WorldState, advance, render
+from reverie.models.pocket.training.endurance import (
+    EVALUATION_SEED,
+    Endurance,
+    Mark,
+    Recolouring,
+    fresh_worlds,
+)
 from reverie.models.pocket.training.states import random_actions
 
-EVALUATION_SEED = 987_654
+STILL_FRAMES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +41,27 @@ class Report:
         codec_psnr: dB, on fresh maps.
         following: share of frames nearest to the render of the action that was asked for, of five.
         frame_psnr: dB against the simulator where the land was in view before.
-        still_psnr: dB between the first frame and the one after `still_frames` of waiting.
-        recoloured: share of worlds nearest to the asked biome and hour, of 24, after two frames.
+        still_psnr: dB between the first frame and the one after `STILL_FRAMES` of waiting.
+        recolouring: four frames after a prompt at the start.
+        late_recolouring: four frames after a prompt at frame 100 of a walk.
+        walks: what can be read after many frames of walking.
+        still: the same for walkers who stand.
     """
 
     codec_psnr: float
     following: float
     frame_psnr: float
     still_psnr: float
-    recoloured: float
+    recolouring: Recolouring
+    late_recolouring: Recolouring
+    walks: list[Mark]
+    still: list[Mark]
 
 
 def psnr(made: NDArray[np.uint8], true: NDArray[np.uint8]) -> float:
     """Return the peak signal-to-noise ratio in dB."""
     error = np.square(made.astype(np.float64) - true).mean()
     return float(10 * np.log10(255**2 / max(error, 1e-9)))
-
-
-def fresh_worlds(count: int) -> Simulator:
-    """Return worlds that no training saw: every biome and hour in turn."""
-    index = np.arange(count)
-    return Simulator(2**31 + EVALUATION_SEED + index, index % len(Biome), index // 8 % len(Hour))
 
 
 def _embed(nets: PocketNets, texts: list[str]) -> Tensor:
@@ -111,33 +119,20 @@ class Evaluation:
             made = rollout.step(wait, text)
         return psnr(made.cpu().numpy(), before)
 
-    def recoloured(self) -> float:
-        """Return the share of worlds that turn into what a whole caption asks for."""
-        simulator = fresh_worlds(self.worlds)
-        rollout = self._start(simulator)
-        rng = np.random.default_rng(EVALUATION_SEED)
-        biomes = rng.integers(len(Biome), size=self.worlds)
-        hours = rng.integers(len(Hour), size=self.worlds)
-        lands = ("a green meadow", "snowy country", "a sandy desert", "an autumn forest",
-                 "a murky swamp", "a volcanic land", "a neon city", "a candy land")  # fmt: skip
-        times = ("by day", "at dusk", "at night")
-        texts = [f"{lands[b]} {times[h]}" for b, h in zip(biomes, hours, strict=True)]
-        text, wait = _embed(self.nets, texts), np.zeros(self.worlds, np.int64)
-        for _ in range(2):
-            made = rollout.step(torch.from_numpy(wait), text).cpu().numpy()
-            simulator.step(wait)
-        distances = []
-        for biome in Biome:
-            for hour in Hour:
-                simulator.change(np.full_like(biomes, biome), np.full_like(hours, hour))
-                distances.append(_distance(made, simulator.state))
-        nearest = np.stack(distances).argmin(axis=0)
-        return float((nearest == biomes * len(Hour) + hours).mean())
-
-    def report(self) -> Report:
-        """Measure everything."""
+    def report(self, marks: tuple[int, ...]) -> Report:
+        """Measure everything; walks are read at the frames `marks`."""
         following, first = self.following()
-        return Report(self.codec_psnr(), following, first, self.still_psnr(), self.recoloured())
+        endurance = Endurance(self.nets, self.levels, self.worlds)
+        return Report(
+            self.codec_psnr(),
+            following,
+            first,
+            self.still_psnr(STILL_FRAMES),
+            endurance.recolouring(0),
+            endurance.recolouring(100),
+            endurance.marks(marks),
+            endurance.marks((STILL_FRAMES,), still=True),
+        )
 
 
 def rollout_sheet(
@@ -169,10 +164,14 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, default=None, help="default: the shipped weights")
     parser.add_argument("--sheet", type=Path, default=None, help="PNG to draw long walks into")
     parser.add_argument("--steps", type=int, default=3, help="denoise steps a frame")
+    parser.add_argument("--worlds", type=int, default=24, help="worlds that walk together")
+    parser.add_argument(
+        "--marks", type=int, nargs="+", default=[16, 64, 200], help="frames at which walks are read"
+    )
     options = parser.parse_args()
     nets = load_pocket(options.weights)
     levels = noise_levels(options.steps)
-    report = Evaluation(nets, levels).report()
+    report = Evaluation(nets, levels, options.worlds).report(tuple(options.marks))
     print(json.dumps(asdict(report), indent=1))  # noqa: T201
     if options.sheet is not None:
         rollout_sheet(nets, levels, options.sheet)

@@ -1,9 +1,8 @@
 """The map that a model's own walk is on: legal tiles that agree with what it has drawn so far.
 
-What should come into view is the simulator's land, so that walks stay as varied as the true maps.
-What the model draws there instead is the map from then on, and stays, whatever becomes of its
-picture, until that clearly shows another kind. Targets rendered from such a map pull a walk back to
-the textures and keep its geometry.
+What should come into view is for `chance.py` to say. What the model draws there is the map from
+then on, and stays, whatever becomes of its picture, until that clearly shows another kind. Targets
+rendered from such a map pull a walk back to the textures and keep its geometry.
 
 Shapes: B worlds, T tiles in view along one axis.
 """

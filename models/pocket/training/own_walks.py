@@ -24,8 +24,9 @@ from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.nets import fast_dtype
 from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point
-from reverie.models.pocket.simulator import WorldState, advance, render
+from reverie.models.pocket.simulator import WorldState, advance, render, tiles_in_view
 from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
+from reverie.models.pocket.training.chance import kinds_of, new_strip, pair_all
 from reverie.models.pocket.training.clips import agreeing_caption, changed_caption
 from reverie.models.pocket.training.land import Land, carried, discovered, revised, true_land
 from reverie.models.pocket.training.legal_tiles import LegalTiles, Reading
@@ -51,6 +52,7 @@ class History:
     Attributes:
         made_BFZhw: what the model made.
         aims_BFZhw: what it should have made.
+        noise_BFZhw: what it made that from.
         action_BF: what led to each frame.
         text_BF: which of the two texts was in force.
         ids_BTL: word ids of the text before and the text now.
@@ -59,6 +61,7 @@ class History:
 
     made_BFZhw: Tensor
     aims_BFZhw: Tensor
+    noise_BFZhw: Tensor
     action_BF: Tensor
     text_BF: Tensor
     ids_BTL: Tensor
@@ -89,11 +92,37 @@ def _nothing(config: WorldConfig, walks: int, frames: int, device: torch.device)
     return History(
         torch.zeros(latents, device=device),
         torch.zeros(latents, device=device),
+        torch.zeros(latents, device=device),
         torch.zeros((walks, frames + 1), dtype=torch.long, device=device),
         torch.zeros((walks, frames + 1), dtype=torch.long, device=device),
         torch.zeros((walks, 2, MAX_TOKENS), dtype=torch.long, device=device),
         torch.zeros((walks, 2, 2), dtype=torch.long, device=device),
     )
+
+
+def _paired_noise(
+    states: list[WorldState],
+    actions: NDArray[np.int64],
+    shape: torch.Size,
+    rng: np.random.Generator,
+) -> Tensor:
+    """Draw noise from which true frames could have been made."""
+    generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+    noise_BFZhw = torch.randn(shape, generator=generator)
+    places = np.stack([np.stack([s.x, s.y], axis=1) for s in states], axis=1)
+    tiles = np.stack([tiles_in_view(s) for s in states], axis=1)
+    pair_all(noise_BFZhw.numpy(), actions, places, tiles, rng)
+    return noise_BFZhw
+
+
+def _draw_new_land(
+    land: Land, state: WorldState, actions: NDArray[np.int64], noise_BZhw: NDArray[np.float32]
+) -> None:
+    """Let the noise of a frame say, in place, which tiles come into view."""
+    for row, action in enumerate(actions):
+        strip = new_strip(int(action), int(state.x[row]), int(state.y[row]))
+        if strip is not None:
+            land.kinds[row][strip.tiles] = kinds_of(noise_BZhw[row], strip, land.kinds[row])
 
 
 class WalkGroup:
@@ -145,14 +174,17 @@ class WalkGroup:
             self._begin(over, world, text, rng)
         self._change_prompts(rng)
         actions = self._choose_actions(rng)
-        made_BZhw = self._make(world, text, actions, levels, rng)
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        noise_BZhw = torch.randn(self.history.made_BFZhw[:, 0].shape, generator=generator)
+        made_BZhw = self._make(world, text, actions, levels, noise_BZhw.to(self._device))
         before = self.course.state
         state = advance(before, actions)
         reading = self._legal.read(made_BZhw, state)
         land = carried(self.course.land, before, state)
+        _draw_new_land(land, state, actions, noise_BZhw.numpy())
         aims_BZhw = self._encode(render(state, land.kinds))
         land = discovered(land, reading)
-        self._append(made_BZhw, aims_BZhw, actions)
+        self._append(made_BZhw, aims_BZhw, noise_BZhw, actions)
         self.course.state = state
         self.course.settled += 1
         self.course.land = revised(land, reading, self.course.settled > SETTLES_IN)
@@ -182,7 +214,7 @@ class WalkGroup:
         text: TextEncoder,
         actions: NDArray[np.int64],
         levels: tuple[float, ...],
-        rng: np.random.Generator,
+        point_BZhw: Tensor,
     ) -> Tensor:
         """Denoise one frame and write it to the cache."""
         text_BT = text(self.history.ids_BTL[:, 1])
@@ -194,8 +226,6 @@ class WalkGroup:
             level_B = torch.full((len(actions),), level, device=self._device)
             return world.forward_frame(point_BZhw, level_B, previous_BZhw, action_B, text_BT, past)
 
-        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        point_BZhw = torch.randn(previous_BZhw.shape, generator=generator).to(self._device)
         for level, next_level in pairwise((*levels, 0.0)):
             clean_BZhw = call(point_BZhw, level).clean_BFZhw[:, 0]
             point_BZhw = next_point(point_BZhw, clean_BZhw, level, next_level)
@@ -204,11 +234,18 @@ class WalkGroup:
         self._values = torch.cat([self._values[:, 1:], output.v_BFLAND], dim=1)
         return point_BZhw
 
-    def _append(self, made_BZhw: Tensor, aims_BZhw: Tensor, actions: NDArray[np.int64]) -> None:
+    def _append(
+        self,
+        made_BZhw: Tensor,
+        aims_BZhw: Tensor,
+        noise_BZhw: Tensor,
+        actions: NDArray[np.int64],
+    ) -> None:
         history = self.history
         new = {
             "made_BFZhw": made_BZhw,
             "aims_BFZhw": aims_BZhw,
+            "noise_BFZhw": noise_BZhw.to(self._device),
             "action_BF": torch.from_numpy(actions).to(self._device),
             "text_BF": torch.ones(len(actions), dtype=torch.long, device=self._device),
         }
@@ -260,13 +297,16 @@ class WalkGroup:
         state = random_states(rng, count)
         frames = history.action_BF.shape[1]
         actions = rng.integers(len(Action), size=(count, frames))
-        pictures = [render(state)]
+        states = [state]
         for frame in range(1, frames):
-            state = advance(state, actions[:, frame])
-            pictures.append(render(state))
-        latents = [self._encode(picture) for picture in pictures]
+            states.append(advance(states[-1], actions[:, frame]))
+        state = states[-1]
         at = torch.from_numpy(rows).to(self._device)
-        history.made_BFZhw[at] = history.aims_BFZhw[at] = torch.stack(latents, dim=1)
+        latents_BFZhw = torch.stack([self._encode(render(s)) for s in states], dim=1)
+        history.made_BFZhw[at] = history.aims_BFZhw[at] = latents_BFZhw
+        history.noise_BFZhw[at] = _paired_noise(states, actions, latents_BFZhw.shape, rng).to(
+            self._device
+        )
         history.action_BF[at] = torch.from_numpy(actions).to(self._device)
         history.text_BF[at] = 1
         for name in (field.name for field in fields(WorldState)):

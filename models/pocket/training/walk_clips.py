@@ -67,7 +67,7 @@ class OwnWalks:
             clean_BFZhw=clean_BFZhw,
             seen_BFZhw=history.made_BFZhw[:, 1:],
             previous_BFZhw=history.made_BFZhw[:, :-1],
-            noise_BFZhw=torch.randn(clean_BFZhw.shape, generator=generator).to(device),
+            noise_BFZhw=history.noise_BFZhw[:, 1:],
             level_BF=level_BF.to(device),
             action_BF=history.action_BF[:, 1:],
             changes_BF=history.text_BF.diff(dim=1) > 0,

@@ -42,7 +42,8 @@ def test_the_aim_is_the_legal_frame_of_what_was_done() -> None:
     state = group.course.state
     pictures = torch.from_numpy(render(state)).permute(0, 3, 1, 2).float() / 255
     true_BZhw = group._codec.encode(pictures)
-    assert torch.equal(true_BZhw, group.history.aims_BFZhw[:, -1])
+    inner = (..., slice(1, -1), slice(1, -1))  # what has just come into view is left to chance
+    assert torch.equal(true_BZhw[inner], group.history.aims_BFZhw[:, -1][inner])
 
 
 def test_prompts_change_and_the_aims_follow() -> None:
