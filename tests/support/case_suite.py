@@ -74,7 +74,7 @@ class CaseSuite:
             begun = {line.session for line in steps(log)}
             for _ in range(20):
                 attached = asyncio.Event()
-                task = asyncio.create_task(_play(service, attached, step_ms=50))
+                task = asyncio.create_task(_play(service, attached, step_ms=150))
                 await attached.wait()
                 await becomes(lambda: _newest(log).session not in begun)
                 await becomes(lambda: _newest(log).event == "start")
