@@ -359,7 +359,7 @@ class CaseSuite:
         self, open_service: OpenService, log: Path
     ) -> None:
         parameters = {"fault": float(Fault.REUSE_BUFFER), "step_ms": 1.0}
-        async with open_service() as service:
+        async with open_service(family=place("far_ahead_family")) as service:
             service.store._open_fanout = _slow_fanout
             async with (
                 service.session(parameters=parameters) as session,
