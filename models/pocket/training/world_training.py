@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.config import PocketConfig
 from reverie.models.pocket.nets import fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
@@ -27,6 +28,8 @@ from reverie.models.pocket.training.optimisers import (
 )
 from reverie.models.pocket.training.walk_clips import OwnWalks
 from reverie.models.pocket.world import WorldModel
+
+AREA = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +49,24 @@ class WorldSchedule:
         walks_after: step from which there are walks.
         walker_weight: weight of the walker's cells in the loss.
         change_weight: weight of the frame with which a prompt changes.
+        edge_weight: weight of the cells that come into view.
+        area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 3500
+    steps: int = 3200
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
     warmup: int = 80
-    average: float = 0.998
+    average: float = 0.996
     walks: int = 8
     groups: int = 4
     walk_frames: int = 2
     walks_after: int = 1000
     walker_weight: float = 3.0
     change_weight: float = 3.0
+    area_weight: float = 3.0
+    edge_weight: float = 3.0
 
 
 class Dreamer(nn.Module):
@@ -101,6 +108,7 @@ class WorldTraining:
         self.average = copy.deepcopy(self.master).requires_grad_(False)
         self.working = copy.deepcopy(self.master)
         self.working.world.to(fast_dtype(device))
+        self.served = copy.deepcopy(self.working).requires_grad_(False)
         self.walks = OwnWalks(
             batches.codec,
             config.world,
@@ -115,7 +123,7 @@ class WorldTraining:
         batch = self.batches.make(step)
         walking = {}
         if step >= self.schedule.walks_after:
-            batch = join(batch, self.walks.make(step, self.working.world, self.working.text))
+            batch = join(batch, self.walks.make(step, self.served.world, self.served.text))
             walking = {"walks": self.walks.error}
         texts_TD = self.working.text(batch.ids_TL)
         text_BFD = texts_TD[batch.text_BF]
@@ -150,11 +158,25 @@ class WorldTraining:
         return clean
 
     def _errors(self, made_BFZhw: Tensor, batch: Batch) -> Tensor:
-        """Return each frame's mean squared error, the walker's cells weighted: [B, F]."""
-        error = (made_BFZhw - batch.clean_BFZhw).square()
-        weight_hw = torch.ones(error.shape[-2:], device=error.device)
-        weight_hw[WALKER_ROWS, WALKER_COLUMNS] = self.schedule.walker_weight
-        return (error * weight_hw).mean(dim=(2, 3, 4))
+        """Return each frame's mean squared error, walker and new land weighted: [B, F].
+
+        What remains of the error after averaging over areas counts again: colours that are off
+        by little but everywhere are what a long walk dies of.
+        """
+        difference = made_BFZhw - batch.clean_BFZhw
+        areas = functional.avg_pool2d(difference.flatten(0, 1), AREA).square().mean(dim=(1, 2, 3))
+        error = difference.square()
+        weight_BFhw = self._cell_weights(error.shape[-1]).to(error.device)[batch.action_BF]
+        cells = (error * weight_BFhw[:, :, None]).mean(dim=(2, 3, 4))
+        return cells + self.schedule.area_weight * areas.view_as(cells)
+
+    def _cell_weights(self, grid: int) -> Tensor:
+        """Return the weight of each cell after each action: [actions, grid, grid]."""
+        weights = torch.ones(len(Action), grid, grid)
+        weights[Action.UP, 0] = weights[Action.DOWN, -1] = self.schedule.edge_weight
+        weights[Action.LEFT, :, 0] = weights[Action.RIGHT, :, -1] = self.schedule.edge_weight
+        weights[:, WALKER_ROWS, WALKER_COLUMNS] = self.schedule.walker_weight
+        return weights
 
     def _update(self, step: int) -> None:
         move_gradients(self.working.parameters(), self.master.parameters())
@@ -167,6 +189,7 @@ class WorldTraining:
                 self.average.parameters(), self.master.parameters(), strict=True
             ):
                 mean.lerp_(value, 1 - decay)
+        copy_weights(self.average.parameters(), self.served.parameters())
 
     def state_dict(self) -> dict[str, Any]:
         """Return weights, running average and optimiser."""
@@ -183,4 +206,5 @@ class WorldTraining:
         self.average.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])
         copy_weights(self.master.parameters(), self.working.parameters())
+        copy_weights(self.average.parameters(), self.served.parameters())
         self.walks.load_state_dict(state["walks"])
