@@ -62,7 +62,7 @@ def draw_levels(
 ) -> Tensor:
     """Draw a noise level for every frame: [B, F].
 
-    A fifth is pure noise, a fifth nearly clean, the rest anything between, mostly high: what a cell
+    A third is pure noise, a fifth nearly clean, the rest anything between, mostly high: what a cell
     will show is decided there. A share `finished` of the clips have a nearly clean past, as in
     serving. The first frame of a session is given, nearly clean.
     """
@@ -71,7 +71,7 @@ def draw_levels(
     low = LOW_LEVEL * (1.4 * torch.rand(shape, generator=generator) - 0.4).clamp(min=0)
     even = torch.rand(shape, generator=generator)
     level = LEVEL_SHIFT * even / (1 + (LEVEL_SHIFT - 1) * even)
-    level = torch.where(kind < 0.2, torch.ones(shape), torch.where(kind > 0.8, low, level))
+    level = torch.where(kind < 0.33, torch.ones(shape), torch.where(kind > 0.8, low, level))
     past_ends = torch.randint(0, frames, (len(fresh_B), 1), generator=generator)
     past_ends = past_ends * (torch.rand(len(fresh_B), 1, generator=generator) < finished)
     past_ends = torch.maximum(past_ends, fresh_B[:, None].long())

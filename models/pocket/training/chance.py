@@ -2,8 +2,8 @@
 
 Few denoise steps cannot choose between kinds of tile: they paint the mean of all that may come,
 and walks end in land of one kind. So training pairs noise and land: the kinds that may stand beside
-a known tile share out the real line by their probabilities, and the noise of a new tile's cells,
-added up, falls into the part of the kind that comes. Noise stays standard normal for any known
+a known tile share out the real line by their probabilities, and the noise of one cell of a new tile
+falls into the part of the kind that comes. Noise stays standard normal for any known
 neighbour, and the sampler, which knows nothing of this, draws maps with the neighbourhoods of the
 true ones.
 
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.simulator import CELL_PX, FRAME_PX, TILES_IN_VIEW
+from reverie.models.pocket.simulator import CELL_PX, FRAME_PX
 from reverie.models.pocket.terrain import Tile, tiles_at
 
 Floats = NDArray[np.float32]
@@ -29,6 +29,7 @@ ORDER = (
     Tile.WATER, Tile.SHORE, Tile.PATH, Tile.GROUND, Tile.FLOWER, Tile.HOUSE, Tile.TREE, Tile.ROCK,
 )  # fmt: skip
 """From low noise to high; kinds that look alike or meet often are near each other."""
+TELLING_CHANNELS = 2
 _SAMPLES = 40_000
 _LEAST = 1e-3
 
@@ -66,15 +67,24 @@ class Strip:
     tile_of: Ints
 
     @property
-    def counts(self) -> Ints:
-        """Cells of each tile: [T]; none of the last when tiles and frame are aligned."""
-        return np.bincount(self.tile_of, minlength=TILES_IN_VIEW)
+    def shown(self) -> Ints:
+        """Which of the T tiles the strip shows."""
+        return np.unique(self.tile_of)
 
-    def sums(self, noise_ZSS: Floats) -> NDArray[np.float64]:
-        """Add the noise of each tile's cells up, to a standard normal number: [T]."""
-        line = noise_ZSS[self.cells].sum(axis=0) / np.sqrt(len(noise_ZSS))
-        total = np.bincount(self.tile_of, line, TILES_IN_VIEW)
-        return total / np.sqrt(np.maximum(self.counts, 1))
+    @property
+    def telling(self) -> Ints:
+        """The cell of each shown tile whose noise decides: the one with the even number."""
+        even = np.arange(CELLS) % 2 == 0
+        first = np.array([np.flatnonzero(self.tile_of == tile)[0] for tile in self.shown])
+        last = np.array([np.flatnonzero(self.tile_of == tile)[-1] for tile in self.shown])
+        return np.where(even[last], last, first)
+
+    def numbers(self, noise_ZSS: Floats) -> NDArray[np.float64]:
+        """Read a standard normal number for each shown tile."""
+        told = noise_ZSS[:TELLING_CHANNELS][self.cells][:, self.telling]
+        total: NDArray[np.float64] = told.sum(axis=0, dtype=np.float64)
+        total /= np.sqrt(TELLING_CHANNELS)
+        return total
 
 
 def new_strip(action: int, x: int, y: int) -> Strip | None:
@@ -94,9 +104,9 @@ def new_strip(action: int, x: int, y: int) -> Strip | None:
 
 
 def kinds_of(noise_ZSS: Floats, strip: Strip, tiles_TT: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Read the new tiles off the noise, beside the known ones of `tiles_TT`: [T]."""
-    share = torch.special.ndtr(torch.from_numpy(strip.sums(noise_ZSS))).numpy()
-    bounds = shares()[tiles_TT[strip.beside]]
+    """Read the new tiles off the noise, beside the known ones of `tiles_TT`: [shown]."""
+    share = torch.special.ndtr(torch.from_numpy(strip.numbers(noise_ZSS))).numpy()
+    bounds = shares()[tiles_TT[strip.beside][strip.shown]]
     place = (share[:, None] >= bounds[:, 1:-1]).sum(axis=1)
     kinds: NDArray[np.uint8] = np.array(ORDER, np.uint8)[place]
     return kinds
@@ -106,14 +116,14 @@ def pair(
     noise_ZSS: Floats, strip: Strip, tiles_TT: NDArray[np.uint8], rng: np.random.Generator
 ) -> None:
     """Move noise, in place, until it stands for the new tiles in `tiles_TT`."""
-    place = np.argsort(ORDER)[tiles_TT[strip.tiles]]
-    bounds = shares()[tiles_TT[strip.beside]]
+    place = np.argsort(ORDER)[tiles_TT[strip.tiles][strip.shown]]
+    bounds = shares()[tiles_TT[strip.beside][strip.shown]]
     row = np.arange(len(place))
     low, high = bounds[row, place], bounds[row, place + 1]
     share = (low + (high - low) * rng.random(len(place))).clip(1e-5, 1 - 1e-5)
     goal = torch.special.ndtri(torch.from_numpy(share)).numpy()
-    change = (goal - strip.sums(noise_ZSS)) / np.sqrt(np.maximum(strip.counts, 1))
-    noise_ZSS[strip.cells] += (change[strip.tile_of] / np.sqrt(len(noise_ZSS))).astype(np.float32)
+    change = (goal - strip.numbers(noise_ZSS)) / np.sqrt(TELLING_CHANNELS)
+    noise_ZSS[:TELLING_CHANNELS][strip.cells][:, strip.telling] += change.astype(np.float32)
 
 
 def pair_all(

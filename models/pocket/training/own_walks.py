@@ -122,7 +122,8 @@ def _draw_new_land(
     for row, action in enumerate(actions):
         strip = new_strip(int(action), int(state.x[row]), int(state.y[row]))
         if strip is not None:
-            land.kinds[row][strip.tiles] = kinds_of(noise_BZhw[row], strip, land.kinds[row])
+            kinds = kinds_of(noise_BZhw[row], strip, land.kinds[row])
+            land.kinds[row][strip.tiles][strip.shown] = kinds
 
 
 class WalkGroup:

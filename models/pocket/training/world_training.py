@@ -53,7 +53,7 @@ class WorldSchedule:
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 3200
+    steps: int = 3400
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -66,7 +66,7 @@ class WorldSchedule:
     walker_weight: float = 3.0
     change_weight: float = 3.0
     area_weight: float = 3.0
-    edge_weight: float = 3.0
+    edge_weight: float = 6.0
 
 
 class Dreamer(nn.Module):

@@ -10,6 +10,7 @@ from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, load_pocket
 from reverie.models.pocket.first_frame import first_frame
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.sampler import noise_levels
+from reverie.models.pocket.training.endurance import Endurance, Mark
 from reverie.models.pocket.training.evaluate import Evaluation, psnr
 
 
@@ -36,8 +37,23 @@ def test_the_walker_goes_where_he_is_sent() -> None:
     assert following >= 0.9
 
 
-def test_a_prompt_recolours_the_world() -> None:
-    assert Evaluation(shipped(), noise_levels(2), worlds=16).recoloured() >= 0.7
+def test_a_prompt_recolours_the_world_and_keeps_its_map() -> None:
+    found = Endurance(shipped(), noise_levels(2), worlds=16).recolouring(walked=0)
+    assert found.coloured >= 0.7
+    assert found.kept >= 0.7
+
+
+@cache
+def hundred_frames() -> Mark:
+    return Endurance(shipped(), noise_levels(2), worlds=4).marks((100,))[0]
+
+
+def test_tiles_are_legible_after_a_hundred_frames() -> None:
+    assert hundred_frames().tiles >= 0.8
+
+
+def test_the_walker_is_there_after_a_hundred_frames() -> None:
+    assert hundred_frames().walker >= 0.75
 
 
 def test_the_first_frame_agrees_with_what_is_named() -> None:
