@@ -13,10 +13,11 @@ file: `REVERIE_SERVER__PORT=9000`, `REVERIE_POOL__MODELS__0__THREADS=2`. Its val
 what nobody knows is refused.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -24,6 +25,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.rtc.options import ServerOptions
 from reverie.sessions.limits import SessionLimits
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 PREFIX = "REVERIE_"
 FILE_VARIABLE = "REVERIE_CONFIG"
@@ -89,6 +93,15 @@ class Deployment(BaseModel):
 class _StrictLoader(yaml.SafeLoader):
     """Refuses a key that is given twice, where YAML would take the last one in silence."""
 
+    def __init__(self, text: str, source: str) -> None:
+        """Read `text`; errors say that it is in `source`."""
+        try:
+            super().__init__(text)
+        except yaml.reader.ReaderError as error:
+            error.name = source
+            raise
+        self.name = source
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Build a mapping with each key once."""
         mapping = super().construct_mapping(node, deep)
@@ -101,13 +114,17 @@ class _StrictLoader(yaml.SafeLoader):
         return mapping
 
 
-def _parse(text: str) -> Any:
-    return yaml.load(text, _StrictLoader)
+def _parse(text: str, source: str) -> Any:
+    loader = _StrictLoader(text, source)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
 
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:
-        tree = _parse(file.read_text(encoding="utf-8"))
+        tree = _parse(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise DeploymentError(f"cannot read {file}: {error}") from error
     if tree is None:
@@ -127,7 +144,7 @@ def _from_variables(variables: Mapping[str, str]) -> list[Setting]:
 
 def _read_value(name: str, text: str) -> Any:
     try:
-        return _parse(text)
+        return _parse(text, name)
     except yaml.YAMLError as error:
         raise DeploymentError(f"cannot read {name}: {error}") from error
 
@@ -145,7 +162,10 @@ def _nested(path: FieldPath, value: Any) -> Any:
 
 
 def _merged(below: Any, above: Any) -> Any:
-    """Lay one tree over another: mappings merge, indices reach into lists, all else replaces."""
+    """Lay one tree over another: mappings merge, indices reach into lists, all else replaces.
+
+    A single value where settings belong stays, so that it is refused and not replaced in silence.
+    """
     if not isinstance(above, dict):
         return above
     if isinstance(below, list) or (below is None and 0 in above):
@@ -155,18 +175,65 @@ def _merged(below: Any, above: Any) -> Any:
         return list(merged.values()) if whole else merged
     if isinstance(below, dict):
         return below | {key: _merged(below.get(key), value) for key, value in above.items()}
-    return above
+    return above if below is None else below
+
+
+_PLAIN = {
+    "model_type": "holds settings with names, not a single value",
+    "tuple_type": "should be a list",
+}
+"""What is wrong, in words of the file and not of Python, by pydantic's type of error."""
 
 
 def _explain(error: ValidationError, file: Path | None, settings: list[Setting]) -> str:
     lines = ["the deployment is not valid"]
-    for problem in error.errors(include_url=False):
+    problems = error.errors(include_url=False)
+    for problem in problems:
         path: FieldPath = problem["loc"]
-        sources = [setting.source for setting in settings if _related(path, setting.path)]
-        where = " or ".join(sources) or (str(file) if file else "")
+        if problem["type"] == "too_short" and any(
+            len(other["loc"]) > len(path) and _related(other["loc"], path) for other in problems
+        ):
+            continue  # it is only short of the items that are wrong
+        where = " or ".join(_sources(problem, settings)) or (str(file) if file else "")
         field = ".".join(str(part) for part in path)
-        lines.append(f"  {field}: {problem['msg']}" + (f" (set in {where})" if where else ""))
+        lines.append(f"  {field}: {_words(problem)}" + (f" (set in {where})" if where else ""))
     return "\n".join(lines)
+
+
+def _sources(problem: "ErrorDetails", settings: list[Setting]) -> list[str]:
+    """Return what has set a field, as far as it was not the file."""
+    path = problem["loc"]
+    if not isinstance(problem["input"], dict | list):  # then nothing beneath it has any part in it
+        settings = [setting for setting in settings if len(setting.path) <= len(path)]
+    return [setting.source for setting in settings if _related(path, setting.path)]
+
+
+def _words(problem: "ErrorDetails") -> str:
+    if problem["type"] == "extra_forbidden":
+        *above, name = problem["loc"]
+        meant = _meant(tuple(above), str(name))
+        return "unknown setting" + (f"; did you mean {meant}?" if meant else "")
+    plain = _PLAIN.get(problem["type"], problem["msg"])
+    return plain.removeprefix("Value error, ")
+
+
+def _meant(above: FieldPath, name: str) -> str:
+    """Return what a name may stand for: what is spelt like it there, or is called so elsewhere."""
+    fields: Any = Deployment
+    for part in above:
+        inner = get_args(fields) if isinstance(part, int) else ()
+        fields = inner[0] if inner else fields.model_fields[part].annotation
+    near = get_close_matches(name, fields.model_fields, n=1)
+    elsewhere = (path for path in _settings(Deployment) if path.rpartition(".")[2] == name)
+    return near[0] if near else next(elsewhere, "")
+
+
+def _settings(model: type[BaseModel], above: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _settings(kind, f"{above}{name}.")
+        yield f"{above}{name}"
 
 
 def _related(path: FieldPath, other: FieldPath) -> bool:

@@ -3,7 +3,7 @@
 Every limit that a client can run into is here, and the error that it then gets names the limit.
 """
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class ServerOptions(BaseModel):
@@ -55,3 +55,10 @@ class ServerOptions(BaseModel):
     send_buffer_bytes: int = Field(default=2**16, ge=4096)
     unsent_bytes: int = Field(default=2**16, ge=4096)
     connections: int = Field(default=1000, ge=1)
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _no_wildcard(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        if any("*" in origin for origin in origins):
+            raise ValueError("there is no wildcard: name each origin, as in https://play.example")
+        return origins

@@ -75,15 +75,23 @@ def test_a_variable_can_name_the_file(tmp_path: Path) -> None:
     ("text", "named"),
     [
         ("server: {port: 70000}", r"server\.port: .*65535.*set in .*deployment\.yaml"),
-        ("server: {prot: 9000}", r"server\.prot"),
-        ("servers: {port: 9000}", r"servers"),
+        ("server: {prot: 9000}", r"server\.prot: unknown setting; did you mean port\? \(set in"),
+        ("servers: {port: 9000}", r"servers: unknown setting; did you mean server\?"),
+        ("port: 9000", r"port: unknown setting; did you mean server\.port\?"),
+        ("pool: {models: [{name: a, thread: 1}]}", r"models\.0\.thread: .*did you mean threads\?"),
+        ("server: {smell: 1}", r"server\.smell: unknown setting \(set in"),
+        ("server: {allowed_origins: 'https://a.example'}", r"allowed_origins: should be a list"),
+        ("server: {allowed_origins: ['*']}", r"allowed_origins: there is no wildcard"),
+        ("server: {allowed_origins: ['https://*.example']}", r"there is no wildcard"),
         ("pool: {models: []}", r"pool\.models"),
         ("pool: {models: [{name: a, threads: -1}]}", r"pool\.models\.0\.threads"),
         ("pool: {models: [{name: a}, {name: a}]}", r"pool: .*used twice"),
         ("server: {port: 9000}\nserver: {port: 9001}", r"'server' is given twice"),
         ("server: [", r"cannot read .*deployment\.yaml"),
+        ("server: [", r'in ".*deployment\.yaml", line 1'),
+        ("server: \x07", r'in ".*deployment\.yaml", position 8'),
         ("- server", r"holds list"),
-        ("server: 9000", r"server: "),
+        ("server: 9000", r"server: holds settings with names, .*set in .*deployment\.yaml"),
         ("server: {drain_timeout_s: .nan}", r"server\.drain_timeout_s"),
         ("? [1, 2]\n: 3", r"."),
         ("!!python/object/apply:os.system ['true']", r"cannot read"),
@@ -117,6 +125,24 @@ def test_the_command_line_wins_over_variables_and_is_named_in_errors() -> None:
     assert Deployment.read(None, {"REVERIE_SERVER__PORT": "1"}, [port]).server.port == 9003
     with pytest.raises(DeploymentError, match=r"server\.port: .*set in --port"):
         Deployment.read(None, None, [Setting(("server", "port"), -1, "--port")])
+
+
+def test_a_value_where_settings_belong_is_refused_also_when_one_of_them_is_set_elsewhere(
+    tmp_path: Path,
+) -> None:
+    file = written(tmp_path, "server: 5\n")
+    port = Setting(("server", "port"), 9003, "--port")
+    with pytest.raises(DeploymentError, match=r"server: .*set in .*deployment\.yaml\)"):
+        Deployment.read(file, None, [port])
+
+
+def test_one_wrong_field_of_a_model_is_one_line(tmp_path: Path) -> None:
+    file = written(tmp_path, "pool: {models: [{name: a, threads: -1}]}")
+    with pytest.raises(DeploymentError) as refused:
+        Deployment.read(file)
+    assert [line.split(":")[0].strip() for line in str(refused.value).splitlines()[1:]] == [
+        "pool.models.0.threads"
+    ]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
