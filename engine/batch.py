@@ -85,5 +85,9 @@ def _results(
 
 
 def _report(driver: LoopDriver[Any], error: Exception) -> None:
-    log.warning("session %s: a step failed", driver.session, exc_info=error)
     driver.fail(error)
+    if driver.ended:  # the first try told where
+        what = f"{type(error).__name__}: {error}"
+        log.error("session %s: a step failed again, so it ends: %s", driver.session, what)
+    else:
+        log.warning("session %s: a step failed", driver.session, exc_info=error)

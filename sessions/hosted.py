@@ -10,12 +10,14 @@ session's.
 
 import asyncio
 import logging
+from typing import TypeVar
 
-from reverie.gpu_pool.errors import PoolError, PoolFullError, RequestRefusedError
+from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.opening import Opening
 from reverie.media import Clock, MediaError, VideoFanout
 from reverie.models.spec import ModelSpec
+from reverie.sessions import faults
 from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role
 from reverie.sessions.attendance import Attendance
 from reverie.sessions.commanding import Commanding
@@ -32,6 +34,8 @@ from reverie.sessions.relay import Relay
 from reverie.sessions.state import SessionState, Trigger
 
 logger = logging.getLogger(__name__)
+
+_E = TypeVar("_E", bound=Exception)
 
 
 class HostedSession:
@@ -98,11 +102,12 @@ class HostedSession:
             self._refused = _first(group)
             self.fail("pool_full", str(self._refused))
         except* PoolError as group:
-            error = group.exceptions[0]
-            code = error.code if isinstance(error, RequestRefusedError) else "no_worker"
-            self.fail(code, str(error))
+            error = _first(group)
+            logger.warning("session %s could not begin: %s", self.id, error)
+            self.fail(*faults.not_opened(error))
         except* MediaError as group:
-            self.fail("encode_failed", str(group.exceptions[0]))
+            logger.error("session %s: encoding failed: %s", self.id, _first(group))
+            self.fail("encode_failed", faults.NOT_ENCODED)
         except* Exception:
             logger.exception("session %s failed", self.id)
             self.fail("internal_error", "the server made a mistake; its log says more")
@@ -227,6 +232,6 @@ class HostedSession:
             logger.warning("session %s: giving its place back failed: %s", self.id, error)
 
 
-def _first(group: BaseExceptionGroup[PoolFullError]) -> PoolFullError:
+def _first(group: BaseExceptionGroup[_E]) -> _E:
     first = group.exceptions[0]
-    return first if isinstance(first, PoolFullError) else _first(first)
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

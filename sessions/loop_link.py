@@ -13,6 +13,7 @@ from reverie.gpu_pool.errors import (
     WorkerLostError,
 )
 from reverie.gpu_pool.messages import Asked, Done, PushInputs, ReleaseKeys, Seen, Told, Watched
+from reverie.sessions import faults
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.leases import Lease
 from reverie.sessions.receipts import Receipts, Tell
@@ -82,14 +83,15 @@ class LoopLink:
             async with asyncio.timeout(self._ask_limit_s):
                 return await self._lease.ask(message)
         except RequestRefusedError as error:
-            raise CommandError(error.code, str(error)) from None
-        except WorkerLostError as error:
-            raise CommandError(ErrorCode.WORKER_LOST, str(error), retry_after_s=1.0) from None
+            raise CommandError(error.code, faults.refused(error)) from None
+        except WorkerLostError:
+            lost = faults.WORKER_LOST
+            raise CommandError(ErrorCode.WORKER_LOST, lost, retry_after_s=1.0) from None
         except (TimeoutError, AskTimeoutError):
             waited = f"the loop did not answer within {self._ask_limit_s:g} s"
             raise CommandError(ErrorCode.TIMED_OUT, waited) from None
-        except PoolError as error:
-            raise CommandError(ErrorCode.CLOSED, str(error)) from None
+        except PoolError:
+            raise CommandError(ErrorCode.CLOSED, faults.LOOP_GONE) from None
 
     async def release(self) -> None:
         """Give the place back, if there is one."""

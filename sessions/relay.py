@@ -4,14 +4,18 @@ While a cut is asked for (interrupt, rewind, reset, restore), what comes is held
 answer says which of the frames are old. Nothing old leaves afterwards.
 """
 
+import logging
 from collections.abc import Callable
 
 from reverie.engine import emissions
-from reverie.engine.emissions import FramesOut, StepFailed, TextOut
+from reverie.engine.emissions import FaultCode, FramesOut, StepFailed, TextOut
 from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, WorkerLost
 from reverie.media import UnsupportedPictureError
+from reverie.sessions import faults
 from reverie.sessions.events import Error, SessionRecovering, TextDelta
 from reverie.sessions.parts import Parts
+
+logger = logging.getLogger(__name__)
 
 
 class Relay:
@@ -65,14 +69,16 @@ class Relay:
                 self._receipts.superseded(notice)
             case StepFailed():
                 self._step_failed(notice)
-            case WorkerLost(reason=reason):
+            case WorkerLost():  # how, the pool has logged
                 self._state.workers_lost += 1
                 chunk = self._state.chunk
-                self._audience.tell(SessionRecovering(reason=reason, chunk=chunk))
+                self._audience.tell(SessionRecovering(reason="worker_lost", chunk=chunk))
             case Recovered():
+                self._state.artifacts.clear()  # they were in the old worker's memory
                 self._views.changed()  # the pool has told the new worker all that it must know
             case SessionLost(code=code, message=message):
-                self._fail(code, message)
+                logger.warning("session %s was given up: %s", self._state.session, message)
+                self._fail(code, faults.session_lost(code))
             case _:
                 pass  # snapshots are the pool's own; nobody here asks for traces
 
@@ -85,8 +91,10 @@ class Relay:
 
     def _step_failed(self, failed: StepFailed) -> None:
         self._state.steps_failed += 1
-        self._audience.tell(
-            Error(code=failed.code.value, message=failed.message, chunk=failed.chunk)
-        )
+        code = failed.code.value
+        if failed.code is not FaultCode.STEP_RAISED:  # the worker has logged that one, and where
+            logger.warning("session %s: %s: %s", self._state.session, code, failed.message)
+        message = faults.step_failed(code)
+        self._audience.tell(Error(code=code, message=message, chunk=failed.chunk))
         if failed.fatal:
-            self._fail(failed.code.value, failed.message)
+            self._fail(code, message)

@@ -30,6 +30,16 @@ def test_sessions_run_together_when_their_units_are_alike() -> None:
     assert sorted(rig.step()) == ["a", "b", "c"]
 
 
+def test_a_step_that_fails_twice_is_traced_in_the_log_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = stub_rig()
+    driver = rig.open(stub_request(fault=Fault.RAISE, fault_chunk=1, fault_unit=1, fault_always=1))
+    rig.run(lambda: driver.ended)
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+    assert "failed again, so it ends: RuntimeError: the stub was told to fail" in caplog.text
+
+
 def test_no_frame_carries_a_foreign_stamp() -> None:
     rig = stub_rig(max_batch=2)
     for name in ("red", "blue", "green"):

@@ -1,11 +1,16 @@
 """Steps, workers and encoders that fail: told by a typed reason, alone."""
 
+import pytest
 from fake_pool import FRAMES
 from session_rig import assert_well_formed, session_rig
 
-from reverie.gpu_pool.notices import Recovered, WorkerLost
+from reverie.engine.emissions import FaultCode, StepFailed
+from reverie.gpu_pool.errors import LeaseEndedError, PoolError, RequestRefusedError, WorkerLostError
+from reverie.gpu_pool.messages import Asked, Done
+from reverie.gpu_pool.notices import Recovered, SessionLost, WorkerLost
 from reverie.media import Codec, EncodedFrame, EncodeError, Picture, Size, VideoEncoder, VideoFanout
 from reverie.media.rgb24 import Rgb24Encoder
+from reverie.sessions.errors import SessionEndedError
 from reverie.sessions.events import (
     ControlSuperseded,
     Error,
@@ -48,6 +53,77 @@ async def test_controls_that_wait_at_the_end_get_their_receipt() -> None:
         receipts = [event for event in person.events if isinstance(event, ControlSuperseded)]
         assert isinstance(answer, RequestAccepted)
         assert [(each.control, each.by) for each in receipts] == [(answer.command, None)]
+
+
+SECRET = "ValueError: secret /etc/passwd boom"
+
+
+async def test_what_a_model_raises_is_told_to_nobody_outside() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        lease.say(WorkerLost(session.id, SECRET))
+        lease.say(Recovered(session.id, -1, 0))
+        for fatal in (False, True):
+            lease.say(StepFailed(session.id, FaultCode.STEP_RAISED, 0, 0, SECRET, fatal))
+        assert await person.until_end() == "step_raised"
+        told = [event.model_dump_json() for event in person.events]
+        assert not [text for text in told if "passwd" in text]
+        assert sum("a step of the model failed (step_raised)" in text for text in told) == 3
+        assert "passwd" not in session.message
+
+
+async def test_why_a_session_was_given_up_is_for_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        lease.say(SessionLost(session.id, "worker_lost", SECRET))
+        assert await person.until_end() == "worker_lost"
+        assert not [event for event in person.events if "passwd" in event.model_dump_json()]
+        assert caplog.text.count(SECRET) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (RequestRefusedError("request_failed", SECRET), "request_failed"),
+        (WorkerLostError(SECRET), "worker_lost"),
+        (LeaseEndedError(SECRET), "closed"),
+    ],
+)
+async def test_why_the_loop_could_not_do_what_it_was_asked_is_told_by_its_code(
+    failure: PoolError, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(message: Asked) -> Done:
+        raise failure
+
+    async with session_rig() as rig:
+        _, lease, person = await rig.driven()
+        monkeypatch.setattr(lease, "ask", ask)
+        answer = await person.ask("pause")
+        assert isinstance(answer, Error)
+        assert answer.code == code
+        assert "passwd" not in answer.model_dump_json()
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (RequestRefusedError("open_failed", SECRET), "open_failed"),
+        (WorkerLostError(SECRET), "no_worker"),
+    ],
+)
+async def test_why_a_session_could_not_begin_is_told_by_its_code(
+    failure: PoolError, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lease(*_: object) -> object:
+        raise failure
+
+    async with session_rig() as rig:
+        monkeypatch.setattr(rig.pool, "lease", lease)
+        with pytest.raises(SessionEndedError) as refused:
+            await rig.open()
+        assert refused.value.reason == code
+        assert "passwd" not in str(refused.value)
 
 
 class BrokenEncoder:

@@ -1,0 +1,41 @@
+"""What clients are told when a model, its worker or an encoder fails.
+
+The text of their exceptions may hold anything (paths, keys, other people's words), so it goes to
+the server's log alone. Clients get a stable code and a sentence from here.
+"""
+
+from reverie.gpu_pool.errors import PoolError, RequestRefusedError
+
+WORKER_LOST = "the worker of the model was lost meanwhile; the world is being brought back"
+LOOP_GONE = "the world has ended meanwhile"
+NOT_SERVED = "the model is not served now; the server's log says more"
+NOT_ENCODED = "the pictures could not be encoded; the server's log says more"
+
+_TOLD = {
+    "open_failed": "the model could not begin this world",
+    "request_failed": "the model could not do this",
+    "worker_lost": "the worker of the model was lost, and the world with it",
+    "pool_closed": "the server is leaving",
+}
+
+
+def step_failed(code: str) -> str:
+    """Say that a step failed, as `StepFailed.code` has it."""
+    return f"a step of the model failed ({code})"
+
+
+def session_lost(code: str) -> str:
+    """Say that the pool gave a session up, as `SessionLost.code` has it."""
+    return _TOLD.get(code, f"the world could not go on ({code})")
+
+
+def refused(error: RequestRefusedError) -> str:
+    """Say why the loop refused; what it refuses by itself (no such chunk) is told as it is."""
+    return _TOLD.get(error.code, str(error))
+
+
+def not_opened(error: PoolError) -> tuple[str, str]:
+    """Return the code and the sentence for a session that could not begin."""
+    if isinstance(error, RequestRefusedError):
+        return error.code, refused(error)
+    return "no_worker", NOT_SERVED
