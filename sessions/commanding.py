@@ -1,6 +1,8 @@
 """What each command does. One at a time, in the order in which they came."""
 
+from reverie.engine.errors import SnapshotLimitError
 from reverie.engine.inputs import ControlInput, PromptInput
+from reverie.engine.options import DEFAULT_OPTIONS
 from reverie.gpu_pool import messages
 from reverie.gpu_pool.messages import Asked
 from reverie.sessions import commands
@@ -11,6 +13,8 @@ from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import ArtifactCreated, ControlSuperseded
 from reverie.sessions.parts import Parts
 from reverie.sessions.state import Phase, Trigger
+
+_SNAPSHOTS = DEFAULT_OPTIONS.snapshots
 
 
 class Commanding:
@@ -129,6 +133,10 @@ class Commanding:
         await self._link.ask(messages.Advance(0, self._state.session, count))
 
     async def _snapshot(self, name: str) -> None:
+        # Known here, so that a flood of refusals does not wait for the loop, one after the other.
+        if name not in self._state.artifacts and len(self._state.artifacts) >= _SNAPSHOTS:
+            message = f"a session keeps at most {_SNAPSHOTS} snapshots; give one of their names"
+            raise CommandError(SnapshotLimitError.code, message, field="name")
         done = await self._link.ask(messages.TakeSnapshot(0, self._state.session, name))
         self._state.artifacts[name] = done.chunk
         self._audience.tell(ArtifactCreated(kind="snapshot", name=name, chunk=done.chunk))

@@ -4,6 +4,7 @@ import pytest
 from session_rig import eventually, session_rig
 
 from reverie.gpu_pool.messages import PushInputs, ReleaseKeys
+from reverie.gpu_pool.notices import Recovered, WorkerLost
 from reverie.sessions.events import (
     ControlApplied,
     ControlSuperseded,
@@ -105,6 +106,25 @@ async def test_a_burst_is_bounded_and_every_control_is_accounted_for() -> None:
         }
         assert set(ids) <= fates
         assert person.types().count("session.updated") < 10
+
+
+async def test_snapshots_over_the_limit_are_refused_without_asking_the_loop() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        for name in range(8):
+            assert isinstance(await person.ask("snapshot", name=f"s{name}"), RequestAccepted)
+        lease.answering.clear()  # the loop is busy, and stays so
+        refused = await person.ask("snapshot", name="another")
+        assert isinstance(refused, Error)
+        assert (refused.code, refused.field) == ("snapshot_limit", "name")
+        assert len(lease.asked) == 8
+        lease.answering.set()
+        assert isinstance(await person.ask("snapshot", name="s0"), RequestAccepted), (
+            "it has a place"
+        )
+        lease.say(WorkerLost(session.id, "killed"))
+        lease.say(Recovered(session.id, 0, 0))  # without what its memory held
+        assert isinstance(await person.ask("snapshot", name="another"), RequestAccepted)
 
 
 async def test_pausing_twice_asks_once_and_stepping_needs_a_pause() -> None:
