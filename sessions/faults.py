@@ -4,7 +4,7 @@ The text of their exceptions may hold anything (paths, keys, other people's word
 the server's log alone. Clients get a stable code and a sentence from here.
 """
 
-from reverie.gpu_pool.errors import PoolError, RequestRefusedError
+from reverie.gpu_pool.errors import ModelUnavailableError, PoolError, RequestRefusedError
 
 WORKER_LOST = "the worker of the model was lost meanwhile; the world is being brought back"
 LOOP_GONE = "the world has ended meanwhile"
@@ -16,6 +16,7 @@ _TOLD = {
     "request_failed": "the model could not do this",
     "worker_lost": "the worker of the model was lost, and the world with it",
     "pool_closed": "the server is leaving",
+    "model_unavailable": NOT_SERVED,
 }
 
 
@@ -38,4 +39,5 @@ def not_opened(error: PoolError) -> tuple[str, str]:
     """Return the code and the sentence for a session that could not begin."""
     if isinstance(error, RequestRefusedError):
         return error.code, refused(error)
-    return "no_worker", NOT_SERVED
+    code = "model_unavailable" if isinstance(error, ModelUnavailableError) else "no_worker"
+    return code, NOT_SERVED

@@ -5,7 +5,13 @@ from fake_pool import FRAMES
 from session_rig import assert_well_formed, session_rig
 
 from reverie.engine.emissions import FaultCode, StepFailed
-from reverie.gpu_pool.errors import LeaseEndedError, PoolError, RequestRefusedError, WorkerLostError
+from reverie.gpu_pool.errors import (
+    LeaseEndedError,
+    ModelUnavailableError,
+    PoolError,
+    RequestRefusedError,
+    WorkerLostError,
+)
 from reverie.gpu_pool.messages import Asked, Done
 from reverie.gpu_pool.notices import Recovered, SessionLost, WorkerLost
 from reverie.media import Codec, EncodedFrame, EncodeError, Picture, Size, VideoEncoder, VideoFanout
@@ -110,6 +116,7 @@ async def test_why_the_loop_could_not_do_what_it_was_asked_is_told_by_its_code(
     [
         (RequestRefusedError("open_failed", SECRET), "open_failed"),
         (WorkerLostError(SECRET), "no_worker"),
+        (ModelUnavailableError(SECRET), "model_unavailable"),
     ],
 )
 async def test_why_a_session_could_not_begin_is_told_by_its_code(
