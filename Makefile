@@ -6,6 +6,7 @@ VENV ?= .venv
 # builds for the CPU alone, which are smaller than those that bring CUDA.
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?=
+PORT ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -13,7 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: help serve test check bench train format lint types contracts node-test browser-tools
 
 help:
-	@echo 'make serve    play: installs what is needed, then serves on http://127.0.0.1:8000'
+	@echo 'make serve    play: installs what is needed, then serves on http://127.0.0.1:8000;'
+	@echo '              PORT=9000 takes another port'
 	@echo 'make test     run every test, in Python, node and a real browser'
 	@echo 'make check    what CI runs: format, lint, types, import contracts, every test'
 	@echo 'make bench    measure the runtime against the bare model'
@@ -21,7 +23,7 @@ help:
 	@echo 'make format   put the code into shape'
 
 serve: $(VENV)/installed
-	$(BIN)/reverie serve
+	$(BIN)/reverie serve $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/installed-dev browser-tools node-test
 	$(BIN)/python -m pytest

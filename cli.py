@@ -74,7 +74,8 @@ def _add_serve(commands: "Commands") -> None:
         "serve",
         help="serve models to browsers and programs",
         description="Serve models over HTTP and WebSocket, with a page to play in. The first "
-        "Ctrl-C lets running sessions finish their chunk, the second leaves at once.",
+        "Ctrl-C lets running sessions finish their chunk, the second, a second later, leaves at "
+        "once.",
     )
     serve.add_argument("--config", type=Path, metavar="FILE", help="a deployment in YAML")
     serve.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine)")
@@ -180,6 +181,7 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
     from reverie.host import Engine
     from reverie.rtc.app import create_app
     from reverie.rtc.edge import Edge
+    from reverie.rtc.errors import CannotListenError
     from reverie.rtc.server import Server
 
     engine = Engine(deployment)
@@ -193,9 +195,8 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
             await server.serve()
             loading.cancel()
         status = 0 if loading.cancelled() else loading.result()
-    except* SystemExit:  # how uvicorn says that it cannot listen, once it has logged why
-        where = f"{deployment.server.host}:{deployment.server.port}"
-        status = _complain(f"cannot listen on {where}", FAILED)
+    except* CannotListenError as group:
+        status = _complain(str(group.exceptions[0]), FAILED)
     finally:
         await engine.stop()
     return status

@@ -198,8 +198,9 @@ class LoopDriver(Generic[S]):
         self._require_alive()
         moment = self._states.history.find(chunk)
         if moment is None:
-            kept = ", ".join(str(moment.chunk) for moment in self._states.history)
-            raise ChunkNotKeptError(f"chunk {chunk} is not kept; there are {kept}")
+            kept = [str(moment.chunk) for moment in self._states.history if moment.chunk >= 0]
+            which = f"those kept: {', '.join(kept)}" if kept else "no chunk was put out yet"
+            raise ChunkNotKeptError(f"chunk {chunk} is not kept; {which}")
         self._go_to(moment, moment)
         return self.position
 

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from reverie.rtc.door import Door
 from reverie.rtc.edge import Edge
@@ -50,6 +51,7 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             get(one, typed(sessions.show)),
             Route(one, typed(sessions.delete), methods=["DELETE"]),
             WebSocketRoute(one + "/ws", Door(edge).open),
+            WebSocketRoute("/{path:path}", _no_socket_here),
         ],
         middleware=[Middleware(OriginGuard, rules=TrustRules(edge.options))],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
@@ -122,6 +124,11 @@ class Schema:
     async def show(self, _: Request) -> Response:
         """Answer `/v1/schema`."""
         return Response(self._text, media_type="application/schema+json")
+
+
+async def _no_socket_here(socket: WebSocket) -> None:
+    text = "WebSockets are at /v1/sessions/{id}/ws"
+    await socket.send_denial_response(error_response(404, "not_found", text))
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

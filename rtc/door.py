@@ -85,13 +85,18 @@ class Door:
         try:
             return _admit(self._edge, session, hello).attach(Role(hello.role), options)
         except UnknownSessionError:
-            text = "there is no such session here"
-            raise _refusal(CloseCode.NO_SUCH_SESSION, "no_such_session", text) from None
+            raise _refusal(
+                CloseCode.NO_SUCH_SESSION,
+                "no_such_session",
+                "there is no such session here",
+                command=hello.id,
+            ) from None
         except SessionEndedError as error:
             raise _ended(error) from None
         except TooManyError as error:
-            told = Error(code="too_many", message=str(error), retry_after_s=error.retry_after_s)
-            raise NotAdmittedError(CloseCode.TOO_MANY, f"too_many_{error.what}", told) from None
+            reason, after_s = f"too_many_{error.what}", error.retry_after_s
+            told = Error(code=reason, message=str(error), command=hello.id, retry_after_s=after_s)
+            raise NotAdmittedError(CloseCode.TOO_MANY, reason, told) from None
 
 
 def _admit(edge: Edge, session: str, hello: Hello) -> HostedSession:
@@ -105,15 +110,21 @@ def _admit(edge: Edge, session: str, hello: Hello) -> HostedSession:
     try:
         hosted, allowed = edge.store.admit(session, hello.token)
     except UnknownSessionError:
-        text = "the token is not one of this session"
-        raise _refusal(CloseCode.BAD_TOKEN, "bad_token", text, "token") from None
+        raise _bad_token("the token is not one of this session", "token", hello) from None
     if allowed is Role.VIEWER and hello.role == "driver":
-        raise _refusal(CloseCode.BAD_TOKEN, "bad_token", "this token only watches", "role")
+        raise _bad_token("this token only watches", "role", hello)
     return hosted
 
 
-def _refusal(code: CloseCode, reason: str, text: str, field: str | None = None) -> NotAdmittedError:
-    return NotAdmittedError(code, reason, Error(code=reason, message=text, field=field))
+def _bad_token(text: str, field: str, hello: Hello) -> NotAdmittedError:
+    return _refusal(CloseCode.BAD_TOKEN, "bad_token", text, field=field, command=hello.id)
+
+
+def _refusal(
+    code: CloseCode, reason: str, text: str, *, field: str | None = None, command: str | None = None
+) -> NotAdmittedError:
+    told = Error(code=reason, message=text, field=field, command=command)
+    return NotAdmittedError(code, reason, told)
 
 
 def _shutting_down() -> NotAdmittedError:

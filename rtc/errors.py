@@ -7,11 +7,16 @@ RtcError
 │   ├── HttpRefusedError     a request gets this status and error, and nothing else
 │   └── RateLimitedError     too many commands at once; the client waits and sends it again
 ├── NotAdmittedError         a socket gets no attachment; say why and close it
+├── CannotListenError        the server's address cannot be had; choose another
 ├── PeerLeftError            a socket is gone; end what served it
 └── ServerError              (client) what the server said or failed to say
     ├── ServerRefusedError   the server refused a request with a typed code; fix the request
     └── ConnectionLostError  no connection could be had in time; the session may still be there
 """
+
+import errno
+import os
+import socket
 
 from reverie.sessions.errors import SessionError
 from reverie.sessions.events import Error, SessionClosed
@@ -102,6 +107,24 @@ class NotAdmittedError(RtcError):
         self.code = code
         self.reason = reason
         self.told = told
+
+
+class CannotListenError(RtcError):
+    """The server's address is taken, not of this machine, or not allowed."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        taken = error.errno == errno.EADDRINUSE
+        why = "the port is taken" if taken else os.strerror(error.errno or 0)
+        if isinstance(error, socket.gaierror):
+            why = error.strerror or "no such host"
+        super().__init__(
+            f"cannot listen on {host}:{port}: {why}; "
+            + (
+                "choose another with --port or REVERIE_SERVER__PORT (make serve PORT=...)"
+                if taken
+                else "see --host and --port, or REVERIE_SERVER__HOST and REVERIE_SERVER__PORT"
+            )
+        )
 
 
 class PeerLeftError(RtcError):

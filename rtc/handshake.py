@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reverie.rtc.errors import BadHelloError, BadMessageError
-from reverie.rtc.strict_json import ROOT, parse_object
+from reverie.rtc.strict_json import ROOT, command_id, parse_object
 from reverie.rtc.wire import refusal
 from reverie.sessions.commands import PROTOCOL, CommandId
 
@@ -57,12 +57,15 @@ def _hello(message: str | bytes) -> Hello:
         raise BadMessageError("binary_frame", "clients send text frames only", field=ROOT)
     value = parse_object(message)
     if value.get("type") != "hello":
-        raise BadMessageError("hello_expected", "the first message is a hello", field="type")
+        text = "the first message is a hello"
+        raise BadMessageError("hello_expected", text, field="type", command=command_id(value))
     version = value.get("protocol")
     if type(version) is int and version != PROTOCOL:
         text = f"this server speaks protocol {PROTOCOL}"
-        raise BadMessageError("unsupported_protocol", text, field="protocol")
+        raise BadMessageError(
+            "unsupported_protocol", text, field="protocol", command=command_id(value)
+        )
     try:
         return Hello.model_validate(value)
     except ValidationError as error:
-        raise refusal(error, value) from None
+        raise refusal(error, value, Hello.model_fields) from None

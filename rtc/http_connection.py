@@ -7,12 +7,19 @@ head, and for one that asks for a page and does not take it. Here each of those 
 import asyncio
 import json
 import socket
+from http import HTTPStatus
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
+from reverie.rtc.http_json import error_body
 from reverie.rtc.options import ServerOptions
+
+MAX_HEAD_BYTES = 2**16
+RETRY_S = 5.0
+"""When to come again to a server that has as many connections as it may have."""
 
 
 class EdgeConfig(uvicorn.Config):
@@ -57,8 +64,39 @@ class Deadline:
             self._timer = None
 
 
+class UnambiguousRequests(h11.Connection):
+    """Reads requests whose length can be read in one way only.
+
+    A proxy may go by `Content-Length` where h11 goes by `Transfer-Encoding`; what one of them
+    takes for a body is then a request to the other.
+    """
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return what comes next.
+
+        Raises:
+            h11.RemoteProtocolError: it is no HTTP, or has two lengths.
+        """
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding")
+        return event
+
+
 class HttpConnection(H11Protocol):
     """uvicorn's HTTP/1.1 protocol with limits on silence, stalls and the number of sockets."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn = UnambiguousRequests(h11.SERVER, MAX_HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request; turn the socket away when there are too many."""
@@ -68,7 +106,9 @@ class HttpConnection(H11Protocol):
         self._stall = Deadline(self.loop)
         bound_buffers(transport, self._options)
         if len(self.connections) > self._options.connections:
-            self._turn_away(503, "too_many_connections", "try again later")
+            limit = self._options.connections
+            message = f"at most {limit} sockets may be open (connections)"
+            self._turn_away(503, "too_many_connections", message, retry_after_s=RETRY_S)
         else:
             self._late.start(self._options.request_timeout_s, self._client_is_late)
 
@@ -114,16 +154,19 @@ class HttpConnection(H11Protocol):
     def _client_is_late(self) -> None:
         limit = self._options.request_timeout_s
         if self.conn.our_state is h11.IDLE:
-            self._turn_away(408, "request_timeout", f"no whole request came within {limit:g} s")
+            message = f"no whole request came within {limit:g} s (request_timeout_s)"
+            self._turn_away(408, "request_timeout", message)
         else:
             self.transport.abort()
 
-    def _turn_away(self, status: int, code: str, message: str) -> None:
+    def _turn_away(
+        self, status: int, code: str, message: str, retry_after_s: float | None = None
+    ) -> None:
         if self.transport.is_closing():
             return
-        body = json.dumps({"error": {"code": code, "message": message}}).encode()
+        body = json.dumps(error_body(code, message, retry_after_s=retry_after_s)).encode()
         head = (
-            f"HTTP/1.1 {status} \r\nContent-Type: application/json\r\n"
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)

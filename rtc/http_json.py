@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
@@ -27,6 +28,14 @@ def json_response(
     return Response(text, status, {**fixed, **(headers or {})}, "application/json")
 
 
+def error_body(
+    code: str, message: str, field: str | None = None, retry_after_s: float | None = None
+) -> JsonObject:
+    """Return the body of an error; all errors look like this."""
+    error = {"code": code, "message": message, "field": field, "retry_after_s": retry_after_s}
+    return {"error": error}
+
+
 def error_response(
     status: int,
     code: str,
@@ -34,10 +43,9 @@ def error_response(
     field: str | None = None,
     retry_after_s: float | None = None,
 ) -> Response:
-    """Return the response of an error; all errors look like this."""
-    error = {"code": code, "message": message, "field": field, "retry_after_s": retry_after_s}
+    """Return the response of an error."""
     headers = {} if retry_after_s is None else {"Retry-After": str(max(1, round(retry_after_s)))}
-    return json_response({"error": error}, status, headers)
+    return json_response(error_body(code, message, field, retry_after_s), status, headers)
 
 
 async def read_object(request: Request, options: ServerOptions) -> dict[str, object]:
@@ -64,6 +72,20 @@ def bearer_of(request: Request) -> str | None:
     return token.strip() if scheme.lower() == "bearer" and 0 < len(token) <= 256 else None
 
 
+def address_of(request: Request) -> str:
+    """Return where a request comes from, to be counted: of IPv6, the network of one subscriber."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(IPv6Network((int(address), 64), strict=False).network_address)
+    return str(address)
+
+
 async def _read_body(request: Request, options: ServerOptions) -> bytes:
     limit = options.body_bytes
     declared = request.headers.get("content-length", "0")
@@ -76,12 +98,12 @@ async def _read_body(request: Request, options: ServerOptions) -> bytes:
                     if len(body) > limit:
                         break
     except TimeoutError:
-        text = f"the body did not come within {options.request_timeout_s:g} s"
+        text = f"the body did not come within {options.request_timeout_s:g} s (request_timeout_s)"
         raise HttpRefusedError(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", text) from None
     except ClientDisconnect:
         raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "incomplete", "half a body") from None
     if len(body) > limit or int(declared) > limit:
-        text = f"a body holds at most {limit} bytes"
+        text = f"a body holds at most {limit} bytes (body_bytes)"
         raise HttpRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", text)
     return bytes(body)
 

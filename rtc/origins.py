@@ -10,9 +10,10 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from reverie.rtc.http_json import error_response
 from reverie.rtc.options import ServerOptions
 
 _PREFLIGHT = {
@@ -88,8 +89,7 @@ def _with_origin(send: Send, origin: str) -> Send:
 
 async def _refuse(code: str, header: str, scope: Scope, receive: Receive, send: Send) -> None:
     message = f"this server does not answer for that {header}; see allowed_hosts, allowed_origins"
-    body = {"error": {"code": code, "message": message, "field": header}}
-    await JSONResponse(body, status_code=403)(scope, receive, send)
+    await error_response(403, code, message, header)(scope, receive, send)
 
 
 def _host_name(host: str | None) -> str | None:

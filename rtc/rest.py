@@ -10,7 +10,13 @@ from starlette.responses import Response
 from reverie.models.spec import ModelSpec
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import BadMessageError, HttpRefusedError
-from reverie.rtc.http_json import bearer_of, json_response, read_object, refused_response
+from reverie.rtc.http_json import (
+    address_of,
+    bearer_of,
+    json_response,
+    read_object,
+    refused_response,
+)
 from reverie.rtc.wire import refusal
 from reverie.sessions import (
     BadRequestError,
@@ -19,6 +25,7 @@ from reverie.sessions import (
     SessionEndedError,
     SessionRequest,
     TooManyError,
+    UnknownOwnerError,
     UnknownSessionError,
 )
 from reverie.sessions.commands import Name, Number, Seed, Text
@@ -60,7 +67,8 @@ class SessionRoutes:
                 prompt=wanted.prompt,
                 seed=wanted.seed,
                 parameters=wanted.parameters,
-                owner=bearer_of(request),
+                owner=_owner_of(request),
+                address=address_of(request),
             )
         )
         self._edge.metrics.created.inc()
@@ -75,9 +83,10 @@ class SessionRoutes:
 
     async def list(self, request: Request) -> Response:
         """List the sessions of an owner."""
-        owner = bearer_of(request)
+        owner = _owner_of(request)
         if owner is None:
             raise _unauthorized("the sessions of which owner: Authorization: Bearer <owner>")
+        self._edge.store.check_owner(owner)
         return json_response({"sessions": [_shown(each) for each in self._edge.store.list(owner)]})
 
     async def show(self, request: Request) -> Response:
@@ -137,6 +146,8 @@ def with_typed_errors(handler: Handler) -> Handler:
                     HTTPStatus.BAD_REQUEST, error.code, error.message, field=error.field
                 )
             )
+        except UnknownOwnerError as error:
+            return refused_response(_bad_owner(str(error)))
         except (TooManyError, UnknownSessionError, SessionEndedError) as error:
             return refused_response(_refused_by_store(error))
 
@@ -149,7 +160,7 @@ def _refused_by_store(
     if isinstance(error, UnknownSessionError):
         return HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_session", "no such session is here")
     if isinstance(error, TooManyError):
-        own = error.what == "sessions_per_owner"
+        own = error.what in ("sessions_per_owner", "sessions_per_address")
         status = HTTPStatus.TOO_MANY_REQUESTS if own else HTTPStatus.SERVICE_UNAVAILABLE
         return HttpRefusedError(
             status, f"too_many_{error.what}", str(error), retry_after_s=error.retry_after_s
@@ -174,9 +185,20 @@ def _unauthorized(text: str) -> HttpRefusedError:
 
 def _parse(value: dict[str, object]) -> NewSession:
     try:
+def _bad_owner(text: str) -> HttpRefusedError:
+    return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "bad_owner", text, field="Authorization")
+
+
+def _owner_of(request: Request) -> str | None:
+    owner = bearer_of(request)
+    if owner is None and "authorization" in request.headers:
+        raise _bad_owner("an owner is named by: Authorization: Bearer <owner>")
+    return owner
+
+
         return NewSession.model_validate(value)
     except ValidationError as error:
-        raise refusal(error, value) from None
+        raise refusal(error, value, NewSession.model_fields) from None
 
 
 def _shown(hosted: HostedSession) -> dict[str, object]:

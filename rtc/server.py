@@ -10,17 +10,22 @@ import contextlib
 import os
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from reverie.rtc.errors import CannotListenError
 from reverie.rtc.http_connection import EdgeConfig, HttpConnection
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.ws_connection import WsConnection
 
 FORCED_EXIT = 130
+
+REPEAT_S = 1.0
+"""A signal to a process group comes to its members twice: `make` sends its own on to its child."""
 
 TICK_S = 0.1
 TICKS_A_DAY = 864_000
@@ -31,6 +36,25 @@ def leave_now() -> None:
     os._exit(FORCED_EXIT)
 
 
+def listening_at(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address that a host stands for.
+
+    Raises:
+        CannotListenError: one of them cannot be had; none is held.
+    """
+    found: list[socket.socket] = []
+    try:
+        flags = socket.AI_PASSIVE
+        infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=flags)
+        for family, address in dict.fromkeys((info[0], info[4]) for info in infos):
+            found.append(socket.create_server(address, family=family))
+    except OSError as error:
+        for each in found:
+            each.close()
+        raise CannotListenError(host, port, error) from None
+    return found
+
+
 class Server(uvicorn.Server):
     """uvicorn with a drain that is the application's, and exit status 0 after it.
 
@@ -39,6 +63,7 @@ class Server(uvicorn.Server):
         options: where, and the limits.
         drain: brings everything that runs to an end; awaited once, within the limit.
         force: what the second signal does.
+        now_s: a clock.
     """
 
     def __init__(
@@ -47,11 +72,14 @@ class Server(uvicorn.Server):
         options: ServerOptions,
         drain: Callable[[], Awaitable[None]],
         force: Callable[[], None] = leave_now,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(_uvicorn_config(app, options))
         self._options = options
         self._drain = drain
         self._force = force
+        self._now_s = now_s
+        self._first_signal: tuple[int, float] | None = None
         self.ready = asyncio.Event()
         self._leaving = asyncio.Event()
 
@@ -89,8 +117,13 @@ class Server(uvicorn.Server):
                 await asyncio.wait_for(self._leaving.wait(), TICK_S)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and tell those who wait for it."""
-        await super().startup(sockets)
+        """Listen, and tell those who wait for it.
+
+        Raises:
+            CannotListenError: the address cannot be had; nothing was started.
+        """
+        options = self._options
+        await super().startup(sockets or listening_at(options.host, options.port))
         self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -114,7 +147,12 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to drain on the first signal; leave on the second."""
+        """Begin to drain on the first signal; leave on the second, unless it is an echo of it."""
+        now_s = self._now_s()
+        if self._first_signal is None:
+            self._first_signal = sig, now_s
+        elif sig == self._first_signal[0] and now_s - self._first_signal[1] < REPEAT_S:
+            return
         if self.should_exit:
             self.force_exit = True
             self._force()

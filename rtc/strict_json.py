@@ -9,6 +9,7 @@ walk over the result then finds the first mark.
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Never
 
@@ -22,6 +23,11 @@ MAX_VALUES = 10_000
 """Values in one message, so that looking at each of them stays short."""
 MAX_DIGITS = 20
 """Enough for every 64-bit number; longer ones are out of every range here."""
+
+_ID = re.compile(
+    r'\s*\{(?:\s*"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.\w]+)\s*,)*?\s*"id"\s*:\s*"([^"\\]{1,64})"'
+)
+"""The id of an object that cannot be parsed, when no nested value comes before it."""
 
 _NESTED = re.compile(r'(?:"((?:[^"\\]|\\.){1,64})"\s*:\s*)?(?:[\[{]\s*){2}')
 
@@ -46,7 +52,7 @@ def parse_object(data: str | bytes) -> dict[str, object]:
     return value
 
 
-def command_id(value: dict[str, object]) -> str | None:
+def command_id(value: Mapping[str, object]) -> str | None:
     """Return the `id` of a message as far as it can be used in an answer."""
     found = value.get("id")
     return found if isinstance(found, str) and 0 < len(found) <= 64 and found.isascii() else None
@@ -55,9 +61,11 @@ def command_id(value: dict[str, object]) -> str | None:
 def _text(data: str | bytes) -> str:
     try:
         text = data if isinstance(data, str) else data.decode()
-    except UnicodeDecodeError as error:
-        message = f"not UTF-8 at byte {error.start}"
-        raise BadMessageError("not_utf8", message, field=ROOT) from None
+        if not _is_whole(text):  # a connection's mark for bytes that it could not decode
+            text.encode(errors="surrogateescape").decode()
+    except UnicodeError as error:
+        at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise BadMessageError("not_utf8", f"not UTF-8{at}", field=ROOT) from None
     if text.startswith("\ufeff"):
         raise BadMessageError("byte_order_mark", "a message has no byte order mark", field=ROOT)
     return text
@@ -163,4 +171,6 @@ def _too_deep(text: str) -> Never:
     found = _NESTED.search(text)
     field = printable(found[1]) if found and found[1] else ROOT
     message = f"a message nests at most {MAX_DEPTH} levels"
-    raise BadMessageError("too_deep", message, field=field) from None
+    said = _ID.match(text)
+    command = command_id({"id": said[1]}) if said else None
+    raise BadMessageError("too_deep", message, field=field, command=command) from None

@@ -7,6 +7,7 @@ the length of a header, the header (the JSON of a `media.chunk`), and the chunk'
 import json
 import math
 import struct
+from collections.abc import Iterable
 from enum import IntEnum
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,6 +19,7 @@ from reverie.sessions.commands import AnyCommand
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import EVENT, AnyEvent, Error, MediaChunk
 from reverie.sessions.parsing import parse_command
+from reverie.sessions.sentences import sentence
 
 _LENGTH = struct.Struct(">I")
 MAX_HEADER_BYTES = 2**16
@@ -110,13 +112,22 @@ def decode_command(message: str | bytes) -> AnyCommand:
         ) from None
 
 
-def refusal(error: ValidationError, value: dict[str, object]) -> BadMessageError:
-    """Return what to tell the sender of a `value` that is no command, and that pydantic refused."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+def refusal(
+    error: ValidationError, value: dict[str, object], fields: Iterable[str] = ()
+) -> BadMessageError:
+    """Return what to tell the sender of a `value` that is no command, and that pydantic refused.
+
+    Args:
+        error: the refusal.
+        value: what was refused.
+        fields: what it may hold.
+    """
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = _path_of(first, value)
     return BadMessageError(
         _code_of(first["type"]),
-        first["msg"][:200],
-        field=_path_of(first, value),
+        sentence(field, first, fields=tuple(fields)),
+        field=field,
         command=command_id(value),
     )
 

@@ -60,6 +60,21 @@ class WsConnection(WebSocketsSansIOProtocol):
         self._stall.stop()
         super().resume_writing()
 
+    def send_receive_event_to_app(self) -> None:
+        """Hand a whole message on, also a text that is no UTF-8: its reader refuses it, typed.
+
+        Bytes that cannot be decoded become lone surrogates, which no UTF-8 can hold.
+        """
+        if self.curr_msg_data_type != "text" or self.close_sent:
+            super().send_receive_event_to_app()
+            return
+        text = b"".join(self.frames).decode(errors="surrogateescape")
+        self.frames = []
+        self.queue.put_nowait({"type": "websocket.receive", "text": text})
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
     def handle_parser_exception(self) -> None:
         """Say why the client's bytes are not read on."""
         assert self.conn.close_sent is not None, "the parser failed without a reason"
@@ -67,11 +82,15 @@ class WsConnection(WebSocketsSansIOProtocol):
         self.conn.data_to_send()  # the library's own close frame, whose reason is not typed
         if code == CloseCode.TOO_LARGE:
             reason = f"too_large: a message holds at most {self._options.message_bytes} bytes"
+        else:
+            reason = f"bad_frame: {reason}" if reason else "bad_frame"
         self._fail(code, reason)
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send for the application; a closing that it begins ends by a deadline."""
         await super().send(message)
+        if self.close_sent:  # also an answer in place of the handshake is the end of it
+            self.handshake_complete = True
         if self.close_timer is not None:
             self._cut.start(self.close_timeout, self.transport.abort)
 

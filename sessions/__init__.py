@@ -16,6 +16,7 @@ from reverie.sessions.errors import (
     SessionEndedError,
     SessionError,
     TooManyError,
+    UnknownOwnerError,
     UnknownSessionError,
 )
 from reverie.sessions.events import EVENT, AnyEvent
@@ -51,6 +52,7 @@ __all__ = [
     "SessionStore",
     "Ticket",
     "TooManyError",
+    "UnknownOwnerError",
     "UnknownSessionError",
     "check_opening",
     "parse_command",

@@ -5,7 +5,8 @@ leaves the session as it was. Sizes that depend on the deployment (prompt length
 (control names, ranges) are checked by the session; what can be known here is refused here.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -164,3 +165,9 @@ AnyCommand = Annotated[
 
 COMMAND: TypeAdapter[AnyCommand] = TypeAdapter(AnyCommand)
 """Validates a decoded JSON object into a command."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    str(each.model_fields["type"].default): tuple(each.model_fields)
+    for each in get_args(get_args(AnyCommand)[0])
+}
+"""What each command may hold, by its `type`."""

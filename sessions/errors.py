@@ -6,6 +6,7 @@ SessionError
 ├── SessionEndedError      the session is over, for a typed reason; open another
 ├── AttachmentEndedError   an attachment is over, for a typed reason; the session may go on
 ├── UnknownSessionError    there is no session of that id, or the token is not one of its own
+├── UnknownOwnerError      nobody was issued that owner's secret; ask without one
 ├── BadRequestError        a session cannot be opened with that; names the field
 ├── TooManyError           a limit of the deployment is reached; try again after a while
 └── NotPixelsError         a frame needs a decoder; ask for `rgb24`
@@ -102,6 +103,10 @@ class AttachmentEndedError(SessionError):
 
 class UnknownSessionError(SessionError):
     """No session of that id; the same is said of a wrong token, so that ids cannot be probed."""
+
+
+class UnknownOwnerError(SessionError):
+    """An owner's secret that this server did not issue, or not since it was started."""
 
 
 class BadRequestError(SessionError):

@@ -9,6 +9,8 @@ class SessionLimits(BaseModel):
     Attributes:
         sessions: open at once, waiting ones included.
         sessions_per_owner: of them, those of one owner.
+        sessions_per_address: likewise, those that were asked for over the network from one address,
+            whoever owns them; null does not count them, for behind a proxy all have one address.
         attachments: connections to one session.
         prompt_chars: characters of the whole prompt.
         pending_commands: commands of a session that may wait for those before them.
@@ -30,6 +32,7 @@ class SessionLimits(BaseModel):
 
     sessions: int = Field(default=64, ge=1)
     sessions_per_owner: int = Field(default=8, ge=1)
+    sessions_per_address: int | None = Field(default=32, ge=1)
     attachments: int = Field(default=16, ge=1)
     prompt_chars: int = Field(default=2000, ge=1, le=1_000_000)
     pending_commands: int = Field(default=1024, ge=1)

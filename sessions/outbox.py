@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from reverie.sessions.errors import AttachmentEndedError
 from reverie.sessions.events import AnyEvent, MediaChunk, MediaComplete, MediaInit
 
+ROOM_DIVISOR = 16
+"""Whoever causes events is slowed while more than this part of those that may wait do."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutboxLimits:
@@ -95,6 +98,7 @@ class Outbox:
     _frames: int = 0
     _bytes: int = 0
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
+    _taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __len__(self) -> int:
         """How many items wait."""
@@ -153,6 +157,7 @@ class Outbox:
         if self.ended is None:
             self._append(last)
             self.ended = reason
+            self._taken.set()
 
     def abandon(self, reason: str) -> None:
         """Forget what waits and take nothing more in: nobody will take from it any more."""
@@ -160,6 +165,18 @@ class Outbox:
         self._items.clear()
         self._frames = self._bytes = 0
         self._ready.set()
+        self._taken.set()
+
+    async def has_room(self) -> None:
+        """Wait until few events wait, so that whoever causes them can be slowed in time.
+
+        What is under way already may still cause many more: the limit is a small part of
+        `limits.events`. Returns at once when nothing more comes in.
+        """
+        few = self.limits.events // ROOM_DIVISOR
+        while self.ended is None and len(self._items) - self._frames > few:
+            self._taken.clear()
+            await self._taken.wait()
 
     async def take(self) -> AnyEvent:
         """Wait for the next event and take it. Safe to cancel: then nothing is taken.
@@ -170,6 +187,7 @@ class Outbox:
         while True:
             if self._items:
                 event = self._take_one(self._items[0])
+                self._taken.set()
                 if event is not None:
                     self.moved_us = self.now_us()
                     return event

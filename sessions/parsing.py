@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from reverie.sessions.commands import COMMAND, AnyCommand
+from reverie.sessions.commands import COMMAND, FIELDS, AnyCommand
 from reverie.sessions.errors import BadRequestError, CommandError, ErrorCode
+from reverie.sessions.sentences import sentence
 
 SHOWN_CHARS = 120
 """Of a refused value, in an error."""
+
+_SHOWN = {str: "a text", dict: "an object", list: "a list", type(None): "null"}
 
 LARGEST = 2**64
 """No field takes a number beyond it."""
@@ -47,7 +50,7 @@ def parse_command(given: Mapping[str, object]) -> AnyCommand:
     try:
         return COMMAND.validate_python(dict(given))
     except ValidationError as error:
-        details = error.errors(include_url=False, include_context=False)
+        details = error.errors(include_url=False)
         raise _as_command_error(details, given) from None
 
 
@@ -67,7 +70,8 @@ def check_opening(prompt: object, seed: object, parameters: object) -> None:
             parse_command({"type": type, "id": "opening", **fields})
         except CommandError as error:
             named = field or error.field or "parameters"
-            raise BadRequestError(error.code, error.message, field=named) from None
+            message = named + error.message.removeprefix(error.field or named)
+            raise BadRequestError(error.code, message, field=named) from None
 
 
 def _as_command_error(details: Sequence[ErrorDetails], given: Mapping[str, object]) -> CommandError:
@@ -75,12 +79,23 @@ def _as_command_error(details: Sequence[ErrorDetails], given: Mapping[str, objec
     code = _code(first)
     tagged = not first["type"].startswith("union_tag")
     field = _path(first["loc"][1:], given) if tagged else "type"
-    message = first["msg"]
+    message = _message(field, first, details)
     if code is ErrorCode.WRONG_TYPE:
         message = f"{message}, not {_shown(first['input'])}"
     said = given.get("id")
     command = said if isinstance(said, str) and 0 < len(said) <= 64 else None
     return CommandError(code, message, field=field, command=command)
+
+
+def _message(field: str, first: ErrorDetails, details: Sequence[ErrorDetails]) -> str:
+    if first["type"] == "union_tag_not_found":
+        return f"type is missing; it is one of {', '.join(FIELDS)}"
+    number = first["input"]
+    if isinstance(number, int) and abs(number) > LARGEST:
+        return f"{field} is too large a number"
+    known = FIELDS.get(str(first["loc"][0]) if first["loc"] else "", ())
+    at = [each for each in details if each["loc"][:3] == first["loc"][:3]]
+    return sentence(field, first, fields=known, same=at)
 
 
 def _most_telling(details: Sequence[ErrorDetails]) -> ErrorDetails:
@@ -117,7 +132,7 @@ def _path(loc: Sequence[int | str], given: object) -> str:
 
 
 def _shown(value: object) -> str:
-    text = f"a {type(value).__name__}"
+    text = _SHOWN.get(type(value), "that")
     if isinstance(value, (bool, int, float)) and not (
         isinstance(value, int) and abs(value) > 2**64
     ):

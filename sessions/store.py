@@ -23,12 +23,14 @@ from reverie.sessions.errors import (
     ErrorCode,
     SessionEndedError,
     TooManyError,
+    UnknownOwnerError,
     UnknownSessionError,
 )
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.leases import Leases
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.outputs import OpenFanout
+from reverie.sessions.owners import Owners
 from reverie.sessions.parsing import check_opening
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.prompt import PromptMemory
@@ -50,7 +52,9 @@ class SessionRequest:
     Attributes:
         program: empty takes the model's first.
         seed: None takes one at random; it is told in the view.
-        owner: the secret of whoever opens it; None makes a new one.
+        owner: the secret of whoever opens it, which an earlier session's ticket holds; None makes
+            a new one.
+        address: where the request came from, to be counted; None inside this process.
     """
 
     model: str
@@ -59,6 +63,7 @@ class SessionRequest:
     seed: int | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
     owner: str | None = None
+    address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class Ticket:
     token: str = field(repr=False)
     watch_token: str = field(repr=False)
     owner: str = field(repr=False)
+    address: str | None = None
 
 
 class SessionStore:
@@ -92,6 +98,7 @@ class SessionStore:
         self._tickets: dict[str, Ticket] = {}
         self._reasons: OrderedDict[str, str] = OrderedDict()
         self._closing: str | None = None
+        self._owners = Owners()
 
     def __len__(self) -> int:
         """How many sessions there are."""
@@ -104,19 +111,22 @@ class SessionStore:
 
         Raises:
             BadRequestError: names the field of the request that is wrong.
+            UnknownOwnerError: the owner's secret is none of this server's.
             TooManyError: a limit is reached, or no place is free, not even to wait.
             SessionEndedError: the store is being closed, or the session could not begin.
         """
         if self._closing is not None:
             raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
+        if request.owner is not None:
+            self.check_owner(request.owner)
         check_opening(request.prompt, request.seed, dict(request.parameters))
         spec = self._spec(request)
         state = self._new_state(request, spec)
-        self._check_counts(state.owner)
+        self._check_counts(state.owner, request.address)
         hosted = HostedSession(
             state, spec, self._leases, self._limits, self._clock, self._open_fanout
         )
-        ticket = Ticket(hosted, _secret(), _secret(), state.owner)
+        ticket = Ticket(hosted, _secret(), _secret(), state.owner, request.address)
         self._tickets[hosted.id] = ticket
         self._tasks.create_task(self._host(hosted), name=f"session {hosted.id}")
         try:
@@ -152,6 +162,15 @@ class SessionStore:
         if not (drives or watches):
             raise UnknownSessionError(session)
         return ticket.session, Role.DRIVER if drives else Role.VIEWER
+
+    def check_owner(self, owner: str) -> None:
+        """Accept the secrets that this server has issued to owners, and no others.
+
+        Raises:
+            UnknownOwnerError: it is none of them.
+        """
+        if not self._owners.issued(owner):
+            raise UnknownOwnerError("this server has issued no such owner")
 
     def list(self, owner: str) -> tuple[HostedSession, ...]:
         """Return the sessions of whoever knows that secret, oldest first."""
@@ -220,7 +239,7 @@ class SessionStore:
             raise BadRequestError(error.code, error.message, field=field_name) from None
         return SessionState(
             session=SessionId(secrets.token_hex(8)),
-            owner=request.owner or _secret(),
+            owner=request.owner if request.owner is not None else self._owners.issue(),
             model=request.model,
             program=program,
             seed=_checked_seed(request.seed),
@@ -235,11 +254,16 @@ class SessionStore:
             raise BadRequestError(ErrorCode.TOO_LONG, message, field="prompt")
         return PromptMemory(limit).replaced(prompt)
 
-    def _check_counts(self, owner: str) -> None:
+    def _check_counts(self, owner: str, address: str | None) -> None:
         if len(self._tickets) >= self._limits.sessions:
             raise TooManyError("sessions", self._limits.sessions)
         if len(self.list(owner)) >= self._limits.sessions_per_owner:
             raise TooManyError("sessions_per_owner", self._limits.sessions_per_owner)
+        # Whoever asks without an owner gets a new one each time: the address is what stays.
+        most = self._limits.sessions_per_address
+        here = [ticket for ticket in self._tickets.values() if ticket.address == address]
+        if address is not None and most is not None and len(here) >= most:
+            raise TooManyError("sessions_per_address", most)
 
 
 def _checked_seed(seed: int | None) -> int:

@@ -155,8 +155,18 @@ def test_serve_ends_with_a_reason_when_it_cannot_listen() -> None:
         with serving("--model", f"stub={LOCATION}", "--port", str(port)) as process:
             _, logged = process.communicate(timeout=40)
             assert process.returncode == 1
-            assert "address already in use" in logged
-            assert f"cannot listen on 127.0.0.1:{port}" in logged
+            assert logged == (
+                f"reverie: cannot listen on 127.0.0.1:{port}: the port is taken; choose another "
+                "with --port or REVERIE_SERVER__PORT (make serve PORT=...)\n"
+            )
+
+
+def test_serve_names_a_host_that_is_not_there() -> None:
+    with serving("--model", f"stub={LOCATION}", "--host", "192.0.2.1") as process:
+        _, logged = process.communicate(timeout=40)
+        assert process.returncode == 1
+        assert logged.startswith("reverie: cannot listen on 192.0.2.1:0: ")
+        assert "--host" in logged
 
 
 def test_serve_can_be_stopped_while_it_loads() -> None:

@@ -102,8 +102,13 @@ def test_a_rewind_goes_back_to_a_kept_chunk_and_refuses_others() -> None:
     assert worlds(rig)[-2:] == [5, 6]
     assert (again[0].frames == first[5].frames).all()
     for gone in (0, 6, 7, 99):
-        with pytest.raises(ChunkNotKeptError):
+        with pytest.raises(
+            ChunkNotKeptError, match=f"chunk {gone} is not kept; those kept: 3, 4, 8, 9"
+        ):
             driver.rewind(gone)
+    driver.reset()
+    with pytest.raises(ChunkNotKeptError, match="chunk 9 is not kept; no chunk was put out yet"):
+        driver.rewind(9)
 
 
 def test_held_keys_outlive_a_rewind() -> None:
@@ -163,6 +168,25 @@ def test_a_snapshot_is_exact_while_there_is_room_and_goes_on_when_there_is_none(
         assert worlds(rig)[-1] == 6
         rig.close("s1")
         assert all_blocks_are_free(rig)
+
+
+def test_a_snapshot_can_be_kept_by_the_driver_that_comes_after() -> None:
+    lost = stub_rig()
+    driver = lost.open()
+    lost.run_chunks("s1", 3)
+    driver.snapshot("here")
+    durable = driver.kept("here")
+    assert durable is not None
+    assert driver.kept("there") is None
+    rig = stub_rig()
+    driver = rig.open(chunks=9, pts_us=900_000)
+    driver.keep("here", 2, durable)
+    assert driver.kept("here") is durable
+    assert driver.restore("here").chunk == 2
+    rig.run_chunks("s1", 1)
+    assert worlds(rig) == [3]
+    rig.close("s1")
+    assert all_blocks_are_free(rig)
 
 
 def test_snapshots_that_cannot_be_are_refused() -> None:

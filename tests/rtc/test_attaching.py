@@ -19,11 +19,13 @@ from reverie.sessions import SessionLimits
 from reverie.sessions.events import Error, MediaChunk, SessionAttached, SessionClosed
 
 
-async def turned_away(home: House, session: str, message: str | bytes) -> tuple[int, str, Any]:
+async def turned_away(
+    home: House, session: str, message: str | bytes | bytearray
+) -> tuple[int, str, Any]:
     """Send a first message; return the close, and the event before it."""
     async with connect(home.socket_url(session), proxy=None) as socket:
         client = WireClient(socket)
-        await socket.send(message)
+        await socket.send(message, text=True if isinstance(message, bytearray) else None)
         code, reason = await client.closed()
         return code, reason, client.events[-1]
 
@@ -32,30 +34,35 @@ def hello(token: str, **fields: Any) -> str:
     return json.dumps({"type": "hello", "protocol": 1, "token": token, **fields})
 
 
-BAD_HELLOS: list[tuple[str | bytes, str]] = [
+BAD_HELLOS: list[tuple[str | bytes | bytearray, str]] = [  # a bytearray goes as text
     ("{}", "hello_expected"),
     ("nonsense", "not_json"),
     (b"\x00\x01", "binary_frame"),
+    (bytearray(b"\xff\xfe"), "not_utf8"),
     (hello("t", protocol=2), "unsupported_protocol"),
     (hello("t", codecs=["vp8"]), "out_of_range"),
     ('{"type":"hello","protocol":1}', "missing"),
 ]
 
 
-async def test_a_wrong_hello_is_explained_and_the_socket_closed(home: House) -> None:
+async def test_a_wrong_hello_is_explained_and_the_socket_closed(
+    home: House, caplog: pytest.LogCaptureFixture
+) -> None:
     session = (await home.open())["id"]
     for message, code in BAD_HELLOS:
         close, reason, event = await turned_away(home, session, message)
         assert (close, reason) == (4400, code)
         assert isinstance(event, Error)
         assert event.code == code
+    assert not caplog.records
 
 
 async def test_a_wrong_token_or_session_is_turned_away(home: House) -> None:
     opened, other = await home.open(), await home.open()
     for token in ("nonsense", other["token"], opened["owner"]):
-        close, reason, _ = await turned_away(home, opened["id"], hello(token))
-        assert (close, reason) == (4401, "bad_token")
+        close, reason, event = await turned_away(home, opened["id"], hello(token, id="h7"))
+        assert (close, reason, event.code) == (4401, "bad_token", "bad_token")
+        assert event.command == "h7"
     close, reason, event = await turned_away(home, opened["id"], hello(opened["watch_token"]))
     assert (close, event.field) == (4401, "role")
     close, reason, _ = await turned_away(home, "nothing", hello(opened["token"]))
@@ -137,7 +144,7 @@ async def test_too_many_viewers_are_turned_away() -> None:
             await driver.hears("session.attached")
             message = hello(opened["watch_token"], role="viewer")
             close, reason, event = await turned_away(home, opened["id"], message)
-            assert (close, reason) == (4429, "too_many_attachments")
+            assert (close, reason) == (4429, event.code) == (4429, "too_many_attachments")
             assert event.retry_after_s > 0
 
 

@@ -210,3 +210,46 @@ async def test_a_lost_session_is_refused_with_a_closed_socket_not_a_hang(home: H
         assert await client.closed() == (1000, "closed")
         with pytest.raises(ConnectionClosed):
             await client.say(type="pause")
+
+
+async def test_text_that_is_no_utf_8_is_a_typed_error_and_the_stream_goes_on(
+    home: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = await home.open()
+    async with home.client(opened) as client:
+        await client.chunk(0)
+        for pieces in ((b"\xff\xfe",), (b'{"type":"pause","id":"\xc3', b'("}')):
+            await client.socket.send(pieces, text=True)
+            error = await client.hears("error")
+            assert (error.code, error.field) == ("not_utf8", "$")
+        assert error.message == "not UTF-8 at byte 22"
+        split = (b'{"type":"push_text","id":"split","text":"caf\xc3', b'\xa9"}')
+        await client.socket.send(split, text=True)
+        assert (await client.hears("request.accepted")).command == "split"
+        await client.chunk(3)
+    assert not caplog.records
+
+
+async def test_a_flood_of_commands_is_answered_once_each_and_the_driver_stays() -> None:
+    count = 20_000
+    async with house(limits=SessionLimits(outbox_events=1024)) as home:
+        opened = await home.open()
+        async with home.client(opened) as client:
+            await client.chunk(0)
+            said = b"".join(masked(f'{{"type":"resume","id":"n{n}"}}') for n in range(count))
+            client.socket.transport.write(said)
+            answered: list[str | None] = []
+            async with asyncio.timeout(60):
+                while len(answered) < count:
+                    event = await client.hear()
+                    if isinstance(event, RequestAccepted | Error):
+                        answered.append(event.command)
+            assert sorted(answered, key=str) == sorted(f"n{n}" for n in range(count))
+            newest = max(event.chunk for event in client.events if isinstance(event, MediaChunk))
+            await client.chunk(newest + 2)
+
+
+def masked(text: str) -> bytes:
+    """Return the frame of a short text, under a mask that changes nothing."""
+    data = text.encode()
+    return b"\x81" + bytes([0x80 | len(data)]) + bytes(4) + data

@@ -62,7 +62,9 @@ class Echo:
 
 
 def error_code(response: bytes) -> str:
-    return str(json.loads(response.partition(b"\r\n\r\n")[2])["error"]["code"])
+    error = json.loads(response.partition(b"\r\n\r\n")[2])["error"]
+    assert set(error) == {"code", "message", "field", "retry_after_s"}
+    return str(error["code"])
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,7 @@ async def test_a_socket_without_a_request_is_told_and_ended(start: bytes) -> Non
         answer = await raw.rest(2.0)
         assert answer.startswith(b"HTTP/1.1 408")
         assert error_code(answer) == "request_timeout"
+        assert b"0.2 s (request_timeout_s)" in answer
         await raw.close()
 
 
@@ -239,3 +242,14 @@ async def test_a_reset_is_noticed_while_the_socket_is_idle() -> None:
         await raw.reader.readuntil(b"\r\n\r\n")
         raw.reset()
         await until(lambda: bool(echo.ends))
+
+
+async def test_what_is_no_websocket_frame_ends_the_socket_with_a_typed_reason() -> None:
+    echo = Echo()
+    async with serving(echo.app, SHORT) as server:
+        raw = await RawSocket.open(server.url)
+        await raw.say(upgrade("/echo"))
+        await raw.reader.readuntil(b"\r\n\r\n")
+        await raw.say(b"\xf1\x80mask")  # reserved bits
+        assert b"\x03\xeabad_frame: " in await raw.rest(2.0)
+        await raw.close()

@@ -47,6 +47,7 @@ def test_a_wrong_hello_names_the_field(change: dict[str, object], code: str, fie
     with pytest.raises(BadHelloError) as caught:
         parse_hello(json.dumps(GOOD | change))
     assert (caught.value.code, caught.value.field) == (code, field)
+    assert caught.value.command == "h1"
 
 
 @pytest.mark.parametrize("message", [b"{}", "", "[]", "NaN"])

@@ -3,9 +3,12 @@
 import json
 from typing import Any
 
+import pytest
 from rtc_rig import House, house
-from rtc_serving import RawSocket
+from rtc_serving import RawSocket, until, upgrade
+from starlette.requests import Request
 
+from reverie.rtc.http_json import address_of
 from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
 
@@ -51,7 +54,52 @@ async def test_secrets_do_only_what_they_are_for(home: House) -> None:
     assert (await home.http.get(path)).status_code == 401
     assert (await home.http.get("/v1/sessions")).status_code == 401
     stranger = await home.http.get("/v1/sessions", headers=bearer("nonsense"))
-    assert stranger.json() == {"sessions": []}
+    assert (stranger.status_code, stranger.json()["error"]["code"]) == (401, "bad_owner")
+
+
+async def test_nobody_chooses_the_secret_of_an_owner(home: House) -> None:
+    known = await home.open()
+    for secret in ("nonsense", known["token"], known["owner"][:-1] + "!", "x" * 300):
+        answer = await home.http.post("/v1/sessions", json={}, headers=bearer(secret))
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["field"]) == (
+            401,
+            "bad_owner",
+            "Authorization",
+        )
+    basic = {"Authorization": "Basic eDp5"}
+    assert (await home.http.post("/v1/sessions", json={}, headers=basic)).status_code == 401
+    assert len(home.store) == 1
+
+
+async def test_who_names_no_owner_is_counted_by_address() -> None:
+    async with house(limits=SessionLimits(sessions_per_address=2), sessions=8) as home:
+        first = await home.open()
+        await home.open()
+        for headers in ({}, bearer(first["owner"])):
+            refused = await home.http.post("/v1/sessions", json={}, headers=headers)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (
+                429,
+                "too_many_sessions_per_address",
+            )
+        path = f"/v1/sessions/{first['id']}"
+        await home.http.delete(path, headers=bearer(first["token"]))
+        await until(lambda: len(home.store) == 1)
+        await home.open()
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("::ffff:10.1.2.3", "10.1.2.3"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("fe80::1%eth0", "fe80::"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_an_address_is_counted_once_however_it_is_written(host: str, counted: str) -> None:
+    assert address_of(Request({"type": "http", "client": (host, 1)})) == counted
 
 
 BAD_BODIES = [
@@ -205,3 +253,32 @@ async def test_what_is_not_there_has_the_form_of_all_errors(home: House) -> None
         answer = await home.http.request(method, path)
         assert answer.status_code in (404, 405)
         assert set(answer.json()["error"]) == {"code", "message", "field", "retry_after_s"}
+
+
+@pytest.mark.parametrize("headers", ["", "Origin: https://elsewhere.example\r\n"])
+async def test_a_websocket_that_is_not_let_in_is_told_so_in_the_form_of_all_errors(
+    home: House, headers: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = await RawSocket.open(home.url)
+    await raw.say(upgrade("/v1/nothing", extra=headers))
+    head, _, body = (await raw.rest(5)).partition(b"\r\n\r\n")
+    error = json.loads(body)["error"]
+    expected = (b"403", "foreign_origin") if headers else (b"404", "not_found")
+    assert (head.split()[1], error["code"]) == expected
+    assert set(error) == {"code", "message", "field", "retry_after_s"}
+    assert not caplog.records
+    await raw.close()
+
+
+async def test_a_request_with_two_lengths_is_refused(home: House) -> None:
+    raw = await RawSocket.open(home.url)
+    await raw.say(
+        b"POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    )
+    answer = await raw.rest(5)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"bad_request" in answer
+    assert len(home.store) == 0
+    await raw.close()

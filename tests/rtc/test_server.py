@@ -3,6 +3,7 @@
 import asyncio
 import signal
 
+from fake_clock import FakeClock
 from rtc_serving import RawSocket, serving
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -44,6 +45,30 @@ async def test_a_drain_that_does_not_end_is_cut_at_its_limit() -> None:
     options = ServerOptions(drain_timeout_s=0.1)
     async with asyncio.timeout(5), serving(PAGE, options, drain):
         pass  # leaving the block drains
+
+
+async def test_a_signal_that_comes_twice_at_once_is_one_and_a_later_one_is_the_second() -> None:
+    drained, forced, clock = asyncio.Event(), [], FakeClock()
+    server = Server(
+        PAGE,
+        ServerOptions(port=0),
+        drained.wait,  # type: ignore[arg-type]
+        force=lambda: forced.append(True),
+        now_s=lambda: clock.now_us() / 1e6,
+    )
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        serving_task = tasks.create_task(server.serve())
+        await server.ready.wait()
+        signal.raise_signal(signal.SIGTERM)
+        clock.advance(0.9)
+        signal.raise_signal(signal.SIGTERM)
+        assert not forced
+        assert server.should_exit
+        clock.advance(0.2)
+        signal.raise_signal(signal.SIGTERM)
+        assert forced == [True]
+        drained.set()
+        await serving_task
 
 
 async def test_the_first_signal_drains_and_the_second_leaves_at_once() -> None:

@@ -87,6 +87,8 @@ async def test_told_to_leave_twice_it_leaves_at_once_with_its_workers(tmp_path: 
             workers = descendants(server.process.pid)
             server.process.send_signal(signal.SIGTERM)
             assert await new_session_until_refused(server) == "503 shutting_down"
-            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(signal.SIGTERM)  # an echo, such as make's
+            assert await new_session_until_refused(server) == "503 shutting_down"
+            server.process.send_signal(signal.SIGINT)
             assert await server.exit_code(5) == FORCED_EXIT
             await until(lambda: not alive(workers))

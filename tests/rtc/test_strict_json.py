@@ -56,6 +56,8 @@ def test_an_oddity_names_its_field_and_the_command(text: str, code: str, field: 
         ("\ufeff{}", "byte_order_mark"),
         (b"\xef\xbb\xbf{}", "byte_order_mark"),
         (b"\xff\xfe{}", "not_utf8"),
+        ("\udcff\udcfe{}", "not_utf8"),
+        ('{"a":"\ud83d"}', "not_utf8"),
         ("[" * 100_000, "too_deep"),
         ('{"a":' * 100_000, "too_deep"),
     ],
@@ -69,6 +71,25 @@ def test_what_is_no_object_is_refused_as_a_whole(data: str | bytes, code: str) -
 def test_a_deep_nest_inside_a_field_names_the_field() -> None:
     text = '{"type":"step","id":"a","count":' + "[" * 100_000
     assert refusal(text).field == "count"
+    assert refusal(text).command == "a"
+
+
+@pytest.mark.parametrize(
+    ("before", "command"),
+    [
+        ('"id":"a",', "a"),
+        ('"type":"x", "n":-1.5e3,"t":true, "id" : "a" ,', "a"),
+        ('"text":"\\"id\\"","id":"a",', None),
+        ('"of":{"id":"a"},', None),
+        ('"id":"\u00e9",', None),
+        ('"id":7,', None),
+        ("", None),
+    ],
+)
+def test_what_is_too_deep_to_be_parsed_names_the_command_where_its_id_can_be_read(
+    before: str, command: str | None
+) -> None:
+    assert refusal("{" + before + '"count":' + "[" * 100_000).command == command
 
 
 def test_a_shallower_nest_is_refused_by_the_walk() -> None:

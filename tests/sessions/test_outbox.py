@@ -270,3 +270,21 @@ def _assert_decodable(chunks: list[MediaChunk]) -> None:
     for chunk in chunks:
         if chunk.dropped:
             assert chunk.key
+
+
+async def test_whoever_causes_events_waits_until_few_of_them_wait() -> None:
+    box = Box(events=32)
+    for number in range(3):
+        box.outbox.put(RequestAccepted(command=f"n{number}"))
+        box.outbox.put_frame(init(), chunk(number))
+    waiting = asyncio.create_task(box.outbox.has_room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await box.outbox.take()
+    await asyncio.wait_for(waiting, 5)
+    box.outbox.put(RequestAccepted(command="more"))
+    waiting = asyncio.create_task(box.outbox.has_room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    box.outbox.abandon("detached")
+    await asyncio.wait_for(waiting, 5)

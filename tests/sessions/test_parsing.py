@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.sessions.commands import PushAction, Update
-from reverie.sessions.errors import CommandError
-from reverie.sessions.parsing import parse_command
+from reverie.sessions.errors import BadRequestError, CommandError
+from reverie.sessions.parsing import check_opening, parse_command
 
 NAN, INF = float("nan"), float("inf")
 
@@ -144,3 +144,45 @@ def test_anything_at_all_is_a_command_or_one_error_with_a_field(
 
 def test_a_number_of_5000_digits_is_refused_like_any_other() -> None:
     assert refused(type="rewind", id="1", chunk=10**5000).field == "chunk"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"type": "step", "count": 0}, "count is at least 1"),
+        ({"type": "step", "count": 1.5}, "count is a whole number, not 1.5"),
+        ({"type": "step", "count": 2**70}, "count is too large a number"),
+        ({"type": "push_text"}, "text is missing"),
+        ({"type": "push_text", "text": None}, "text is a text, not null"),
+        ({"type": "push_text", "text": "", "mode": "x"}, "mode is one of 'replace' or 'append'"),
+        ({"type": "push_action", "action": {}}, "action holds at least 1 entry"),
+        (
+            {"type": "push_action", "action": {"move": True}},
+            "action.move is a text or a number, not True",
+        ),
+        (
+            {"type": "push_action", "action": {"a b": "x"}},
+            "action.a b is made of letters, digits and _ . -",
+        ),
+        ({"type": "update", "parameters": {"speed": NAN}}, "parameters.speed is a finite number"),
+        ({"type": "pause", "now": 1}, "there is no field 'now' here; known: id, type"),
+    ],
+)
+def test_an_error_says_in_words_of_the_protocol_what_the_field_may_be(
+    given: dict[str, object], message: str
+) -> None:
+    assert refused(id="1", **given).message == message
+
+
+def test_a_command_that_is_none_is_told_the_commands_there_are() -> None:
+    for said in ({}, {"type": "dance"}, {"type": None}):
+        message = refused(id="1", **said).message
+        assert message.startswith("type is")
+        assert "push_text" in message
+        assert "request_key_frame" in message
+        assert not {"tag", "discriminator", "Input"} & set(message.split())
+
+
+def test_what_opens_a_session_is_refused_under_its_own_name() -> None:
+    with pytest.raises(BadRequestError, match="prompt is a text, not 5"):
+        check_opening(5, None, {})

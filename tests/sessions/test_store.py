@@ -11,6 +11,7 @@ from reverie.sessions.errors import (
     BadRequestError,
     SessionEndedError,
     TooManyError,
+    UnknownOwnerError,
     UnknownSessionError,
 )
 from reverie.sessions.limits import SessionLimits
@@ -79,6 +80,38 @@ async def test_sessions_are_limited_for_one_owner_and_in_all() -> None:
         assert await rig.open()
 
 
+async def test_an_owner_that_nobody_was_issued_is_refused() -> None:
+    async with session_rig() as elsewhere:
+        foreign = (await elsewhere.open()).owner
+    async with session_rig() as rig:
+        own = (await rig.open()).owner
+        for wrong in ("", "mine", foreign, own[:-1], own + "a", own.swapcase(), "\ud83d", "ä" * 96):
+            with pytest.raises(UnknownOwnerError):
+                await rig.open(owner=wrong)
+            with pytest.raises(UnknownOwnerError):
+                rig.store.check_owner(wrong)
+        assert len(rig.store) == 1
+        rig.store.check_owner(own)
+
+
+async def test_sessions_are_limited_for_one_address_whoever_owns_them() -> None:
+    async with session_rig(SessionLimits(sessions_per_address=2), slots=8) as rig:
+        first = await rig.open(address="10.0.0.1")
+        await rig.open(address="10.0.0.1")
+        for owner in (None, first.owner):
+            with pytest.raises(TooManyError, match="sessions_per_address is limited to 2"):
+                await rig.open(address="10.0.0.1", owner=owner)
+        assert await rig.open(address="10.0.0.2")
+        for _ in range(3):
+            assert await rig.open()
+
+
+async def test_addresses_are_not_counted_when_the_limit_is_off() -> None:
+    async with session_rig(SessionLimits(sessions_per_address=None), slots=40) as rig:
+        for _ in range(40):
+            assert await rig.open(address="10.0.0.1")
+
+
 async def test_when_places_and_line_are_full_it_says_when_to_come_again() -> None:
     async with session_rig(slots=1, line=1) as rig:
         await rig.open()
@@ -86,6 +119,7 @@ async def test_when_places_and_line_are_full_it_says_when_to_come_again() -> Non
         with pytest.raises(TooManyError) as caught:
             await rig.open()
         assert caught.value.retry_after_s == 7.0
+        assert str(caught.value) == "waiting_line is limited to 1"
         await eventually(lambda: len(rig.store) == 2)
 
 
