@@ -159,6 +159,13 @@ def append_caption(rng: np.random.Generator, old: Caption, new: Caption) -> Capt
     )
 
 
+def reminder(biome: Biome | None, hour: Hour | None) -> str:
+    """Name a biome, an hour, or both, in plain words; what is None is left out."""
+    land = "" if biome is None else _LANDS[biome][0]
+    when = "" if hour is None else _WHEN[hour][0]
+    return f"{land} {when}".strip()
+
+
 def words_of(text: str) -> list[str]:
     """Split a text into words: lower case, no punctuation."""
     kept = "".join(c if c.isalnum() else " " for c in text.lower().replace("'", ""))

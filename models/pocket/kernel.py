@@ -23,7 +23,7 @@ from reverie.models.loop import (
     StepResult,
     WorkPlan,
 )
-from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
 from reverie.models.pocket.units import Units
@@ -85,7 +85,15 @@ class PocketKernel(LoopKernel[PocketState]):
                 "text": torch.stack([frame.text_T for frame in state.window]).cpu(),
                 "action": torch.tensor([int(frame.action) for frame in state.window]),
             },
-            text=json.dumps({"frame": state.frame, "prompt": state.prompt, "steps": state.steps}),
+            text=json.dumps(
+                {
+                    "frame": state.frame,
+                    "prompt": state.prompt,
+                    "steps": state.steps,
+                    "biome": state.biome,
+                    "hour": state.hour,
+                }
+            ),
         )
 
     def revive(
@@ -112,6 +120,8 @@ class PocketKernel(LoopKernel[PocketState]):
             seed=request.seed,
             prompt=str(told["prompt"]),
             steps=int(told["steps"]),
+            biome=Biome(told["biome"]),
+            hour=Hour(told["hour"]),
             phase=Phase.CONTEXT,
             frame=int(told["frame"]),
             text_T=window[-1].text_T,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from torch import Tensor
 
 from reverie.models.blocks import BlockId
-from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.world import Past
 
 
@@ -49,6 +49,8 @@ class PocketState:
     Attributes:
         seed: root of all its randomness.
         prompt: the prompt in effect.
+        biome: what was named last, or drawn at the start; None before the first unit.
+        hour: the same for the hour.
         steps: denoise steps a frame.
         phase: what comes next.
         frame: the frame in the making, counted from the start; numbers its noise.
@@ -65,6 +67,8 @@ class PocketState:
     seed: int
     prompt: str
     steps: int
+    biome: Biome | None = None
+    hour: Hour | None = None
     phase: Phase = Phase.BEGIN
     frame: int = 0
     step: int = 0

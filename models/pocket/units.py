@@ -13,9 +13,9 @@ from reverie.models.cache import CacheKey
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import FrameOutput, PromptNotes, StepResult, StepUnit
-from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.captions import read_caption
-from reverie.models.pocket.first_frame import first_frame
+from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.captions import read_caption, reminder
+from reverie.models.pocket.first_frame import first_frame, first_state
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point, noise_levels
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
@@ -56,13 +56,22 @@ class Units:
 
     def _begin(self, unit: Unit) -> Result:
         prompt = unit.state.prompt if unit.controls.prompt is None else unit.controls.prompt
-        text_T, notes = self._embed(prompt)
-        state = replace(unit.state, prompt=prompt, text_T=text_T, phase=Phase.FIRST_FRAME)
+        named = read_caption(prompt)
+        world = first_state(unit.state.seed, named.biome, named.hour)
+        biome, hour = Biome(int(world.biome[0])), Hour(int(world.hour[0]))
+        text_T, notes = self._embed(prompt, biome, hour)
+        state = replace(
+            unit.state,
+            prompt=prompt,
+            biome=biome,
+            hour=hour,
+            text_T=text_T,
+            phase=Phase.FIRST_FRAME,
+        )
         return StepResult(state, notes=notes)
 
     def _first_frame(self, state: PocketState) -> Result:
-        caption = read_caption(state.prompt)
-        picture_HWC = torch.from_numpy(first_frame(state.seed, caption.biome, caption.hour))
+        picture_HWC = torch.from_numpy(first_frame(state.seed, state.biome, state.hour))
         clean_Zhw = self._nets.encode(picture_HWC[None])[0]
         return StepResult(
             replace(state, point_Zhw=clean_Zhw, phase=Phase.DECODE), checks=(clean_Zhw,)
@@ -70,9 +79,13 @@ class Units:
 
     def _encode_text(self, unit: Unit) -> Result:
         assert unit.controls.prompt is not None, "the unit is planned for a new prompt only"
-        text_T, notes = self._embed(unit.controls.prompt)
+        prompt = unit.controls.prompt
+        named = read_caption(prompt)
+        biome = unit.state.biome if named.biome is None else named.biome
+        hour = unit.state.hour if named.hour is None else named.hour
+        text_T, notes = self._embed(prompt, biome, hour)
         state = replace(
-            _take(unit.state, unit.controls), prompt=unit.controls.prompt, text_T=text_T
+            _take(unit.state, unit.controls), prompt=prompt, biome=biome, hour=hour, text_T=text_T
         )
         return StepResult(replace(state, phase=Phase.DENOISE), notes=notes)
 
@@ -165,8 +178,18 @@ class Units:
         shape = tuple(state.window[-1].clean_Zhw.shape)
         return normal(state.seed, "frame", state.frame, shape).to(self._instance.device)
 
-    def _embed(self, prompt: str) -> tuple[Tensor, PromptNotes]:
-        read = self._nets.vocabulary.encode(prompt)
+    def _embed(
+        self, prompt: str, biome: Biome | None, hour: Hour | None
+    ) -> tuple[Tensor, PromptNotes]:
+        """Embed a prompt behind what is in force and it does not name.
+
+        Pixels alone would have to carry the colours otherwise, for as long as nobody names them.
+        """
+        vocabulary, named = self._nets.vocabulary, read_caption(prompt)
+        kept = reminder(
+            biome if named.biome is None else None, hour if named.hour is None else None
+        )
+        read = vocabulary.remind(vocabulary.encode(prompt), kept)
         key = CacheKey(
             model=self._instance.spec.name,
             component="text",

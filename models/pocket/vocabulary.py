@@ -1,6 +1,6 @@
 """Words and their numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reverie.models.pocket.captions import grammar_words, words_of
 
@@ -49,3 +49,8 @@ class Vocabulary:
             unknown_words=tuple(word for word in kept if word not in self._id_of),
             truncated_at=MAX_TOKENS if len(words) > MAX_TOKENS else None,
         )
+
+    def remind(self, prompt: TokenizedPrompt, reminder: str) -> TokenizedPrompt:
+        """Put words before a prompt, if they fit; what is noted of the prompt stays."""
+        ids = (*self.encode(reminder).ids, *prompt.ids)
+        return prompt if len(ids) > MAX_TOKENS else replace(prompt, ids=ids)

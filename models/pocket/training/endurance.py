@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from reverie.models.pocket.biomes import Biome, Hour
+from reverie.models.pocket.captions import reminder
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.rollout import Rollout
 from reverie.models.pocket.simulator import Simulator
@@ -20,9 +21,6 @@ from reverie.models.pocket.training.states import random_actions
 
 EVALUATION_SEED = 987_654
 _HABIT_FRAMES = 12
-_LANDS = ("a green meadow", "snowy country", "a sandy desert", "an autumn forest",
-          "a murky swamp", "a volcanic land", "a neon city", "a candy land")  # fmt: skip
-_TIMES = ("by day", "at dusk", "at night")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class Endurance:
         self.nets, self.levels, self.worlds = nets, levels, worlds
 
     def marks(self, frames: tuple[int, ...], *, still: bool = False) -> list[Mark]:
-        """Read the given frames of walks without a prompt; `still` walkers stay where they are."""
+        """Read the given frames of long walks; `still` walkers stay where they are."""
         found = []
         walk = _Walk(self)
         for frame in range(1, max(frames) + 1):
@@ -99,8 +97,8 @@ class Endurance:
         rng = np.random.default_rng(EVALUATION_SEED)
         biomes = rng.integers(len(Biome), size=self.worlds)
         hours = rng.integers(len(Hour), size=self.worlds)
-        walk.say([f"{_LANDS[b]} {_TIMES[h]}" for b, h in zip(biomes, hours, strict=True)])
         walk.simulator.change(biomes, hours)
+        walk.remind()
         for _ in range(within):
             made = walk.step(still=True)
         after = read(made, walk.simulator.state)
@@ -118,10 +116,13 @@ class _Walk:
         first = torch.from_numpy(self.simulator.render())
         self._rollout = Rollout(endurance.nets, first, generator, endurance.levels)
         self._actions = self._habits()
-        self.say([""] * endurance.worlds)
+        self.remind()
 
-    def say(self, texts: list[str]) -> None:
-        """Change the prompts."""
+    def remind(self) -> None:
+        """Say what colours there should be, as a session does."""
+        state = self.simulator.state
+        pairs = zip(state.biome.tolist(), state.hour.tolist(), strict=True)
+        texts = [reminder(Biome(biome), Hour(hour)) for biome, hour in pairs]
         self._text = self._nets.embed([self._nets.vocabulary.encode(text) for text in texts])
 
     def step(self, *, still: bool = False) -> NDArray[np.uint8]:

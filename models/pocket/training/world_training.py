@@ -66,7 +66,7 @@ class WorldSchedule:
     walker_weight: float = 3.0
     change_weight: float = 3.0
     area_weight: float = 3.0
-    edge_weight: float = 6.0
+    edge_weight: float = 2.0
 
 
 class Dreamer(nn.Module):
