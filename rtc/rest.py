@@ -183,8 +183,6 @@ def _unauthorized(text: str) -> HttpRefusedError:
     return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="Authorization")
 
 
-def _parse(value: dict[str, object]) -> NewSession:
-    try:
 def _bad_owner(text: str) -> HttpRefusedError:
     return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "bad_owner", text, field="Authorization")
 
@@ -196,6 +194,8 @@ def _owner_of(request: Request) -> str | None:
     return owner
 
 
+def _parse(value: dict[str, object]) -> NewSession:
+    try:
         return NewSession.model_validate(value)
     except ValidationError as error:
         raise refusal(error, value, NewSession.model_fields) from None
