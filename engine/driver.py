@@ -237,6 +237,17 @@ class LoopDriver(Generic[S]):
         self._states.snapshots.put(name, moment, durable)
         return Position(moment.chunk, self._outlet.next_us)
 
+    def kept(self, name: str) -> Durable | None:
+        """Return what another driver could `keep` of a snapshot; None when nothing of it lasts."""
+        snapshot = self._states.snapshots.get(name)
+        if snapshot is None or snapshot.durable is not None or snapshot.moment is None:
+            return snapshot.durable if snapshot else None
+        return self._durable_part(snapshot.moment.state)
+
+    def keep(self, name: str, chunk: int, durable: Durable) -> None:
+        """Keep what a driver that was lost had kept under `name`."""
+        self._states.snapshots.put_durable(name, chunk, durable)
+
     def restore(self, name: str) -> Position:
         """Go on from a kept state; prompt and parameters stay as they are.
 
@@ -444,8 +455,11 @@ class LoopDriver(Generic[S]):
         return Moment(state, chunk, None, {})
 
     def _durable(self) -> Durable | None:
+        return self._durable_part(self._states.now.state)
+
+    def _durable_part(self, state: S) -> Durable | None:
         try:
-            return self._kernel.durable(self._states.now.state)
+            return self._kernel.durable(state)
         except Exception:
             log.exception("session %s: its state cannot be saved", self.session)
             return None

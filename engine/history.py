@@ -165,6 +165,11 @@ class Snapshots(Generic[S]):
         self._let_go(self._by_name.pop(name, None))
         self._by_name[name] = Snapshot(moment.chunk, moment, durable)
 
+    def put_durable(self, name: str, chunk: int, durable: Durable) -> None:
+        """Keep what is left of a moment; an older one of that name goes."""
+        self._let_go(self._by_name.pop(name, None))
+        self._by_name[name] = Snapshot(chunk, None, durable)
+
     def give_up_blocks(self) -> bool:
         """Have the oldest exact snapshot keep its durable part only; False when there is none."""
         for name, snapshot in self._by_name.items():

@@ -32,11 +32,13 @@ class PoolFullError(PoolError):
 
     Attributes:
         retry_after_s: when it is worth trying again.
+        limit: sessions that may wait.
     """
 
-    def __init__(self, message: str, retry_after_s: float) -> None:
+    def __init__(self, message: str, retry_after_s: float, limit: int) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.limit = limit
 
 
 class PoolClosedError(PoolError):

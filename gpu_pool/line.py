@@ -29,7 +29,9 @@ class WaitingLine:
         """
         if len(self._waiting) >= self._capacity:
             raise PoolFullError(
-                f"every place is taken and {len(self._waiting)} wait", self._retry_after_s
+                f"every place is taken and {len(self._waiting)} wait",
+                self._retry_after_s,
+                self._capacity,
             )
         self._waiting.append(occupant)
         occupant.tell_position(len(self._waiting))

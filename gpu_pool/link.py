@@ -58,9 +58,16 @@ class WorkerLink:
         self._loop = asyncio.get_running_loop()
         self._send_queue = send_queue
         self._unsent: list[ToWorker] = []
+        self._sent = 0
         self._changed = threading.Condition()
         self._over = False
         self._ring: RingReader | None = None
+
+    @property
+    def sent(self) -> int:
+        """Messages that the worker is to take, those that wait here included."""
+        with self._changed:
+            return self._sent
 
     def start(self, load: LoadModel) -> None:
         """Start the worker and both threads."""
@@ -73,6 +80,7 @@ class WorkerLink:
             if self._over:
                 return
             self._unsent.extend(messages)
+            self._sent += len(messages)
             overflow = len(self._unsent) > self._send_queue
             self._changed.notify()
         if overflow:

@@ -36,11 +36,21 @@ class LoadModel:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptSnapshot:
+    """The durable part of a snapshot that was taken by name, and the chunk that it stands at."""
+
+    name: str
+    chunk: int
+    durable: Durable
+
+
+@dataclass(frozen=True, slots=True)
 class OpenSession:
     """Start a program for a session.
 
     Attributes:
         durable: state to go on from (after a crash); None begins anew.
+        kept: snapshots that it can be restored to.
         chunks: chunks put out before, so that numbers go on; likewise `pts_us`.
         alone: never run it in one pass with others: it is suspected of having ended a worker.
     """
@@ -52,6 +62,7 @@ class OpenSession:
     prompt: str
     parameters: Mapping[str, float] = field(default_factory=dict)
     durable: Durable | None = None
+    kept: tuple[KeptSnapshot, ...] = ()
     chunks: int = 0
     pts_us: int = 0
     trace: bool = False
@@ -146,7 +157,10 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """Keep the state of the newest shown chunk under `name`, in the worker's memory."""
+    """Keep the state of the newest shown chunk under `name`.
+
+    It is exact in the worker that took it, and its durable part outlives that worker.
+    """
 
     request: int
     session: str
@@ -178,6 +192,11 @@ class FreeSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class Ping:
+    """Nothing to do, but to be taken: a worker that does not take it hangs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """End every session and leave."""
 
@@ -205,6 +224,7 @@ ToWorker = (
     | RestoreSnapshot
     | CloseSession
     | FreeSlot
+    | Ping
     | Shutdown
 )
 
@@ -244,12 +264,14 @@ class Done:
             put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `Rewind`
             and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
         pts_us: media time at which the next chunk will begin.
+        durable: for `TakeSnapshot`, what of it outlives the worker; None when nothing does.
     """
 
     request: int
     session: str
     chunk: int = -1
     pts_us: int = 0
+    durable: Durable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,12 @@ class Occupant:
         if self._on_position:
             self._call(self._on_position, position)
 
+    def enter(self) -> None:
+        """Mark that it runs. Whoever waited may have been cancelled and about to leave again."""
+        self.place = Place.OPEN
+        if not self.opened.done():
+            self.opened.set_result(None)
+
     def refuse(self, error: PoolError) -> None:
         """End the wait for an opening with an error."""
         if not self.opened.done():

@@ -56,7 +56,9 @@ class PoolOptions(BaseModel):
         description="process: a worker process a model; inline: the same code on a thread.",
     )
     models: tuple[ModelOptions, ...] = Field(min_length=1, max_length=64)
-    step_limit_s: Seconds = Field(default=30.0, description="Longest that one unit may run.")
+    step_limit_s: Seconds = Field(
+        default=30.0, description="Longest that one unit may run, or a message wait."
+    )
     load_limit_s: Seconds = Field(default=300.0, description="Longest that loading may take.")
     ask_limit_s: Seconds = Field(default=60.0, description="Longest wait for an answer.")
     stop_limit_s: Seconds = Field(default=5.0, description="Time to leave before a kill.")

@@ -1,6 +1,7 @@
 """Requests that a worker has not answered yet."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from itertools import count
 
 from reverie.gpu_pool.errors import AskTimeoutError, PoolError, RequestRefusedError
 from reverie.gpu_pool.messages import Done, Refused
+
+logger = logging.getLogger(__name__)
 
 _numbers = count(1)
 """Never used twice, not even by another worker's questions."""
@@ -55,13 +58,19 @@ class Questions:
     def put(
         self,
         what: str,
+        session: str,
         on_done: Callable[[Done], None] | None = None,
         on_failed: Callable[[PoolError], None] | None = None,
     ) -> Question:
-        """Register a request; `what` names it in the error when no answer comes."""
+        """Register a request.
+
+        Args:
+            what: names it when no answer comes, to everybody whose worker that costs.
+            session: whose it is; named in the log only.
+        """
         number = next(_numbers)
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(self._limit_s, self._expire, number, what)
+        timer = loop.call_later(self._limit_s, self._expire, number, what, session)
         question = Question(number, loop.create_future(), timer, on_done, on_failed)
         # Nobody has to wait for the answer, so an error that is never retrieved is no mistake.
         question.answer.add_done_callback(lambda f: f.cancelled() or f.exception())
@@ -83,9 +92,10 @@ class Questions:
         for number in list(self._open):
             self._fail(number, copy(error))
 
-    def _expire(self, number: int, what: str) -> None:
+    def _expire(self, number: int, what: str, session: str) -> None:
         reason = f"{what} was not answered within {self._limit_s:g} s"
         if question := self._taken(number):
+            logger.error("session %s: %s", session, reason)
             # First of all the worker is out of use, so that nothing is begun on it any more.
             self._on_timeout(reason)
             question.fail(AskTimeoutError(reason))

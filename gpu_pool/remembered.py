@@ -23,10 +23,12 @@ from reverie.engine.inputs import (
     ParameterInput,
     PromptInput,
 )
+from reverie.gpu_pool.errors import RequestRefusedError
 from reverie.gpu_pool.messages import (
     Asked,
     Done,
     Interrupt,
+    KeptSnapshot,
     OpenSession,
     Pause,
     PushInputs,
@@ -36,6 +38,7 @@ from reverie.gpu_pool.messages import (
     Resume,
     Rewind,
     Seen,
+    TakeSnapshot,
     Told,
     ToWorker,
     Watched,
@@ -83,6 +86,8 @@ class Remembered:
         self._watched: bool | None = None
         self._paused = False
         self._snapshots: list[SnapshotOut] = []
+        self._kept: dict[str, KeptSnapshot | None] = {}
+        self._lost: set[str] = set()
 
     @property
     def pts_us(self) -> int:
@@ -104,6 +109,19 @@ class Remembered:
             case Seen():
                 pass
 
+    def check(self, asked: Asked) -> None:
+        """Refuse what no worker can do any more.
+
+        Raises:
+            RequestRefusedError: that snapshot was lost with a worker.
+        """
+        match asked:
+            case RestoreSnapshot(name=name) if name in self._lost:
+                text = f"snapshot {name!r} was lost with the worker that kept it"
+                raise RequestRefusedError("unknown_snapshot", text)
+            case _:
+                pass
+
     def answered(self, asked: Asked, done: Done) -> None:
         """Note that the worker has done what it was asked."""
         match asked:
@@ -114,6 +132,10 @@ class Remembered:
             case Reset(seed=seed):
                 self._seed = self._seed if seed is None else seed
                 self._snapshots.clear()
+            case TakeSnapshot(name=name):
+                self._keep(name, done)
+            case RestoreSnapshot(name=name) if kept := self._kept.get(name):
+                self._snapshots = [SnapshotOut(done.session, kept.chunk, kept.durable)]
             case Interrupt() | Rewind() | RestoreSnapshot():
                 # What came after the chunk gone back to is a world that is no more.
                 self._snapshots = [kept for kept in self._snapshots if kept.chunk <= done.chunk]
@@ -146,6 +168,7 @@ class Remembered:
     def revival(self) -> Revival:
         """Return how a worker takes the session up, be it for the first time or again."""
         session = self._opening.session
+        self._lose_what_does_not_last()
         snapshot = self._snapshots[-1] if self._snapshots else None
         opening = OpenSession(
             request=0,
@@ -155,6 +178,7 @@ class Remembered:
             prompt=self._prompt,
             parameters=dict(self._parameters),
             durable=snapshot.durable if snapshot else None,
+            kept=tuple(kept for kept in self._kept.values() if kept),
             chunks=self.chunks,
             pts_us=self._pts_us,
             trace=self._opening.trace,
@@ -195,6 +219,17 @@ class Remembered:
                         self._held[name, edge.key] = control
             case _:
                 pass
+
+    def _keep(self, name: str, done: Done) -> None:
+        durable = done.durable
+        self._kept[name] = None if durable is None else KeptSnapshot(name, done.chunk, durable)
+        self._lost.discard(name)
+
+    def _lose_what_does_not_last(self) -> None:
+        gone = [name for name, kept in self._kept.items() if kept is None]
+        for name in gone:
+            del self._kept[name]
+        self._lost.update(gone)
 
     def _release_keys(self) -> None:
         self._held.clear()

@@ -36,7 +36,7 @@ from reverie.gpu_pool.messages import (
 from reverie.gpu_pool.outgoing import Outgoing
 from reverie.models.errors import SpecError
 from reverie.models.instance import ModelInstance
-from reverie.models.loop import LoopKernel, LoopRequest
+from reverie.models.loop import Durable, LoopKernel, LoopRequest
 from reverie.models.spec import LoopSpec, ProgramSpec
 
 logger = logging.getLogger(__name__)
@@ -153,13 +153,16 @@ class Residents:
         if resident is None:
             self._refuse(message, "no_session", f"session {message.session} is not open")
             return
+        durable: Durable | None = None
         # To begin again or to go on from a snapshot may reach into the model.
         with self._heartbeat.unit([resident.serial]):
             answer = _answer(resident.driver, message)
+            if isinstance(message, TakeSnapshot) and isinstance(answer, Position):
+                durable = resident.driver.kept(message.name)
         self._outgoing.emit(resident.driver.take_emissions())
         match answer:
             case Position():
-                self._done(message, answer)
+                self._done(message, answer, durable)
             case RefusedError(code=code):
                 self._refuse(message, code, str(answer))
             case _:
@@ -190,6 +193,8 @@ class Residents:
                 chunks=message.chunks,
                 pts_us=message.pts_us,
             )
+            for snapshot in message.kept:
+                driver.keep(snapshot.name, snapshot.chunk, snapshot.durable)
         except Exception as error:
             # The session boundary: a model that cannot begin this session may begin others.
             logger.exception("session %s could not be opened", message.session)
@@ -216,9 +221,14 @@ class Residents:
                 ControlSuperseded(message.session, item.control, None) for item in message.inputs
             )
 
-    def _done(self, message: OpenSession | CloseSession | Asked, position: Position) -> None:
+    def _done(
+        self,
+        message: OpenSession | CloseSession | Asked,
+        position: Position,
+        durable: Durable | None = None,
+    ) -> None:
         self._outgoing.answer(
-            Done(message.request, message.session, position.chunk, position.pts_us)
+            Done(message.request, message.session, position.chunk, position.pts_us, durable)
         )
 
     def _refuse(self, message: OpenSession | Asked, code: str, text: str) -> None:

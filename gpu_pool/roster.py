@@ -46,13 +46,26 @@ class Roster:
         failure: why the model is not served any more; None while it is.
     """
 
-    def __init__(self, options: PoolOptions, on_trouble: Callable[[str], None]) -> None:
-        """Call `on_trouble` with a reason when the worker must be replaced."""
+    def __init__(
+        self,
+        options: PoolOptions,
+        on_trouble: Callable[[str], None],
+        on_restored: Callable[[int], None],
+    ) -> None:
+        """Hold nobody yet.
+
+        Args:
+            options: the pool's.
+            on_trouble: called with a reason when the worker must be replaced.
+            on_restored: called with their number when all sessions of a lost worker go on that can.
+        """
         self.slots = 0
         self.failure: PoolError | None = None
         self.line = WaitingLine(options.waiting_line, options.retry_after_s)
         self._poison_chunks = options.poison_chunks
         self._questions = Questions(options.ask_limit_s, on_trouble)
+        self._on_restored = on_restored
+        self._lost = False  # a worker was, and not all who were there are back
         self._occupants: dict[str, Occupant] = {}
         self._link: WorkerLink | None = None
 
@@ -114,14 +127,18 @@ class Roster:
         Raises:
             WorkerLostError: the worker is being replaced.
             LeaseEndedError: the session has been released or lost.
+            RequestRefusedError: what is asked for was lost with an earlier worker.
         """
         if occupant.place is Place.AWAY:
             raise WorkerLostError("the worker is being replaced")
         if occupant.place is not Place.OPEN or self._link is None:
             raise LeaseEndedError(f"session {occupant.session} is {occupant.place}")
-        what = f"{type(message).__name__} of session {occupant.session}"
-        noticed = partial(occupant.remembered.answered, message)
-        question = self._questions.put(what, on_done=noticed)
+        occupant.remembered.check(message)
+        question = self._questions.put(
+            type(message).__name__,
+            occupant.session,
+            on_done=partial(occupant.remembered.answered, message),
+        )
         self._link.send(replace(message, request=question.number))
         return question.answer
 
@@ -133,6 +150,7 @@ class Roster:
         self.slots = loaded.slots
         for occupant in list(self._occupants.values()):
             self._bring_back(link, occupant)
+        self._look_whether_all_are_back()
         self._admit()
 
     def received(self, message: FromWorker) -> None:
@@ -151,6 +169,7 @@ class Roster:
         Who was just about to begin, and is not to blame, is the next to begin.
         """
         self._link = None
+        self._lost = True
         for occupant in reversed(list(self._occupants.values())):
             if occupant.place is Place.OPENING and occupant.serial not in suspects:
                 occupant.place = Place.WAITING
@@ -191,7 +210,8 @@ class Roster:
         occupant.place = Place.OPENING
         self._occupants[occupant.session] = occupant
         question = self._questions.put(
-            f"opening of session {occupant.session}",
+            "an opening",
+            occupant.session,
             on_done=partial(self._opened, occupant),
             on_failed=partial(self._not_opened, occupant),
         )
@@ -200,8 +220,7 @@ class Roster:
 
     def _opened(self, occupant: Occupant, _: Done) -> None:
         if occupant.place is Place.OPENING:
-            occupant.place = Place.OPEN
-            occupant.opened.set_result(None)
+            occupant.enter()
 
     def _not_opened(self, occupant: Occupant, error: PoolError) -> None:
         if occupant.place is Place.OPENING:
@@ -214,7 +233,8 @@ class Roster:
             return
         occupant.place = Place.CLOSING
         question = self._questions.put(
-            f"closing of session {occupant.session}",
+            "a closing",
+            occupant.session,
             on_done=lambda _: self._drop(occupant),
             on_failed=lambda _: self._drop(occupant),
         )
@@ -223,13 +243,15 @@ class Roster:
     def _drop(self, occupant: Occupant) -> None:
         self._occupants.pop(occupant.session, None)
         occupant.leave()
+        self._look_whether_all_are_back()
         self._admit()
 
     def _bring_back(self, link: WorkerLink, occupant: Occupant) -> None:
         occupant.place = Place.AWAY
         revival = occupant.remembered.revival()
         question = self._questions.put(
-            f"recovery of session {occupant.session}",
+            "a recovery",
+            occupant.session,
             on_done=partial(self._brought_back, occupant, revival.chunk),
             on_failed=partial(self._not_brought_back, occupant),
         )
@@ -240,6 +262,13 @@ class Roster:
         if occupant.place is Place.AWAY:
             occupant.place = Place.OPEN
             occupant.tell(Recovered(occupant.session, chunk, done.pts_us))
+            self._look_whether_all_are_back()
+
+    def _look_whether_all_are_back(self) -> None:
+        places = [occupant.place for occupant in self._occupants.values()]
+        if self._lost and self._link and Place.AWAY not in places:
+            self._lost = False
+            self._on_restored(places.count(Place.OPEN))
 
     def _not_brought_back(self, occupant: Occupant, error: PoolError) -> None:
         # A worker that is lost on the way is followed by another one; a refusal is for good.

@@ -1,7 +1,8 @@
 """The life of one model's workers: start, watch, replace, stop.
 
-A worker that dies, or whose unit runs past the step limit, is killed and followed by another one,
-which takes its sessions up. One that is lost again and again is given up.
+A worker that dies, or that stands still past the step limit with something to do, is killed and
+followed by another one, which takes its sessions up. A model whose workers are lost again and again
+is given up.
 """
 
 import asyncio
@@ -10,13 +11,13 @@ import sys
 from collections import deque
 
 from reverie.gpu_pool.errors import ModelUnavailableError, PoolClosedError
-from reverie.gpu_pool.heartbeat import Stall
 from reverie.gpu_pool.link import WorkerLink
 from reverie.gpu_pool.messages import FromWorker, Loaded, LoadFailed, LoadModel, Shutdown
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.gpu_pool.process import ProcessHost, WorkerHost
 from reverie.gpu_pool.roster import Roster
 from reverie.gpu_pool.thread import ThreadHost
+from reverie.gpu_pool.watch import Watch
 from reverie.models.spec import ModelSpec
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Supervisor:
 
     def __init__(self, model: ModelOptions, options: PoolOptions) -> None:
         self.model = model
-        self.roster = Roster(options, self._replace)
+        self.roster = Roster(options, self._replace, self._restored)
         self.loaded: Loaded | None = None
         self.settled = asyncio.Event()
         self.losses = 0
@@ -60,12 +61,11 @@ class Supervisor:
                 reason = await self._one_worker()
                 if self._stop.done():
                     break
-                logger.error("worker of %s was lost: %s", self.model.name, reason)
                 self.losses += 1
                 if not self._may_restart():
-                    error = ModelUnavailableError(f"model {self.model.name}: {reason}")
-                    self.roster.give_up("worker_lost", error)
+                    self._give_up(reason)
                     break
+                logger.error("worker of %s was lost: %s", self.model.name, reason)
                 await self._pause()
         finally:
             if self.roster.failure is None:
@@ -134,12 +134,11 @@ class Supervisor:
             self.roster.begin(link, loaded)
         self.settled.set()
         limit_s = self._options.step_limit_s
-        stall = Stall()
-        loop = asyncio.get_running_loop()
+        watch = Watch(link, link.host.heartbeat, limit_s)
         while not self._trouble.done():
             await asyncio.wait((self._trouble,), timeout=min(limit_s / 4, _LONGEST_TICK_S))
-            if stall.observe(link.host.heartbeat.beat, loop.time()) > limit_s:
-                self._replace(f"a step ran for more than {limit_s:g} s")
+            if trouble := watch.trouble(asyncio.get_running_loop().time()):
+                self._replace(trouble)
             # A process that a model has forked can keep the connection open after its end.
             elif (how := link.host.wait(0)) is not None:
                 self._replace(how)
@@ -173,6 +172,22 @@ class Supervisor:
             self.roster.lose(reason, link.host.heartbeat.suspects())
         if not self._trouble.done():
             self._trouble.set_result(reason)
+
+    def _restored(self, sessions: int) -> None:
+        name = self.model.name
+        logger.info("worker of %s was replaced, and %d sessions go on", name, sessions)
+
+    def _give_up(self, reason: str) -> None:
+        name = self.model.name
+        if self.loaded is None:  # the pool's start raises this, so it is not logged as well
+            text = f"model {name} cannot be loaded: {reason}"
+        else:
+            often, window_s = self._options.restarts, self._options.restart_window_s
+            text = (
+                f"model {name} is given up after {often} restarts within {window_s:g} s: {reason}"
+            )
+            logger.error("%s", text)
+        self.roster.give_up("model_unavailable", ModelUnavailableError(text))
 
     def _may_restart(self) -> bool:
         """Tell whether one more worker may be started; never when the first did not even load."""

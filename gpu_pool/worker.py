@@ -29,6 +29,7 @@ from reverie.gpu_pool.messages import (
     LoadFailed,
     LoadModel,
     OpenSession,
+    Ping,
     PushInputs,
     ReleaseKeys,
     Seen,
@@ -72,13 +73,12 @@ class Worker:
         messages = self._inbox.take(wait=True)
         if not isinstance(messages[0], LoadModel):
             return
+        self._heartbeat.take(1)
         try:
             floor = self._load(messages[0])
         except Exception as error:
             # The process boundary: whatever a model raises while it loads is for the operator.
-            if not isinstance(error, (ModelError, WarmUpError)):
-                logger.exception("cannot load %s", messages[0].family)
-            self._connection.send(LoadFailed(f"{type(error).__name__}: {error}"))
+            self._connection.send(LoadFailed(_told(error, messages[0].family)))
             return
         floor.serve(self._inbox, messages[1:])
 
@@ -134,6 +134,7 @@ class Floor:
                     self._residents.close_all()
                     return
                 self._apply(message)
+            self._heartbeat.take(len(messages))
             self._outgoing.flush()
             busy = self._step()
             self._outgoing.flush()
@@ -151,6 +152,8 @@ class Floor:
                 self._costs.forget(message.session)
             case PushInputs() | ReleaseKeys() | Seen() | Watched():
                 self._residents.tell(message)
+            case Ping():
+                pass
             case LoadModel() | Shutdown():
                 raise AssertionError(f"{type(message).__name__} where it cannot be")
             case _:
@@ -178,6 +181,14 @@ def _apart(residents: list[Resident]) -> list[Resident]:
     if residents[0].alone:
         return residents[:1]
     return [resident for resident in residents if not resident.alone]
+
+
+def _told(error: Exception, family: str) -> str:
+    """Return the reason in a line; what nobody foresaw is also logged, with its trace."""
+    if isinstance(error, (ModelError, WarmUpError)):
+        return str(error)
+    logger.exception("cannot load %s", family)
+    return f"{type(error).__name__}: {error}"
 
 
 def now_us() -> int:

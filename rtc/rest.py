@@ -171,6 +171,8 @@ def _refused_by_store(
         return HttpRefusedError(
             HTTPStatus.SERVICE_UNAVAILABLE, error.reason, str(error), retry_after_s=RETRY_S
         )
+    if error.reason == "model_unavailable":  # until an operator has looked; no use in trying again
+        return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, error.reason, str(error))
     return HttpRefusedError(HTTPStatus.GONE, error.reason, str(error))
 
 

@@ -132,7 +132,7 @@ class SessionStore:
         try:
             await hosted.placed()
         except PoolFullError as error:
-            raise TooManyError("waiting_line", len(self), error.retry_after_s) from None
+            raise TooManyError("waiting_line", error.limit, error.retry_after_s) from None
         except BaseException:
             hosted.end("cancelled")
             raise

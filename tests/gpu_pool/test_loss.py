@@ -1,4 +1,5 @@
 import asyncio
+import logging
 import os
 import signal
 from itertools import pairwise
@@ -6,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import stub_model
-from pool_rig import Viewer, becomes, is_alive, press, prompt, running, worker_pid
+from pool_rig import LIMIT_S, Viewer, becomes, is_alive, press, prompt, running, worker_pid
 from stub_model import Fault, read_log
 
 from reverie.engine.emissions import ControlApplied, FramesOut
@@ -18,7 +19,7 @@ from reverie.gpu_pool import (
     WorkerLost,
     WorkerLostError,
 )
-from reverie.gpu_pool.messages import Pause, Resume
+from reverie.gpu_pool.messages import Pause, RestoreSnapshot, Resume, TakeSnapshot
 
 pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine
 
@@ -39,6 +40,10 @@ def after(notices: list[Notice], mark: Notice) -> list[FramesOut]:
 def first_after(viewer: Viewer, mark: Notice, count: int = 1) -> FramesOut | None:
     frames = after(viewer.notices, mark)
     return frames[count - 1] if len(frames) >= count else None
+
+
+async def goes_on(viewer: Viewer, mark: Notice, count: int) -> None:
+    await viewer.until(lambda _: first_after(viewer, mark, count))
 
 
 def assert_media_time_goes_on(frames: list[FramesOut]) -> None:
@@ -144,6 +149,69 @@ async def test_a_step_past_its_limit_is_ended_and_the_session_goes_on(
         assert lines[fault_at + 1].event == "end", "no step starts while the one that hangs runs"
 
 
+async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_whoever_comes_is_let_in(
+    step_log: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing runs, for the viewer is slow; so no step can be too long."""
+    caplog.set_level(logging.INFO, "reverie.gpu_pool")
+    async with running("process", sessions=2, step_limit_s=2) as pool:
+        viewer, comes = Viewer("a"), Viewer("b")
+        viewer.sees = False
+        async with viewer.watching(pool) as lease:
+            await viewer.hears(FramesOut, 1)
+            await lease.ask(Pause(0, "a"))
+            pid = worker_pid(pool)
+            os.kill(pid, signal.SIGSTOP)
+            lease.send(prompt("a", "c1", "a neon city"))
+            async with asyncio.timeout(LIMIT_S), comes.watching(pool):
+                await comes.hears(FramesOut)
+            lost, _ = await viewer.hears(WorkerLost), await viewer.hears(Recovered)
+            assert "took no message for more than 2 s" in lost.reason
+            assert not is_alive(pid)
+            await lease.ask(Resume(0, "a"))
+            assert (await viewer.hears(ControlApplied)).control == "c1"
+            assert pool.status["stub"].losses == 1
+    assert "worker of stub was replaced, and 1 sessions go on" in caplog.text
+
+
+async def test_a_worker_with_nobody_on_it_that_is_frozen_is_replaced_too() -> None:
+    async with running("process", step_limit_s=1) as pool:
+        os.kill(worker_pid(pool), signal.SIGSTOP)
+        await becomes(lambda: pool.status["stub"].losses == 1)
+        await becomes(lambda: pool.ready)
+
+
+async def test_a_worker_that_has_nothing_to_do_is_left_alone(mode: str) -> None:
+    async with running(mode, step_limit_s=0.5) as pool, Viewer("a").watching(pool) as lease:
+        await lease.ask(Pause(0, "a"))
+        link = pool._supervisors["stub"]._link
+        assert link is not None
+        sent = link.sent
+        await becomes(lambda: link.sent >= sent + 8)  # pings, of which each has been taken
+        assert pool.status["stub"].losses == 0
+
+
+async def test_a_snapshot_outlives_the_worker_that_it_was_taken_in(step_log: Path) -> None:
+    async with running("process") as pool:
+        viewer = Viewer("a")
+        async with viewer.watching(pool) as lease:
+            await viewer.hears(FramesOut, 3)
+            await lease.ask(Pause(0, "a"))
+            kept = await lease.ask(TakeSnapshot(0, "a", "here"))
+            await lease.ask(Resume(0, "a"))
+            await viewer.hears(FramesOut, 40)
+            for loss in (1, 2):  # the second worker has it from the pool already
+                os.kill(worker_pid(pool), signal.SIGKILL)
+                await goes_on(viewer, await viewer.hears(Recovered, loss), 12)
+            await lease.ask(Pause(0, "a"))
+            assert (await lease.ask(RestoreSnapshot(0, "a", "here"))).chunk == kept.chunk
+            heard = len(viewer.frames)
+            await lease.ask(Resume(0, "a"))
+            out = await viewer.hears(FramesOut, heard + 1)
+    assert out.discontinuity
+    assert stub_model.read_stamp(out.frames[0]).chunk == kept.chunk + 1
+
+
 async def test_a_session_that_ends_its_worker_twice_fails_alone(step_log: Path) -> None:
     async with running("process", restart_pause_s=0.01) as pool:
         good, bad = Viewer("good"), Viewer("bad")
@@ -165,16 +233,21 @@ async def test_a_session_that_ends_its_worker_twice_fails_alone(step_log: Path) 
     assert_media_time_goes_on(good.frames)
 
 
-async def test_a_model_whose_worker_dies_too_often_is_given_up(step_log: Path) -> None:
+async def test_a_model_whose_worker_dies_too_often_is_given_up(
+    step_log: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running("process", restarts=0) as pool:
         viewer = Viewer("last")
         lease = await viewer.open(pool)
         await viewer.hears(FramesOut)
         os.kill(worker_pid(pool), signal.SIGKILL)
         lost = await viewer.hears(SessionLost)
-        assert lost.code == "worker_lost"
-        with pytest.raises(ModelUnavailableError):
+        assert lost.code == "model_unavailable"
+        words = "model stub is given up after 0 restarts within 600 s: "
+        with pytest.raises(ModelUnavailableError, match=words):
             await Viewer("next").open(pool)
         assert not pool.ready
-        assert pool.status["stub"].failure
+        assert pool.status["stub"].failure.startswith(words)
+        [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
+        assert record.getMessage().startswith(words)
         await lease.release()

@@ -20,7 +20,7 @@ class Desk:
 
 async def test_an_answer_reaches_the_one_who_asked() -> None:
     desk = Desk()
-    one, other = desk.questions.put("one"), desk.questions.put("other")
+    one, other = desk.questions.put("one", "s"), desk.questions.put("other", "s")
     assert one.number != other.number
     desk.questions.answer(Done(other.number, "s", 5))
     assert (await other.answer).chunk == 5
@@ -30,7 +30,7 @@ async def test_an_answer_reaches_the_one_who_asked() -> None:
 
 async def test_a_refusal_is_an_error_with_its_code() -> None:
     desk = Desk()
-    question = desk.questions.put("one", on_failed=lambda e: desk.note(str(e)))
+    question = desk.questions.put("one", "s", on_failed=lambda e: desk.note(str(e)))
     desk.questions.answer(Refused(question.number, "s", "chunk_not_kept", "it is gone"))
     with pytest.raises(RequestRefusedError, match="it is gone") as refused:
         await question.answer
@@ -40,7 +40,7 @@ async def test_a_refusal_is_an_error_with_its_code() -> None:
 
 async def test_who_was_cancelled_is_not_waited_for_but_the_answer_is_noticed() -> None:
     desk = Desk()
-    question = desk.questions.put("one", on_done=lambda done: desk.note(f"chunk {done.chunk}"))
+    question = desk.questions.put("one", "s", on_done=lambda done: desk.note(f"chunk {done.chunk}"))
     question.answer.cancel()
     desk.questions.answer(Done(question.number, "s", 2))
     assert desk.happened == ["chunk 2"]
@@ -49,7 +49,7 @@ async def test_who_was_cancelled_is_not_waited_for_but_the_answer_is_noticed() -
 
 async def test_an_answer_that_is_unknown_or_comes_twice_means_nothing() -> None:
     desk = Desk()
-    question = desk.questions.put("one", on_done=lambda _: desk.note("done"))
+    question = desk.questions.put("one", "s", on_done=lambda _: desk.note("done"))
     for _ in range(2):
         desk.questions.answer(Done(question.number, "s"))
     desk.questions.answer(Done(0, "s"))
@@ -58,7 +58,7 @@ async def test_an_answer_that_is_unknown_or_comes_twice_means_nothing() -> None:
 
 async def test_without_an_answer_in_time_the_worker_goes_first_and_then_the_question() -> None:
     desk = Desk(limit_s=0.01)
-    question = desk.questions.put("one", on_failed=lambda _: desk.note("failed"))
+    question = desk.questions.put("one", "s", on_failed=lambda _: desk.note("failed"))
     with pytest.raises(AskTimeoutError, match="not answered within"):
         await question.answer
     assert desk.happened == ["one was not answered within 0.01 s", "failed"]
@@ -66,7 +66,7 @@ async def test_without_an_answer_in_time_the_worker_goes_first_and_then_the_ques
 
 async def test_when_the_worker_is_lost_everybody_learns_it_at_once() -> None:
     desk = Desk()
-    questions = [desk.questions.put(f"q{index}") for index in range(3)]
+    questions = [desk.questions.put(f"q{index}", "s") for index in range(3)]
     desk.questions.fail_all(WorkerLostError("killed"))
     for question in questions:
         with pytest.raises(WorkerLostError, match="killed"):

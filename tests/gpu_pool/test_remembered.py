@@ -15,11 +15,12 @@ from reverie.engine.inputs import (
     ParameterInput,
     PromptInput,
 )
-from reverie.gpu_pool import Opening
+from reverie.gpu_pool import Opening, RequestRefusedError
 from reverie.gpu_pool.messages import (
     Asked,
     Done,
     Interrupt,
+    KeptSnapshot,
     Pause,
     PushInputs,
     ReleaseKeys,
@@ -27,6 +28,7 @@ from reverie.gpu_pool.messages import (
     RestoreSnapshot,
     Resume,
     Rewind,
+    TakeSnapshot,
     Watched,
 )
 from reverie.gpu_pool.remembered import Remembered
@@ -160,6 +162,39 @@ def test_a_world_that_was_left_is_not_gone_back_to(remembered: Remembered, messa
     assert remembered.revival().chunk == 3
     asked(remembered, message, chunk=0)
     assert remembered.revival().chunk == -1
+
+
+def test_a_snapshot_that_lasts_is_given_to_the_next_worker(remembered: Remembered) -> None:
+    durable = Durable("world_model", "v", {}, "3")
+    remembered.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, durable))
+    kept = KeptSnapshot("here", 3, durable)
+    for _ in range(2):
+        assert remembered.revival().opening.kept == (kept,)
+    remembered.check(RestoreSnapshot(0, "s", "here"))
+
+
+def test_a_world_that_was_restored_is_the_one_gone_back_to(remembered: Remembered) -> None:
+    durable = Durable("world_model", "v", {}, "3")
+    remembered.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, durable))
+    for chunk in (40, 41, 42, 43):  # older ones are not kept
+        remembered.heard(snapshot(chunk))
+    asked(remembered, RestoreSnapshot(0, "s", "here"), chunk=3)
+    revival = remembered.revival()
+    assert (revival.chunk, revival.opening.durable) == (3, durable)
+
+
+def test_a_snapshot_that_does_not_last_is_said_to_be_lost_with_its_worker(
+    remembered: Remembered,
+) -> None:
+    restore = RestoreSnapshot(0, "s", "here")
+    asked(remembered, TakeSnapshot(0, "s", "here"), chunk=3)
+    remembered.check(restore)
+    assert remembered.revival().opening.kept == ()
+    with pytest.raises(RequestRefusedError, match="lost with the worker") as refused:
+        remembered.check(restore)
+    assert refused.value.code == "unknown_snapshot"
+    asked(remembered, TakeSnapshot(0, "s", "here"), chunk=5)
+    remembered.check(restore)
 
 
 def test_after_a_reset_it_begins_again_with_the_new_seed(remembered: Remembered) -> None:

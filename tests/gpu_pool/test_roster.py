@@ -6,12 +6,21 @@ from itertools import pairwise
 from typing import cast
 
 import numpy as np
+import pytest
 import stub_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.engine.emissions import FramesOut
-from reverie.gpu_pool import Opening, PoolError, PoolFullError, PoolOptions, Recovered, WorkerLost
+from reverie.gpu_pool import (
+    AskTimeoutError,
+    Opening,
+    PoolError,
+    PoolFullError,
+    PoolOptions,
+    Recovered,
+    WorkerLost,
+)
 from reverie.gpu_pool.link import WorkerLink
 from reverie.gpu_pool.messages import (
     CloseSession,
@@ -31,6 +40,9 @@ from reverie.gpu_pool.roster import Roster
 
 SLOTS = 2
 LINE = 2
+OPTIONS = PoolOptions.model_validate(
+    {"models": ({"name": "stub"},), "waiting_line": LINE, "poison_chunks": 1}
+)
 
 
 class FakeWorker:
@@ -69,10 +81,7 @@ class House:
     """A roster with its worker and visitors, and what must always be true of them."""
 
     def __init__(self) -> None:
-        options = PoolOptions.model_validate(
-            {"models": ({"name": "stub"},), "waiting_line": LINE, "poison_chunks": 1}
-        )
-        self.roster = Roster(options, lambda reason: None)
+        self.roster = Roster(OPTIONS, lambda reason: None, lambda sessions: None)
         self.worker: FakeWorker | None = None
         self.visitors: list[Occupant] = []
         self.heard: dict[str, list[Notice]] = {}
@@ -93,6 +102,11 @@ class House:
     def leave(self, which: int) -> None:
         if self.visitors:
             self.roster.leave(self.visitors[which % len(self.visitors)])
+
+    def cancel(self, which: int) -> None:
+        """Have somebody stop waiting, who has not yet come to leave."""
+        if self.visitors:
+            self.visitors[which % len(self.visitors)].opened.cancel()
 
     def ask(self, which: int) -> None:
         if self.visitors:
@@ -154,6 +168,7 @@ class House:
 ACTIONS: tuple[Callable[[House, int], None], ...] = (
     House.enter,
     House.leave,
+    House.cancel,
     House.ask,
     House.begin,
     House.lose,
@@ -162,6 +177,48 @@ ACTIONS: tuple[Callable[[House, int], None], ...] = (
     House.answer,
     House.play,
 )
+
+
+async def test_a_session_that_is_closed_while_it_is_opened_leaves_in_peace() -> None:
+    house = House()
+    house.begin(0)
+    house.enter(0)
+    house.cancel(0)
+    house.answer(1)  # the worker has opened it, and who asked for it is about to hear
+    house.leave(0)
+    house.settle()
+    assert house.visitors[0].place is Place.GONE
+    assert house.roster.busy == 0
+
+
+async def test_what_one_session_waited_for_in_vain_is_not_told_to_the_others() -> None:
+    told: list[str] = []
+    options = PoolOptions.model_validate({"models": ({"name": "stub"},), "ask_limit_s": 0.01})
+    roster = Roster(options, told.append, lambda sessions: None)
+    loaded = Loaded(stub_model.StubFamily().spec, "v", SLOTS, 0, RingLayout(1, 1))
+    roster.begin(cast(WorkerLink, FakeWorker()), loaded)
+    visitor = roster.enter(Opening("secret", "stub", "world", 1), lambda notice: None, None)
+    with pytest.raises(AskTimeoutError):
+        await visitor.opened
+    assert told == ["an opening was not answered within 0.01 s"]
+
+
+async def test_it_is_told_once_when_all_who_were_there_are_back() -> None:
+    told: list[int] = []
+    house = House()
+    house.roster = Roster(OPTIONS, lambda reason: None, told.append)
+    for action in (House.begin, House.enter, House.enter, House.answer, House.answer):
+        action(house, 1)
+    assert told == [], "nobody was lost"
+    house.lose(99)
+    house.begin(0)
+    house.answer(1)
+    assert told == []
+    house.answer(1)
+    assert told == [2]
+    house.leave(0)
+    house.settle()
+    assert told == [2]
 
 
 @settings(deadline=None, max_examples=300)
