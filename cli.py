@@ -239,8 +239,8 @@ def _model(text: str) -> dict[str, str]:
     name, equals, family = text.partition("=")
     if equals:
         return {"name": name, "family": family}
-    if ":" in text:
-        place = text.rpartition(":")[0].removesuffix(".py")
+    if ":" in text or text.endswith(".py"):  # without a name in it, finding it will say so
+        place = (text.rpartition(":")[0] or text).removesuffix(".py")
         return {"name": re.split(r"[./\\]", place)[-1], "family": text}
     return {"name": text}
 

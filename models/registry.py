@@ -7,6 +7,7 @@ without installing anything.
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,8 @@ from reverie.models.loop import LoopKernel
 from reverie.models.spec import ModelSpec
 
 GROUP = "reverie.models"
+
+_PARTS = ("spec", "load", "kernel")
 
 
 class ModelFamily(Protocol):
@@ -53,10 +56,14 @@ def find_family(name: str) -> ModelFamily:
         name: an installed family, `package.module:Name`, or `path/to/file.py:Name`.
 
     Raises:
-        UnknownModelError: there is none of that name.
+        UnknownModelError: there is none of that name, or what has it is no family.
         SpecError: its description contradicts itself.
     """
     family = _from_location(name) if ":" in name else _from_entry_point(name)
+    missing = [part for part in _PARTS if not hasattr(family, part)]
+    if missing or not isinstance(family.spec, ModelSpec):
+        lacks = f"it has no {' and no '.join(missing)}" if missing else "its spec is no ModelSpec"
+        raise UnknownModelError(f"{name!r} makes no model family: {lacks}")
     family.spec.validate()
     return family
 
@@ -65,7 +72,8 @@ def _from_entry_point(name: str) -> ModelFamily:
     families = installed_families()
     if name not in families:
         known = ", ".join(sorted(families)) or "none"
-        raise UnknownModelError(f"no model called {name!r}; installed: {known}")
+        hint = f"; in a file, name the family too: {name}:NAME" if name.endswith(".py") else ""
+        raise UnknownModelError(f"no model called {name!r}; installed: {known}{hint}")
     try:
         return families[name]()
     except (ImportError, AttributeError, OSError) as error:
@@ -82,9 +90,25 @@ def _from_location(location: str) -> ModelFamily:
         module = (
             _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
         )
-        return cast(Callable[[], ModelFamily], getattr(module, attribute))()
+        make = getattr(module, attribute)
     except (ImportError, AttributeError, OSError, SyntaxError) as error:
         raise UnknownModelError(f"cannot load model {location!r}: {error}") from error
+    if not callable(make) or not _takes_nothing(make):
+        raise UnknownModelError(f"{location!r} cannot be called without arguments to make a family")
+    try:
+        return cast(Callable[[], ModelFamily], make)()
+    except (ImportError, AttributeError, OSError) as error:
+        raise UnknownModelError(f"cannot load model {location!r}: {error}") from error
+
+
+def _takes_nothing(make: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(make).bind()
+    except TypeError:
+        return False
+    except ValueError:  # something built in that tells no signature
+        pass
+    return True
 
 
 def _load_file(path: Path) -> Any:

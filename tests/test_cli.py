@@ -182,6 +182,7 @@ def test_serve_can_be_stopped_while_it_loads() -> None:
     [
         ("examples/plasma.py:family", "plasma", "examples/plasma.py:family"),
         ("/a/b.c/plasma.py:family", "plasma", "/a/b.c/plasma.py:family"),
+        ("/a/plasma.py", "plasma", "/a/plasma.py"),
         ("package.worlds:Fog", "worlds", "package.worlds:Fog"),
         ("fog=package.worlds:Fog", "fog", "package.worlds:Fog"),
         ("fog=pocket", "fog", "pocket"),

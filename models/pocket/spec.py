@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
 from reverie.models.blocks import BlockPool
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
-from reverie.models.errors import CheckpointError
+from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.pocket.checkpoint import load_pocket
@@ -89,6 +90,7 @@ class Pocket:
 
         Raises:
             CheckpointError: the file is missing or does not fit.
+            OptionError: there is no such device or precision.
         """
         device = _device(options.device)
         dtype = _precision(options.precision, device)
@@ -121,20 +123,31 @@ class Pocket:
 def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise OptionError(f"device {name!r} cannot be used here: {why}") from error
+    return device
 
 
 def _precision(name: str, device: torch.device) -> torch.dtype:
     if name == "auto":
         return fast_dtype(device)
+    if name not in POCKET.precisions:
+        known = ", ".join(("auto", *POCKET.precisions))
+        raise OptionError(f"pocket has no precision {name!r}; it has {known}")
     return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
 
 
 def _load(checkpoint: str | None, device: torch.device, dtype: torch.dtype) -> PocketNets:
     try:
         nets = load_pocket(None if checkpoint is None else Path(checkpoint), device, dtype)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise CheckpointError(f"cannot load pocket: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        why = str(error).partition("\n")[0]
+        where = f" from {checkpoint}" if checkpoint else ""
+        raise CheckpointError(f"cannot load pocket{where}: {why}") from error
     if nets.world.config.window != WINDOW:
         raise CheckpointError(f"these weights see {nets.world.config.window} frames, not {WINDOW}")
     return nets

@@ -29,6 +29,13 @@ FAMILY = """
                 return replace(StubFamily().spec, components=())
         return Worse()
 
+    class Half:
+        spec = None
+        load = None
+
+    class Wordy(Half):
+        kernel = None
+
     def broken():
         import no_such_module
 """
@@ -85,6 +92,23 @@ def test_what_cannot_be_loaded_is_unknown_and_the_reason_is_told(
     }.items():
         with pytest.raises(UnknownModelError, match=words):
             find_family(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("json:dumps", "cannot be called without arguments"),
+        ("json:__name__", "cannot be called without arguments"),
+        ("json:JSONDecoder", "no spec and no load and no kernel"),
+        ("LOCATION:Half", "makes no model family: it has no kernel$"),
+        ("LOCATION:Wordy", "its spec is no ModelSpec"),
+        ("mine.py", "name the family too: mine.py:NAME"),
+    ],
+)
+def test_what_makes_no_family_is_said_in_a_line(location: str, name: str, words: str) -> None:
+    with pytest.raises(UnknownModelError, match=words) as refused:
+        find_family(name.replace("LOCATION", location))
+    assert "\n" not in str(refused.value)
 
 
 def test_listing_what_is_installed_loads_none_of_it() -> None:

@@ -11,7 +11,7 @@ from reverie.engine.emissions import ControlApplied, SnapshotOut, StepTrace
 from reverie.engine.inputs import ControlId, KeysInput, ParameterInput, PromptInput
 from reverie.engine.options import DriverOptions
 from reverie.models.controls import KeyEdge
-from reverie.models.errors import CheckpointError
+from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
 from reverie.models.pocket.biomes import Biome, Hour
@@ -140,6 +140,29 @@ def test_a_lost_session_goes_on_from_its_window(rig: Rig) -> None:
     assert jump < np.abs(start.frames.astype(int) - revived[0].frames.astype(int)).mean()
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (LoadOptions(device="cuda:99"), "device 'cuda:99' cannot be used here: "),
+        (LoadOptions(device="toaster"), "device 'toaster' cannot be used here: "),
+        (
+            LoadOptions(device="cpu", precision="fp13"),
+            "no precision 'fp13'; it has auto, float32, bfloat16",
+        ),
+    ],
+)
+def test_what_the_machine_or_the_model_does_not_have_is_said_in_a_line(
+    options: LoadOptions, words: str
+) -> None:
+    with pytest.raises(OptionError, match=words) as refused:
+        Pocket().load(options)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_missing_or_foreign_weights_file_is_refused_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"cannot load pocket.*nowhere"):
         Pocket().load(LoadOptions(checkpoint=f"{tmp_path}/nowhere.safetensors"))
+    foreign = tmp_path / "foreign.safetensors"
+    foreign.write_text("something else altogether")
+    with pytest.raises(CheckpointError, match=r"cannot load pocket.*foreign.*header"):
+        Pocket().load(LoadOptions(checkpoint=str(foreign)))
