@@ -87,7 +87,6 @@ class RequestQueued(Event):
 
     type: Literal["request.queued"] = "request.queued"
     position: int = Field(ge=1)
-    estimate_s: float | None = None
 
 
 class RequestStarted(Event):

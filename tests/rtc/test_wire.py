@@ -16,7 +16,7 @@ from reverie.rtc.wire import (
     error_event,
 )
 from reverie.sessions.commands import PushAction, PushText, Update
-from reverie.sessions.events import ControlApplied, MediaChunk, ParameterView, RequestQueued
+from reverie.sessions.events import ControlApplied, Error, MediaChunk, ParameterView
 
 CHUNK = MediaChunk(
     stream="video",
@@ -69,10 +69,10 @@ def test_any_other_event_is_text() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_the_server_never_says_a_number_that_json_lacks(value: float) -> None:
-    message = encode_event(RequestQueued(position=1, estimate_s=value))
+    message = encode_event(Error(code="x", message="", retry_after_s=value))
     parameter = ParameterView.model_construct(name="Infinity", value=value)
     assert isinstance(message, str)
-    assert json.loads(message, parse_constant=pytest.fail)["estimate_s"] is None
+    assert json.loads(message, parse_constant=pytest.fail)["retry_after_s"] is None
     assert "Infinity" in parameter.name
 
 
