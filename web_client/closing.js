@@ -13,7 +13,8 @@ import { RefusedError } from "./requests.js";
  * @property {number} [waitMs] what the server asks to wait
  */
 
-const AWAY = "The server is away. This page goes back to your world as soon as it answers.";
+const AWAY = "The server is away. This page tries to go back to your world as soon as it answers.";
+const LOST = "The old world is lost; a new one begins, with the same model and prompt.";
 
 /** The code with which this page leaves by itself. */
 export const LEFT = 4000;
@@ -25,8 +26,8 @@ const BY_CODE = {
   [LEFT]: { next: "now", reason: "" },
   1000: { next: "over", offer: "renew", reason: "This world has ended." },
   4400: { next: "over", offer: "retry", reason: "The server does not speak this page's protocol." },
-  4401: { next: "renew", reason: "Your last world could not be joined again; this is a new one." },
-  4404: { next: "renew", reason: "Your last world is gone; this is a new one." },
+  4401: { next: "renew", reason: LOST },
+  4404: { next: "renew", reason: LOST },
   4408: { next: "over", offer: "retry", reason: "Nothing happened for long, so the world rests." },
   4409: { next: "over", offer: "retry", reason: "This world is being played in another window." },
   4413: { next: "retry", isBusy: true, reason: "The connection was too slow; joining again." },
@@ -41,9 +42,18 @@ export function closingOf(code) {
 /** @param {unknown} error why a request failed @returns {Closing} */
 export function closingOfFailure(error) {
   if (!(error instanceof RefusedError)) return { next: "retry", reason: AWAY };
-  if (!error.isPassing) return { next: "over", offer: "retry", reason: error.message };
-  const waitMs = error.retryAfterS === null ? undefined : error.retryAfterS * 1000;
-  return { next: "retry", isBusy: true, reason: error.message, waitMs };
+  // A server that does not say when has no hope of its own: a model was given up, say.
+  if (!error.isPassing || error.retryAfterS === null) {
+    return { next: "over", offer: "retry", reason: sentence(error.message) };
+  }
+  const waitMs = error.retryAfterS * 1000;
+  return { next: "retry", isBusy: true, reason: sentence(error.message), waitMs };
+}
+
+/** @param {string} message of the server, which begins in small letters and ends without a stop */
+function sentence(message) {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 const FIRST_WAIT_MS = 250;

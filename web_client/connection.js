@@ -75,6 +75,8 @@ export class Connection {
     this.#ticket = await this.#tickets.recall();
     const { model } = this.#wish;
     if (model !== undefined && model !== this.#ticket?.model) this.#ticket = null;
+    // Should that world be gone, the new one is like it.
+    if (this.#ticket !== null) this.#wish = { ...this.#wish, ...this.#ticket.wish };
     for (;;) {
       this.#events.onMessage({ type: "page.connecting" });
       await this.#prepareNext(await this.#once());
@@ -115,7 +117,7 @@ export class Connection {
     if (next === "renew") this.#attempt = Math.min(this.#attempt, RENEWAL_ATTEMPT); // it is there
     const wait = waitMs ?? backoffMs(this.#attempt++, Math.random());
     const retryAtMs = performance.now() + wait;
-    if (next === "renew") this.#forget(reason);
+    if (next === "renew") this.#forget(reason, true);
     else this.#events.onMessage({ type: "page.lost", reason, isBusy, retryAtMs });
     await this.#sleep(wait);
   }
@@ -128,11 +130,11 @@ export class Connection {
     });
   }
 
-  /** @param {string} reason */
-  #forget(reason) {
+  /** @param {string} reason @param {boolean} [isLoss] whether nobody wanted it */
+  #forget(reason, isLoss = false) {
     this.#ticket = null;
     this.#tickets.drop();
-    this.#events.onMessage({ type: "page.new_session", reason });
+    this.#events.onMessage({ type: "page.new_session", reason, isLoss });
   }
 
   /** @param {any} message */
@@ -141,6 +143,7 @@ export class Connection {
     if (message.view !== undefined) {
       const { model, program, prompt } = message.view; // a lost world is begun again as it was
       this.#wish = { model, program, prompt };
+      this.#tickets.note(this.#wish); // also after a reload
     }
     this.#events.onMessage(message);
   }

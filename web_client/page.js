@@ -1,8 +1,8 @@
 // The page: shows a view. It reads nothing back from the document.
 
 import { Panel } from "./panel.js";
-import { wishText } from "./state.js";
 import { statusOf } from "./status.js";
+import { clipped, SPOKEN_CHARS, wishText } from "./wish.js";
 
 /** @typedef {import("./state.js").View} View */
 
@@ -39,6 +39,8 @@ export class Page {
     const was = this.#shown;
     this.#shown = view;
     if (was?.announcement !== view.announcement) this.#text("announcement", view.announcement);
+    if (was?.notice !== view.notice) this.#renderNotice(view);
+    if (was?.promptChars !== view.promptChars) this.#renderLimit(view);
     if (was?.error !== view.error) this.#renderError(view);
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
@@ -82,6 +84,19 @@ export class Page {
   }
 
   /** @param {View} view */
+  #renderNotice({ notice }) {
+    this.#parts.notice.hidden = notice === "";
+    this.#text("notice", notice);
+  }
+
+  /** @param {View} view */
+  #renderLimit({ promptChars }) {
+    const field = /** @type {HTMLInputElement} */ (this.#parts.prompt);
+    if (promptChars === null) field.removeAttribute("maxlength");
+    else field.maxLength = promptChars;
+  }
+
+  /** @param {View} view */
   #renderSession(view) {
     const { session, link } = view;
     const state = link === "open" ? session.state : "";
@@ -99,10 +114,13 @@ export class Page {
     const prompt = session?.prompt ?? "";
     const now = prompt === "" ? "" : `Now: ${prompt}`;
     const settled = wish?.outcome === "applied" && !wish.unknownWords.length && !wish.truncatedAt;
-    this.#text("now", wish === null || settled ? now : wishText(wish));
+    const text = wish === null || settled ? now : wishText(wish);
+    this.#text("now", text);
+    this.#parts.now.title = text; // the page shows its first lines
     this.#parts.now.dataset.outcome = wish?.outcome ?? "";
     this.#parts.now.dataset.unknown = wish?.unknownWords.join(" ") ?? "";
-    const label = prompt === "" ? "The generated world" : `The generated world: ${prompt}`;
+    const told = clipped(prompt, SPOKEN_CHARS);
+    const label = prompt === "" ? "The generated world" : `The generated world: ${told}`;
     this.#parts.picture.setAttribute("aria-label", label);
   }
 
@@ -140,12 +158,16 @@ export function veilOf(view, nowMs) {
     const action = { label: offer === "renew" ? "Start a new world" : retry, does: offer };
     return { title: view.reason, detail: view.ending, action };
   }
+  if (view.link === "connecting" && view.notice !== "") {
+    return { title: "Starting a new world", detail: "", action: null };
+  }
   if (view.link === "connecting" && view.reason !== "") {
     return { title: "Reconnecting", detail: view.reason, action: null };
   }
   if (view.recovering) return { title: "Bringing the world back", detail: "", action: null };
   if (view.queued !== null) {
-    const detail = `You are number ${view.queued} in line.`;
+    const ahead = `You are number ${view.queued} in line.`;
+    const detail = `Every place is taken, some by people who may still come back. ${ahead}`;
     return { title: "Waiting for a free place", detail, action: null };
   }
   if (view.screen.shownAtMs.length === 0 && view.screen.seenUs === 0) {

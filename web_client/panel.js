@@ -1,7 +1,7 @@
 // The numbers: frames a second, key to picture, lead, dropped frames.
 
 import { medianMs } from "./latency.js";
-import { framesPerSecond } from "./state.js";
+import { framesPerSecond } from "./showing.js";
 
 /** @typedef {import("./state.js").View} View */
 
@@ -11,7 +11,7 @@ import { framesPerSecond } from "./state.js";
  */
 export function metricsOf(view) {
   const runs = view.link === "open" && view.session?.state === "active";
-  const fps = runs ? framesPerSecond(view) : null;
+  const fps = runs ? framesPerSecond(view.screen) : null;
   const latency = medianMs(view.latency);
   return {
     fps: { value: fps === null ? null : Math.round(fps * 10) / 10, unit: "" },

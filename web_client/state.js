@@ -2,8 +2,12 @@
 // Messages are the server's events, and what the page itself notices: types that begin with `page.`.
 
 import * as latencies from "./latency.js";
+import * as showings from "./showing.js";
+import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
 
 /**
+ * @typedef {import("./wish.js").Wish} Wish
+ *
  * @typedef {object} View
  * @property {"connecting" | "open" | "lost" | "over"} link the way to the server
  * @property {number} retryAtMs when the next attempt to reach a lost server begins
@@ -14,33 +18,20 @@ import * as latencies from "./latency.js";
  * @property {"driver" | "viewer" | null} role
  * @property {string} id of the session
  * @property {any} session the server's SessionView, once attached
+ * @property {number | null} promptChars how long a prompt may be, once the server has said so
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
  * @property {{codec: string, width: number, height: number} | null} media
  * @property {latencies.Latency} latency
- * @property {Screen} screen
+ * @property {showings.Showing} screen
  * @property {Wish | null} wish the newest prompt that was asked for here, and what became of it
  * @property {{code: string, message: string} | null} error
  * @property {string} announcement what a screen reader says next
- *
- * @typedef {object} Screen
- * @property {number[]} shownAtMs when the newest pictures were shown
- * @property {number} seenUs where the newest picture shown ends, in media time
- * @property {number} leadUs how far ahead of that the newest picture was when it came
- * @property {number} dropped pictures left out by the server or here
- *
- * @typedef {object} Wish
- * @property {string} id the command
- * @property {string} text
- * @property {"asked" | "applied" | "replaced" | "refused"} outcome
- * @property {string[]} unknownWords words that the model does not know
- * @property {number | null} truncatedAt where a text that was too long was cut
+ * @property {string} notice what happened to the world before this one, for a while
+ * @property {number | null} noticeUntilMs when the notice goes; null before the first picture
  */
 
-const FPS_WINDOW_MS = 2000;
-
-/** @type {Screen} */
-const NO_SCREEN = Object.freeze({ shownAtMs: [], seenUs: 0, leadUs: 0, dropped: 0 });
+const NOTICE_MS = 10_000;
 
 /** @type {View} */
 export const INITIAL_VIEW = Object.freeze({
@@ -53,19 +44,22 @@ export const INITIAL_VIEW = Object.freeze({
   role: null,
   id: "",
   session: null,
+  promptChars: null,
   queued: null,
   recovering: false,
   media: null,
   latency: latencies.NO_LATENCY,
-  screen: NO_SCREEN,
+  screen: showings.NOTHING_SHOWN,
   wish: null,
   error: null,
   announcement: "",
+  notice: "",
+  noticeUntilMs: null,
 });
 
 /** @type {Record<string, (view: View, message: any) => View>} */
 const REDUCERS = {
-  "page.connecting": (view) => ({ ...view, link: "connecting" }),
+  "page.connecting": (view) => withoutPresses({ ...view, link: "connecting" }),
   "page.lost": (view, message) => unlinked(view, "lost", message),
   "page.over": (view, message) => unlinked(view, "over", message),
   "page.new_session": onNewSession,
@@ -74,14 +68,13 @@ const REDUCERS = {
   "page.pressed": onPressed,
   "page.prompted": onPrompted,
   "page.shown": onShown,
-  "page.skipped": (view, { count }) => withDropped(view, count),
+  "page.skipped": (view, { count }) => ({ ...view, screen: showings.skipped(view.screen, count) }),
   "page.tick": onTick,
 
   "session.attached": onAttached,
   "session.updated": onUpdated,
   "session.interrupted": onInterrupted,
-  "session.recovering": (view) =>
-    said({ ...view, recovering: true }, "The model was lost. Bringing the world back."),
+  "session.recovering": onRecovering,
   "session.parked": (view) => said(view, "The world was put aside."),
   "session.closed": (view, { reason, message }) => ({ ...view, ending: message || reason }),
 
@@ -98,7 +91,7 @@ const REDUCERS = {
   "text.delta": (view) => view,
   "artifact.created": (view) => view,
   "trace.step": (view) => view,
-  error: (view, message) => withError(settled(view, message.command, "refused"), message),
+  error: onError,
 };
 
 /**
@@ -123,30 +116,47 @@ function said(view, announcement) {
 
 /** @param {View} view @param {"lost" | "over"} link */
 function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = null }) {
-  const latency = { ...view.latency, stamps: [] };
   const error = link === "over" ? null : view.error; // the veil says it
   const waits = { queued: null, recovering: false };
-  const next = { ...view, link, reason, isBusy, retryAtMs, offer, latency, error, ...waits };
+  const notice = link === "over" ? "" : view.notice;
+  const next = withoutPresses({
+    ...view, link, reason, isBusy, retryAtMs, offer, error, notice, ...waits,
+  });
   return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
 }
 
 /** @param {View} view */
-function onNewSession(view, { reason }) {
-  const { session, media } = view;
-  return said({ ...INITIAL_VIEW, session, media, reason }, reason);
+function onNewSession(view, { reason, isLoss = false }) {
+  const { session, media, promptChars } = view;
+  const notice = isLoss ? reason : "";
+  return said({ ...INITIAL_VIEW, session, media, promptChars, reason, notice }, reason);
 }
 
 /** @param {View} view */
-function onAttached(view, { session: id, role, view: session }) {
-  const next = { ...view, link: /** @type {const} */ ("open"), reason: "", id, role, session };
-  return said(next, `Connected. The world is ${session.state}.`);
+function onAttached(view, { session: id, role, view: session, limits }) {
+  const link = /** @type {const} */ ("open");
+  const promptChars = limits?.prompt_chars ?? null;
+  const next = withoutPresses({ ...view, link, reason: "", id, role, session, promptChars });
+  return said(next, `${view.notice || "Connected."} The world is ${session.state}.`);
 }
 
 /** @param {View} view */
 function onUpdated(view, { view: session }) {
   const next = { ...view, session };
   if (session.state === view.session?.state) return next;
-  return said(next, `The world is ${session.state}.`);
+  const isNoticed = view.notice === "" || view.noticeUntilMs !== null; // else it would be cut off
+  return isNoticed ? said(next, `The world is ${session.state}.`) : next;
+}
+
+/** @param {View} view */
+function onRecovering(view) {
+  const next = withoutPresses({ ...view, recovering: true });
+  return said(next, "The model was lost. Bringing the world back.");
+}
+
+/** A press and the picture that comes after a break say nothing about each other. @param {View} view */
+function withoutPresses(view) {
+  return { ...view, latency: { ...view.latency, stamps: [] } };
 }
 
 /** @param {View} view */
@@ -155,12 +165,18 @@ function onQueued(view, { position }) {
 }
 
 /** @param {View} view */
-function onInterrupted(view, { seen_us, next_us }) {
-  return {
-    ...view,
-    latency: latencies.unseen(view.latency, seen_us),
-    screen: { ...view.screen, seenUs: next_us, leadUs: 0 },
-  };
+function onInterrupted(view, { seen_us, next_us, reason }) {
+  const next = { ...view, screen: showings.cut(view.screen, next_us) };
+  if (reason === "reset") return withoutPresses(next);
+  return { ...next, latency: latencies.unseen(view.latency, seen_us) };
+}
+
+/** @param {View} view */
+function onError(view, message) {
+  const next = withError(settled(view, message.command, "refused"), message);
+  return next.wish === view.wish || next.wish === null
+    ? next
+    : said(next, wishText(next.wish, SPOKEN_CHARS)); // not the prompt before
 }
 
 /** @param {View} view */
@@ -177,9 +193,7 @@ function onPressed(view, { id, atMs }) {
 
 /** @param {View} view */
 function onPrompted(view, { id, text }) {
-  /** @type {Wish} */
-  const wish = { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
-  return { ...view, wish, error: null };
+  return { ...view, wish: newWish(id, text), error: null };
 }
 
 /** @param {View} view */
@@ -193,7 +207,7 @@ function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = n
     unknownWords: unknown_words,
     truncatedAt: truncated_at,
   };
-  return said({ ...next, wish }, wishText(wish));
+  return said({ ...next, wish }, wishText(wish, SPOKEN_CHARS));
 }
 
 /**
@@ -206,55 +220,29 @@ function settled(view, id, outcome) {
   return { ...view, latency, wish: isWish ? { ...view.wish, outcome } : view.wish };
 }
 
-/** @param {Wish} wish @returns {string} what became of it, in words */
-export function wishText({ text, outcome, unknownWords, truncatedAt }) {
-  const what = text === "" ? "no prompt" : text;
-  const unknown = unknownWords.length ? ` I do not know: ${unknownWords.join(", ")}.` : "";
-  const cut = truncatedAt === null ? "" : ` I read only the first ${truncatedAt} words.`;
-  const says = {
-    asked: `On its way: ${what}.`,
-    applied: `The world follows: ${what}.`,
-    replaced: `A newer wish replaced: ${what}.`,
-    refused: `Refused: ${what}.`,
-  };
-  return says[outcome] + unknown + cut;
-}
-
 // --- pictures ---
 
 /** @param {View} view */
 function onChunk(view, { pts_us, duration_us, dropped = 0 }) {
-  const next = withDropped({ ...view, recovering: false, queued: null }, dropped);
-  const leadUs = Math.max(0, pts_us + duration_us - view.screen.seenUs);
-  return { ...next, screen: { ...next.screen, leadUs } };
+  const back = view.recovering ? said(view, "The world is back.") : view;
+  const screen = showings.came(view.screen, pts_us + duration_us, dropped);
+  return { ...back, recovering: false, queued: null, screen };
 }
 
 /** @param {View} view */
 function onShown(view, { ptsUs, durationUs, atMs }) {
-  const shownAtMs = [...view.screen.shownAtMs, atMs];
-  const screen = { ...view.screen, shownAtMs, seenUs: ptsUs + durationUs };
+  const screen = showings.shown(view.screen, ptsUs + durationUs, atMs);
   const latency = latencies.shown(view.latency, ptsUs, atMs);
-  return onTick({ ...view, screen, latency }, { nowMs: atMs });
+  const isNew = view.notice !== "" && view.noticeUntilMs === null;
+  const noticeUntilMs = isNew ? atMs + NOTICE_MS : view.noticeUntilMs;
+  return { ...view, screen, latency, noticeUntilMs };
 }
 
 /** @param {View} view */
 function onTick(view, { nowMs }) {
-  const { shownAtMs } = view.screen;
-  if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return view;
-  const recent = shownAtMs.filter((atMs) => atMs >= nowMs - FPS_WINDOW_MS);
-  return { ...view, screen: { ...view.screen, shownAtMs: recent } };
-}
-
-/** @param {View} view @param {number} count */
-function withDropped(view, count) {
-  if (count === 0) return view;
-  return { ...view, screen: { ...view.screen, dropped: view.screen.dropped + count } };
-}
-
-/** @param {View} view @returns {number | null} null while too few pictures were shown to tell */
-export function framesPerSecond({ screen: { shownAtMs } }) {
-  if (shownAtMs.length < 2) return null;
-  const first = shownAtMs[0];
-  const last = shownAtMs[shownAtMs.length - 1];
-  return last > first ? ((shownAtMs.length - 1) * 1000) / (last - first) : null;
+  const screen = showings.recent(view.screen, nowMs);
+  if (view.noticeUntilMs === null || nowMs < view.noticeUntilMs) {
+    return screen === view.screen ? view : { ...view, screen };
+  }
+  return { ...view, screen, notice: "", noticeUntilMs: null };
 }

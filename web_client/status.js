@@ -22,6 +22,7 @@ const BY_STATE = {
 export function statusOf(view, nowMs) {
   switch (view.link) {
     case "connecting":
+      if (view.notice !== "") return { tone: "wait", text: "Old world lost, starting a new one" };
       if (view.reason === "") return { tone: "wait", text: "Connecting" };
       return { tone: view.isBusy ? "wait" : "away", text: "Reconnecting" };
     case "lost": {
@@ -41,5 +42,5 @@ function openStatus(view) {
   if (view.recovering) return { tone: "wait", text: "Bringing the world back" };
   if (view.queued !== null) return { tone: "wait", text: `Waiting in line: number ${view.queued}` };
   const [tone, text] = BY_STATE[view.session.state];
-  return { tone, text };
+  return { tone, text: view.notice === "" ? text : `${text}, in a new world` };
 }

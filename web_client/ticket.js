@@ -1,7 +1,13 @@
 // Which session is this tab's own. A tab that is duplicated gets a copy of the first one's storage;
 // the lock, which only one tab can hold, tells them apart.
 
-/** @typedef {{id: string, token: string, model: string}} Ticket what lets a client come back */
+/**
+ * @typedef {object} Ticket what lets a client come back
+ * @property {string} id
+ * @property {string} token
+ * @property {string} model
+ * @property {{model?: string, program?: string, prompt?: string}} [wish] what the world was last
+ */
 
 const KEY = "reverie.session";
 // A reload asks before the page it replaces has let go of its lock.
@@ -32,6 +38,14 @@ export class TicketStore {
     this.drop();
     this.#storage.setItem(KEY, JSON.stringify(ticket));
     await this.#hold(ticket.id);
+  }
+
+  /** Note what the session has become. @param {Ticket["wish"]} wish */
+  note(wish) {
+    const stored = this.#storage.getItem(KEY);
+    if (stored === null) return;
+    const noted = JSON.stringify({ ...JSON.parse(stored), wish });
+    if (noted !== stored) this.#storage.setItem(KEY, noted);
   }
 
   drop() {

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from cut_line import CutLine
 from player import Player
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 from server_process import ServerProcess
 from stub_model import prompt_mark, session_mark
 
@@ -78,11 +78,54 @@ async def test_a_killed_server_is_told_and_played_again_once_it_is_back(
     await asyncio.to_thread(fragile_server.kill)
     await player.until_status("away")
     assert await player.page.get_by_role("button", name="Try now").is_visible()
+    await player.until_text("veil-detail", "tries to go back")
     await asyncio.to_thread(fragile_server.start)
-    await player.until_status("live")
+    await player.until_text("notice", "The old world is lost; a new one begins")
+    await player.until_text("announcement", "The old world is lost; a new one begins")
+    assert "new world" in await player.until_status("live")
     stamp = await player.until_moving()
+    assert await player.page.locator("[data-part=notice]").is_visible()
     assert stamp.prompt == prompt_mark("a bog"), "the new world has the old one's prompt"
     assert player.errors == []
+
+
+async def test_a_page_that_is_reloaded_after_a_restart_begins_a_world_like_the_lost_one(
+    browser: Browser, fragile_server: ServerProcess
+) -> None:
+    player = await Player.at(await browser.new_page(), fragile_server.url)
+    await player.ask("a bog")
+    await player.until_prompt("a bog")
+    await player.page.wait_for_function(f"{STORED}.wish?.prompt === 'a bog'")
+    await player.page.goto("about:blank")  # which keeps the tab's storage, and tries nothing
+    await asyncio.to_thread(fragile_server.kill)
+    await asyncio.to_thread(fragile_server.start)
+    await player.page.goto(fragile_server.url)
+    await player.until_text("notice", "The old world is lost")
+    await player.until_prompt("a bog")
+
+
+async def test_a_server_without_hope_is_not_asked_again_and_again(
+    browser: Browser, server: ServerProcess
+) -> None:
+    page, asked = await browser.new_page(), 0
+
+    async def refuse(route: Route) -> None:
+        nonlocal asked
+        asked += 1
+        error = {"code": "model_unavailable", "message": "the model was given up"}
+        await route.fulfill(status=503, json={"error": error})
+
+    await page.route("**/v1/sessions", refuse)
+    await page.clock.install()
+    await page.goto(server.url)
+    player = Player(page)
+    await player.until_text("veil-title", "The model was given up")
+    await page.clock.run_for(60_000)
+    assert asked == 1
+    await page.unroute("**/v1/sessions")
+    await page.get_by_role("button", name="Try again").click()
+    await page.clock.run_for(1000)
+    await player.until_moving()
 
 
 async def test_a_reloaded_page_has_its_world_again(browser: Browser, server: ServerProcess) -> None:

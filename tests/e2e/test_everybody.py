@@ -25,6 +25,37 @@ async def test_nothing_is_wider_than_the_page(
     assert await page.evaluate("document.documentElement.scrollWidth") == width
 
 
+async def test_a_phone_on_its_side_shows_the_prompt_beside_the_picture(
+    browser: Browser, server: ServerProcess
+) -> None:
+    page = await browser.new_page(viewport={"width": 640, "height": 360})
+    await Player.at(page, server.url)
+    for part in ("picture", "prompt"):
+        box = await page.locator(f"[data-part={part}]").bounding_box()
+        assert box is not None
+        assert box["y"] >= 0, part
+        assert box["y"] + box["height"] <= 360, part
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_a_long_prompt_takes_a_few_lines_and_one_too_long_cannot_be_typed(
+    browser: Browser, server: ServerProcess
+) -> None:
+    page = await browser.new_page(viewport=PHONE)  # type: ignore[arg-type]
+    player = await Player.at(page, server.url)
+    assert await page.locator("#prompt").get_attribute("maxlength") == "2000"
+    await page.locator("#prompt").evaluate("field => (field.maxLength = 3000)")
+    long = "bog " * 740
+    await player.ask(long)
+    await player.until_text("now", "Refused: bog")
+    await player.until_text("announcement", "Refused: bog")
+    now = page.locator("[data-part=now]")
+    box = await now.bounding_box()
+    assert box is not None
+    assert box["height"] < 80
+    assert (await now.get_attribute("title") or "").count("bog") == 740
+
+
 async def test_a_phone_walks_with_buttons(browser: Browser, server: ServerProcess) -> None:
     context = await browser.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
     player = await Player.at(await context.new_page(), server.url)

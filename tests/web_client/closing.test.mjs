@@ -22,19 +22,29 @@ test("what trying again cannot mend waits for the person", () => {
 });
 
 test("a full server is tried again when it says", () => {
-  const busy = new RefusedError(503, { code: "pool_full", message: "full", retry_after_s: 2.5 });
+  const busy = new RefusedError(503, { code: "pool_full", message: "it is full", retry_after_s: 2.5 });
   assert.deepEqual(closingOfFailure(busy), {
     next: "retry",
     isBusy: true,
-    reason: "full",
+    reason: "It is full.",
     waitMs: 2500,
   });
+});
+
+test("a server that does not say when is not tried again by itself", () => {
+  const over = new RefusedError(503, { code: "gone", message: "given up", retry_after_s: null });
+  assert.deepEqual(closingOfFailure(over), { next: "over", offer: "retry", reason: "Given up." });
+});
+
+test("nothing is promised about a world behind a server that is away", () => {
+  assert.match(closingOf(1006).reason, /tries to go back/);
+  assert.match(closingOf(4404).reason, /The old world is lost; a new one begins/);
 });
 
 test("a request that is wrong is not repeated", () => {
   const wrong = new RefusedError(404, { code: "unknown_model", message: "no model x" });
   assert.equal(closingOfFailure(wrong).next, "over");
-  assert.equal(closingOfFailure(wrong).reason, "no model x");
+  assert.equal(closingOfFailure(wrong).reason, "No model x.");
 });
 
 test("a server that cannot be reached is tried again", () => {

@@ -3,7 +3,9 @@ import { test } from "node:test";
 
 import { medianMs } from "../../web_client/latency.js";
 import { metricsOf } from "../../web_client/panel.js";
-import { framesPerSecond, INITIAL_VIEW, reduce } from "../../web_client/state.js";
+import { veilOf } from "../../web_client/page.js";
+import { framesPerSecond } from "../../web_client/showing.js";
+import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
 import { statusOf } from "../../web_client/status.js";
 
 const SESSION = { state: "active", model: "pocket", program: "world", prompt: "a bog", controls: [] };
@@ -109,6 +111,18 @@ test("a picture dropped unseen by an interrupt counts for nothing; its second re
   assert.equal(medianMs([applied("k", 7), shown(7, 400)].reduce(reduce, view).latency), 400);
 });
 
+test("a press that waits across a break is not measured", () => {
+  for (const breaks of [
+    [{ type: "session.recovering", reason: "worker_lost", chunk: 3 }],
+    [{ type: "page.connecting" }, ATTACHED],
+    [ATTACHED],
+    [{ type: "session.interrupted", reason: "reset", seen_us: 0, next_us: FRAME_US }],
+  ]) {
+    const view = after(ATTACHED, pressed("k", 0), ...breaks, applied("k", 4), shown(4, 9000));
+    assert.equal(medianMs(view.latency), null, breaks[0].type);
+  }
+});
+
 test("presses without receipts are kept in bounds", () => {
   const many = Array.from({ length: 500 }, (_, index) => pressed(`k${index}`, index));
   assert.equal(after(ATTACHED, ...many).latency.stamps.length, 64);
@@ -116,9 +130,9 @@ test("presses without receipts are kept in bounds", () => {
 
 test("frames a second are those shown of late", () => {
   const view = after(ATTACHED, ...Array.from({ length: 40 }, (_, i) => shown(i, 5000 + i * 100)));
-  assert.ok(Math.abs((framesPerSecond(view) ?? 0) - 10) < 0.01);
+  assert.ok(Math.abs((framesPerSecond(view.screen) ?? 0) - 10) < 0.01);
   assert.ok(view.screen.shownAtMs.length <= 21);
-  assert.equal(framesPerSecond(reduce(view, { type: "page.tick", nowMs: 60_000 })), null);
+  assert.equal(framesPerSecond(reduce(view, { type: "page.tick", nowMs: 60_000 }).screen), null);
 });
 
 test("lead is how far ahead the newest picture was", () => {
@@ -150,6 +164,57 @@ test("an error that answers a prompt is shown and refuses it", () => {
   assert.equal(view.wish?.outcome, "refused");
   assert.deepEqual(view.error, { code: "too_long", message: "too long" });
   assert.equal(reduce(view, { type: "page.error_read" }).error, null);
+});
+
+test("a refused prompt is what is said, not the one before, and not all of it", () => {
+  const long = "bog ".repeat(900);
+  const before = [ATTACHED, prompted("p", "a town"), applied("p", 1)];
+  const error = { type: "error", code: "too_long", message: "too long", command: "q" };
+  const view = after(...before, prompted("q", long), error);
+  assert.match(view.announcement, /^Refused: bog/);
+  assert.ok(view.announcement.length < 150);
+  const other = reduce(after(...before), { ...error, command: "x" });
+  assert.match(other.announcement, /town/, "an error of something else says nothing here");
+});
+
+test("a server that takes prompts of some length has its field keep to it", () => {
+  assert.equal(after({ ...ATTACHED, limits: { prompt_chars: 2000 } }).promptChars, 2000);
+});
+
+test("a recovered world is said to be back, once", () => {
+  const view = after(ATTACHED, { type: "session.recovering" }, chunk(0));
+  assert.equal(view.announcement, "The world is back.");
+  assert.equal(reduce({ ...view, announcement: "x" }, chunk(1)).announcement, "x");
+});
+
+const LOSS = { type: "page.new_session", reason: "The old world is lost.", isLoss: true };
+
+test("a lost world is said to be lost, in the status, aloud, and on the page for a while", () => {
+  const created = { ...ATTACHED, view: { ...SESSION, state: "created" } };
+  const updated = { type: "session.updated", view: SESSION };
+  const beginning = after(ATTACHED, LOSS, { type: "page.connecting" });
+  assert.match(statusOf(beginning, 0).text, /Old world lost/);
+  assert.equal(veilOf(beginning, 0)?.title, "Starting a new world");
+  const begun = [created, updated].reduce(reduce, beginning);
+  assert.match(begun.announcement, /The old world is lost/, "and is not cut off");
+  assert.equal(statusOf(begun, 0).text, "Live, in a new world");
+  const late = reduce(begun, { type: "page.tick", nowMs: 60_000 });
+  assert.equal(late.notice, "The old world is lost.", "nobody has seen the new world yet");
+  const seen = reduce(late, shown(0, 61_000));
+  assert.notEqual(reduce(seen, { type: "page.tick", nowMs: 66_000 }).notice, "");
+  const later = reduce(seen, { type: "page.tick", nowMs: 71_000 });
+  assert.equal(later.notice, "");
+  assert.equal(statusOf(later, 0).text, "Live");
+  assert.equal(reduce(later, shown(1, 71_100)).noticeUntilMs, null);
+});
+
+test("a new world that was wished for is no loss", () => {
+  assert.equal(after(ATTACHED, { ...LOSS, isLoss: false }).notice, "");
+});
+
+test("who waits is told why, and where", () => {
+  const veil = veilOf(after(ATTACHED, { type: "request.queued", position: 2 }), 0);
+  assert.match(veil?.detail ?? "", /Every place is taken.*number 2/);
 });
 
 test("an error that answers nothing leaves the wish alone", () => {

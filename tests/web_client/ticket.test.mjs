@@ -78,6 +78,17 @@ test("a session that was dropped is free for the next", async () => {
   assert.deepEqual(await tab(new Storage(items), locks).recall(), TICKET);
 });
 
+test("a tab that is reloaded knows what its world was last", async () => {
+  const storage = new Storage();
+  const first = tab(storage, new Locks());
+  first.note({ model: "pocket", prompt: "nothing is kept before there is a session" });
+  await first.keep(TICKET);
+  const wish = { model: "pocket", program: "world", prompt: "a bog" };
+  first.note({ ...wish, prompt: "a town" });
+  first.note(wish);
+  assert.deepEqual(await tab(storage, new Locks()).recall(), { ...TICKET, wish });
+});
+
 test("without locks nobody can tell tabs apart, so every load is a new session", async () => {
   const storage = new Storage();
   await tab(storage, undefined).keep(TICKET);

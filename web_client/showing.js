@@ -1,0 +1,52 @@
+// What was shown of late: frames a second, lead, dropped pictures.
+
+/**
+ * @typedef {object} Showing
+ * @property {number[]} shownAtMs when the newest pictures were shown
+ * @property {number} seenUs where the newest picture shown ends, in media time
+ * @property {number} leadUs how far ahead of that the newest picture was when it came
+ * @property {number} dropped pictures left out by the server or here
+ */
+
+const FPS_WINDOW_MS = 2000;
+
+/** @type {Showing} */
+export const NOTHING_SHOWN = Object.freeze({ shownAtMs: [], seenUs: 0, leadUs: 0, dropped: 0 });
+
+/**
+ * A picture came. @param {Showing} showing @param {number} endUs where it ends
+ * @param {number} dropped pictures left out just before it @returns {Showing}
+ */
+export function came(showing, endUs, dropped) {
+  return { ...skipped(showing, dropped), leadUs: Math.max(0, endUs - showing.seenUs) };
+}
+
+/** @param {Showing} showing @param {number} endUs @param {number} atMs @returns {Showing} */
+export function shown(showing, endUs, atMs) {
+  return recent({ ...showing, shownAtMs: [...showing.shownAtMs, atMs], seenUs: endUs }, atMs);
+}
+
+/** What was not shown before `nextUs` never will be. @param {Showing} showing @param {number} nextUs */
+export function cut(showing, nextUs) {
+  return { ...showing, seenUs: nextUs, leadUs: 0 };
+}
+
+/** @param {Showing} showing @param {number} count @returns {Showing} */
+export function skipped(showing, count) {
+  return count === 0 ? showing : { ...showing, dropped: showing.dropped + count };
+}
+
+/** Forget what was shown long before. @param {Showing} showing @param {number} nowMs @returns {Showing} */
+export function recent(showing, nowMs) {
+  const { shownAtMs } = showing;
+  if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return showing;
+  return { ...showing, shownAtMs: shownAtMs.filter((atMs) => atMs >= nowMs - FPS_WINDOW_MS) };
+}
+
+/** @param {Showing} showing @returns {number | null} null while too few pictures were shown to tell */
+export function framesPerSecond({ shownAtMs }) {
+  if (shownAtMs.length < 2) return null;
+  const first = shownAtMs[0];
+  const last = shownAtMs[shownAtMs.length - 1];
+  return last > first ? ((shownAtMs.length - 1) * 1000) / (last - first) : null;
+}
