@@ -32,14 +32,28 @@ def test_the_example_is_shown_as_it_is_and_fits_in_thirty_lines() -> None:
     assert len(written) <= 30
 
 
-async def test_the_example_plays() -> None:
-    models = [{"name": "plasma", "family": f"{ROOT / 'examples' / 'plasma.py'}:family"}]
+def plasma(name: str = "plasma") -> Deployment:
+    models = [{"name": name, "family": f"{ROOT / 'examples' / 'plasma.py'}:family"}]
     settings = [
         Setting(("pool", "mode"), "inline", "test"),
         Setting(("pool", "models"), models, "test"),
     ]
+    return Deployment.read(settings=settings)
+
+
+@pytest.mark.timeout(60)
+def test_the_walk_ends_by_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    walk = blocks("python")[0]
+    monkeypatch.setattr(Engine, "from_deployment", lambda: Engine(plasma("pocket")))
+    exec(compile(walk, "walk.py", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out == "100 pictures of (120, 160, 3)\n"
+
+
+async def test_the_example_plays() -> None:
     async with (
-        Engine.from_deployment(Deployment.read(settings=settings)) as engine,
+        Engine.from_deployment(plasma()) as engine,
         engine.session(prompt="embers") as session,
         aclosing(session.stream()) as events,
     ):
