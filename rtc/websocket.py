@@ -59,7 +59,7 @@ class Conversation:
         handled = 0
         while True:
             # A client that asks faster than its answers leave is read more slowly, and not ended.
-            await self._attachment.outbox.has_room()
+            await self._attachment.has_room()
             self._hear(await self._peer.receive())
             handled += 1
             if handled % MESSAGES_A_TURN == 0:

@@ -95,6 +95,10 @@ class Attachment:
         """Hand a command in; its answer comes as an event. Never waits."""
         self._submit(command, self.outbox.put)
 
+    async def has_room(self) -> None:
+        """Wait until few events wait: a sender that heeds it is slowed, and never ended for it."""
+        await self.outbox.has_room()
+
     async def request(self, command: AnyCommand) -> Answer:
         """Hand a command in and wait for its answer, which does not come as an event.
 

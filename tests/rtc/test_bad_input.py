@@ -232,7 +232,7 @@ async def test_text_that_is_no_utf_8_is_a_typed_error_and_the_stream_goes_on(
 
 async def test_a_flood_of_commands_is_answered_once_each_and_the_driver_stays() -> None:
     count = 20_000
-    async with house(limits=SessionLimits(outbox_events=1024)) as home:
+    async with house() as home:
         opened = await home.open()
         async with home.client(opened) as client:
             await client.chunk(0)

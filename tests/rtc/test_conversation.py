@@ -46,6 +46,9 @@ class EagerAttachment:
         self.submitted: list[AnyCommand] = []
         self.detached = 0
 
+    async def has_room(self) -> None:
+        return
+
     def submit(self, command: AnyCommand) -> None:
         self.submitted.append(command)
 
