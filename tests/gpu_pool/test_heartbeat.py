@@ -80,4 +80,4 @@ def test_the_server_reads_how_many_messages_were_taken(ends: tuple[Heartbeat, He
     worker.take(3)
     with worker.unit([1]):
         worker.take(2)
-        assert (server.taken, server.beat, server.suspects()) == (5, 1, {1})
+        assert (server.taken, server.beat, server.suspects()) == (5, 1, frozenset({1}))

@@ -53,7 +53,7 @@ def test_paired_noise_is_still_standard_normal() -> None:
     clips, noise = paired()
     assert abs(noise.mean()) < 0.01
     assert abs(noise.std() - 1) < 0.01
-    sums = []
+    sums: list[float] = []
     for at in np.ndindex(60, 5):
         strip = new_strip(int(clips.actions[at]), *(int(v) for v in clips.places[at]))
         if strip is not None:
