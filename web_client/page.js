@@ -167,7 +167,7 @@ export function veilOf(view, nowMs) {
   if (view.recovering) return { title: "Bringing the world back", detail: "", action: null };
   if (view.queued !== null) {
     const ahead = `You are number ${view.queued} in line.`;
-    const detail = `Every place is taken, some by people who may still come back. ${ahead}`;
+    const detail = `Every place is taken; one comes free when somebody leaves. ${ahead}`;
     return { title: "Waiting for a free place", detail, action: null };
   }
   if (view.screen.shownAtMs.length === 0 && view.screen.seenUs === 0) {
