@@ -74,7 +74,7 @@ class Relay:
                 chunk = self._state.chunk
                 self._audience.tell(SessionRecovering(reason="worker_lost", chunk=chunk))
             case Recovered():
-                self._state.artifacts.clear()  # they were in the old worker's memory
+                self._state.artifacts.clear()  # which are left, only the new worker knows
                 self._views.changed()  # the pool has told the new worker all that it must know
             case SessionLost(code=code, message=message):
                 logger.warning("session %s was given up: %s", self._state.session, message)

@@ -108,7 +108,7 @@ class SessionState:
         parameters: the value of every parameter.
         streams: the outputs, by name.
         playheads: what each attachment has seen.
-        artifacts: names of kept snapshots and the chunk that each stands at.
+        artifacts: names of snapshots kept since the worker began, and where each stands.
         paused: whether it is paused, also while nobody is there.
         reason: why it is over.
     """

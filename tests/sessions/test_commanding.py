@@ -123,7 +123,7 @@ async def test_snapshots_over_the_limit_are_refused_without_asking_the_loop() ->
             "it has a place"
         )
         lease.say(WorkerLost(session.id, "killed"))
-        lease.say(Recovered(session.id, 0, 0))  # without what its memory held
+        lease.say(Recovered(session.id, 0, 0))  # some may be lost: the new worker decides
         assert isinstance(await person.ask("snapshot", name="another"), RequestAccepted)
 
 
