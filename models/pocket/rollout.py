@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from reverie.models.pocket.nets import PocketNets
-from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point
+from reverie.models.pocket.sampler import CONTEXT_LEVEL, TEMPERATURE, next_point
 from reverie.models.pocket.world import FrameOutput
 
 
@@ -44,7 +44,7 @@ class Rollout:
     def step(self, action_B: Tensor, text_BT: Tensor) -> Tensor:
         """Make the next frame of every world: uint8 [B, H, W, 3]."""
         previous_BZhw = self.latents_BZhw
-        noise = torch.randn(previous_BZhw.shape, generator=self._generator)
+        noise = TEMPERATURE * torch.randn(previous_BZhw.shape, generator=self._generator)
         point_BZhw = noise.to(self._nets.device)
         for level, next_level in pairwise((*self._levels, 0.0)):
             output = self._call(point_BZhw, level, previous_BZhw, action_B, text_BT)

@@ -9,6 +9,9 @@ from torch import Tensor
 MAX_STEPS = 4
 LEVEL_SHIFT = 3.0
 """How far the levels lean towards noise, where a frame is decided; as in training."""
+TEMPERATURE = 1.5
+"""Deviation of the noise that a frame starts from. Few steps lean towards the likeliest land; more
+noise than in training moves them off it. What is known already, the frame before holds."""
 CONTEXT_LEVEL = 0.0
 """Noise level that the context pass names, on latents without noise."""
 

@@ -17,7 +17,7 @@ from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import read_caption, reminder
 from reverie.models.pocket.first_frame import first_frame, first_state
 from reverie.models.pocket.nets import PocketNets
-from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point, noise_levels
+from reverie.models.pocket.sampler import CONTEXT_LEVEL, TEMPERATURE, next_point, noise_levels
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
 from reverie.models.pocket.world import Past
 from reverie.models.seeds import normal
@@ -176,7 +176,8 @@ class Units:
 
     def _noise(self, state: PocketState) -> Tensor:
         shape = tuple(state.window[-1].clean_Zhw.shape)
-        return normal(state.seed, "frame", state.frame, shape).to(self._instance.device)
+        noise = normal(state.seed, "frame", state.frame, shape)
+        return TEMPERATURE * noise.to(self._instance.device)
 
     def _embed(
         self, prompt: str, biome: Biome | None, hour: Hour | None

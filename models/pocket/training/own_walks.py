@@ -23,7 +23,7 @@ from reverie.models.pocket.captions import Caption, words_of
 from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.nets import fast_dtype
-from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point
+from reverie.models.pocket.sampler import CONTEXT_LEVEL, TEMPERATURE, next_point
 from reverie.models.pocket.simulator import WorldState, advance, render, tiles_in_view
 from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
 from reverie.models.pocket.training.chance import kinds_of, new_strip, pair_all
@@ -177,7 +177,9 @@ class WalkGroup:
         actions = self._choose_actions(rng)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         noise_BZhw = torch.randn(self.history.made_BFZhw[:, 0].shape, generator=generator)
-        made_BZhw = self._make(world, text, actions, levels, noise_BZhw.to(self._device))
+        made_BZhw = self._make(
+            world, text, actions, levels, TEMPERATURE * noise_BZhw.to(self._device)
+        )
         before = self.course.state
         state = advance(before, actions)
         reading = self._legal.read(made_BZhw, state)
