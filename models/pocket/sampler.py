@@ -9,7 +9,7 @@ from torch import Tensor
 MAX_STEPS = 4
 LEVEL_SHIFT = 3.0
 """How far the levels lean towards noise, where a frame is decided; as in training."""
-TEMPERATURE = 1.5
+TEMPERATURE = 1.35
 """Deviation of the noise that a frame starts from. Few steps lean towards the likeliest land; more
 noise than in training moves them off it. What is known already, the frame before holds."""
 CONTEXT_LEVEL = 0.0
