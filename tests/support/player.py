@@ -116,6 +116,16 @@ class Player:
         await self.page.fill("#prompt", text)
         await self.page.keyboard.press("Enter")
 
+    async def ask_at_any_length(self, text: str) -> None:
+        """Send a prompt that the field would not let a person type."""
+        await self.page.locator("#prompt").evaluate(
+            """(field, text) => {
+              field.value = text;
+              field.form.requestSubmit();
+            }""",
+            text,
+        )
+
     async def set_hidden(self, hidden: bool) -> None:
         """Hide the page, as another tab in front of it does, or bring it back."""
         await self.page.evaluate(
