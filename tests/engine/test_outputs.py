@@ -99,3 +99,7 @@ def test_streams_that_the_plan_does_not_feed_are_refused() -> None:
 def test_a_state_may_refer_to_the_old_blocks_and_the_reserved_ones_only() -> None:
     check(blocks=(1, 2))
     assert fault_of(blocks=(1, 3)) is FaultCode.BAD_SHAPE
+
+
+def test_a_sum_that_overflows_is_not_taken_for_a_fault() -> None:
+    to_pixels(torch.full((1, 64, 64, 3), 3e38))
