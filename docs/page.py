@@ -14,14 +14,14 @@ from playwright.async_api import Page, async_playwright
 
 SIZE = {"width": 1280, "height": 800}
 WALK = (("ArrowRight", 2500), ("ArrowDown", 1500), ("ArrowRight", 2000))
-PROMPT = "an autumn forest at sunset"
+PROMPT = "a candy land in the morning"
 
 
 async def play(page: Page) -> None:
     """Say what the world should become, then walk about in it."""
-    await page.fill("input[type=text], input:not([type]), textarea", PROMPT)
+    await page.fill("#prompt", PROMPT)
     await page.keyboard.press("Enter")
-    await page.locator("canvas").first.click()
+    await page.locator("[data-part=picture]").click()
     for key, wait_ms in WALK:
         await page.keyboard.down(key)
         await page.wait_for_timeout(wait_ms)

@@ -32,7 +32,7 @@ from reverie.models.spec import (
 WINDOW = 6
 """Frames that attention sees, the one in the making included."""
 RATE_HZ = 12.0
-DEFAULT_STEPS = 2
+DEFAULT_STEPS = 3
 DEFAULT_THREADS = 1
 """On a CPU. Two threads wait for each other at every operation: on two quiet cores that is twice
 the speed, but beside a server and a browser a tenth of it."""
