@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.async_api import Page, async_playwright
 
 SIZE = {"width": 1280, "height": 800}
-WALK = (("ArrowRight", 2500), ("ArrowDown", 1500), ("ArrowRight", 2000))
+WALK = (("ArrowDown", 900), ("ArrowRight", 1200))
 PROMPT = "a candy land in the morning"
 
 
