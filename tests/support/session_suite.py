@@ -154,7 +154,8 @@ def assert_well_formed(events: list[AnyEvent]) -> None:
     chunks = [event for event in media if isinstance(event, MediaChunk)]
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert [chunk.pts_us for chunk in chunks] == sorted({chunk.pts_us for chunk in chunks})
-    assert isinstance(media[0], MediaInit)
+    # Whoever was interrupted at every turn may have been shown nothing.
+    assert not media or isinstance(media[0], MediaInit)
     assert not any(isinstance(event, MediaComplete) for event in media[:-1])
 
 
