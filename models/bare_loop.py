@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from reverie.models.blocks import BlockId
+from reverie.models.blocks import BlockId, LoopState
 from reverie.models.controls import NO_CONTROLS
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
@@ -16,7 +16,6 @@ from reverie.models.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopState,
     StepBatch,
     StepUnit,
     WorkPlan,

@@ -6,7 +6,7 @@ or a rewind shares blocks and copies nothing.
 """
 
 from collections.abc import Iterable
-from typing import NewType
+from typing import NewType, Protocol
 
 import torch
 from torch import Tensor
@@ -14,6 +14,14 @@ from torch import Tensor
 from reverie.models.errors import OutOfBlocksError
 
 BlockId = NewType("BlockId", int)
+
+
+class LoopState(Protocol):
+    """What every loop state has: the cache blocks that it refers to."""
+
+    @property
+    def blocks(self) -> tuple[BlockId, ...]:
+        """The blocks of the window, oldest first."""
 
 
 class BlockPool:

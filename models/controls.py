@@ -14,6 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.models.blocks import LoopState
+
 
 class Merge(StrEnum):
     """How several inputs of one control within one step become one."""
@@ -94,6 +99,20 @@ class KeyInput:
 
 
 @dataclass(frozen=True, slots=True)
+class MediaInput:
+    """A picture or a piece of sound that was pushed into an input stream.
+
+    Attributes:
+        pts_us: when it was taken, on the clock of whoever pushed it.
+        data: a picture, uint8 [H, W, 3] in the size that the `InputSpec` declares; or sound,
+            float32 [samples, channels] in -1..1 at the declared rate.
+    """
+
+    pts_us: int
+    data: NDArray[np.uint8] | NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class Controls:
     """Everything that was asked of a loop since the last step that took controls.
 
@@ -103,6 +122,9 @@ class Controls:
         axes: the sum of each `SUM` control.
         parameters: the newest value of each parameter that was changed.
         turns: texts said to the model, oldest first.
+        media: what came into each input stream since then, oldest first.
+        sights: for each loop that `LoopSpec.reads` names, its newest state whose frames are out.
+            Alive for as long as the step runs; a state that keeps its block ids shares the blocks.
     """
 
     prompt: str | None = None
@@ -110,6 +132,8 @@ class Controls:
     axes: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
     turns: tuple[str, ...] = ()
+    media: Mapping[str, tuple[MediaInput, ...]] = field(default_factory=dict)
+    sights: Mapping[str, LoopState] = field(default_factory=dict)
 
 
 NO_CONTROLS = Controls()

@@ -9,23 +9,14 @@ one.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
-from reverie.models.blocks import BlockId
+from reverie.models.blocks import BlockId, LoopState
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.spec import LoopSpec
-
-
-class LoopState(Protocol):
-    """What every loop state has: the cache blocks that it refers to."""
-
-    @property
-    def blocks(self) -> tuple[BlockId, ...]:
-        """The blocks of the window, oldest first."""
-
 
 S = TypeVar("S", bound=LoopState)
 

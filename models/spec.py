@@ -65,6 +65,33 @@ class StreamSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class InputSpec:
+    """An input stream of a loop: media that a person pushes while it runs.
+
+    Attributes:
+        name: how commands call the stream, such as `camera`.
+        kind: `VIDEO` (single pictures included) or `AUDIO`.
+        merge: `LATEST` for a camera, where only the newest counts; `FIFO` for a clip, where every
+            frame does.
+        capacity: frames or pieces that may wait. Beyond it `LATEST` drops the oldest, `FIFO`
+            refuses the newcomer.
+        width: pixels that pictures are scaled to; 0 for audio.
+        height: likewise.
+        rate_hz: samples a second that sound is resampled to; frames a second of a `FIFO` clip.
+        label: what a person is shown.
+    """
+
+    name: str
+    kind: StreamKind
+    merge: Merge
+    capacity: int
+    width: int = 0
+    height: int = 0
+    rate_hz: float = 0.0
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LoopSpec:
     """One named iterative behaviour of a model.
 
@@ -78,6 +105,9 @@ class LoopSpec:
         window_blocks: cache blocks of a full context window; 0 when it keeps no cache.
         chunk_blocks: cache blocks that each chunk adds to the window.
         prompt_tokens: longest prompt that the model reads; 0 when it takes none.
+        inputs: media that it takes.
+        reads: other loops of the program whose newest state it sees (`Controls.sights`).
+        takes_turns: whether texts can be said to it (`Controls.turns`).
     """
 
     name: str
@@ -89,6 +119,9 @@ class LoopSpec:
     window_blocks: int = 0
     chunk_blocks: int = 0
     prompt_tokens: int = 0
+    inputs: tuple[InputSpec, ...] = ()
+    reads: tuple[str, ...] = ()
+    takes_turns: bool = False
 
     def blocks_a_session(self, history_chunks: int) -> int:
         """Return the cache blocks to hold for one session, so that its steps cannot run out.

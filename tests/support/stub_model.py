@@ -212,12 +212,15 @@ class LogLine:
 
 
 def read_log(path: str | Path) -> list[LogLine]:
-    """Return the step log, oldest line first; empty when there is none yet."""
+    """Return the step log, oldest line first; empty when there is none yet.
+
+    A line that another process is writing right now is not there yet.
+    """
     try:
-        lines = Path(path).read_text().splitlines()
+        whole, _, _ = Path(path).read_text().rpartition("\n")
     except FileNotFoundError:
         return []
-    return [LogLine(**json.loads(line)) for line in lines]
+    return [LogLine(**json.loads(line)) for line in whole.splitlines()]
 
 
 def _log(event: str, state: "StubState") -> None:
