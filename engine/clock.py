@@ -14,6 +14,7 @@ class OutputClock:
         """Begin every stream at `start_us`."""
         self._rates = {stream.name: stream.rate_hz for stream in streams if stream.rate_hz > 0}
         self._frames = dict.fromkeys(self._rates, 0)
+        self._starts_us = dict.fromkeys(self._rates, start_us)
         self._start_us = start_us
 
     @property
@@ -24,14 +25,16 @@ class OutputClock:
     def stream_us(self, stream: str) -> int:
         """Return when the next frame of `stream` begins."""
         rate = self._rates.get(stream)
-        return self._start_us + (round(self._frames[stream] * US / rate) if rate else 0)
+        if not rate:
+            return self._start_us
+        return self._starts_us[stream] + round(self._frames[stream] * US / rate)
 
     def duration_us(self, stream: str) -> int:
         """Return how long one frame of `stream` is shown."""
         return round(US / self._rates[stream])
 
     def put_out(self, stream: str, frames: int) -> int:
-        """Count `frames`; return when the first of them begins."""
+        """Count `frames` (or samples); return when the first of them begins."""
         pts_us = self.stream_us(stream)
         self._frames[stream] += frames
         return pts_us
@@ -39,4 +42,16 @@ class OutputClock:
     def align(self) -> None:
         """Have every stream go on at the same time, after a chunk was cut short."""
         self._start_us = self.next_us
+        self._starts_us = dict.fromkeys(self._rates, self._start_us)
         self._frames = dict.fromkeys(self._rates, 0)
+
+    def catch_up(self, limit_us: int) -> None:
+        """Have a stream that lags by more than `limit_us` go on with the one that is furthest.
+
+        So a model whose sound is a little shorter than its pictures does not come apart from them:
+        the sound has a gap now and then.
+        """
+        next_us = self.next_us
+        for name in self._rates:
+            if next_us - self.stream_us(name) > limit_us:
+                self._starts_us[name], self._frames[name] = next_us, 0

@@ -18,6 +18,9 @@ from reverie.models.loop import Durable
 Frames = NDArray[np.uint8]
 """RGB frames [F, H, W, 3]."""
 
+Samples = NDArray[np.int16]
+"""Sound [N, C]."""
+
 
 @dataclass(frozen=True, slots=True)
 class FramesOut:
@@ -41,6 +44,25 @@ class FramesOut:
     frames: Frames
     discontinuity: bool = False
     final: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesOut:
+    """Sound of one chunk is final; for the fields see `FramesOut`.
+
+    Attributes:
+        pts_us: when the first sample is heard. It may be later than the last one's end: a gap.
+        duration_us: of all of them.
+    """
+
+    session: str
+    stream: str
+    chunk: int
+    step: int
+    pts_us: int
+    duration_us: int
+    samples: Samples
+    discontinuity: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +145,14 @@ class StepTrace:
 
 
 Emission = (
-    FramesOut | TextOut | ControlApplied | ControlSuperseded | StepFailed | SnapshotOut | StepTrace
+    FramesOut
+    | SamplesOut
+    | TextOut
+    | ControlApplied
+    | ControlSuperseded
+    | StepFailed
+    | SnapshotOut
+    | StepTrace
 )
 
 AnyState = Any

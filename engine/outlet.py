@@ -7,15 +7,19 @@ from reverie.engine.emissions import (
     Emission,
     FaultCode,
     FramesOut,
+    SamplesOut,
     SnapshotOut,
     StepFailed,
     StepTrace,
     TextOut,
 )
 from reverie.engine.making import Making
-from reverie.engine.outputs import CheckedFrames, CheckedOutput
+from reverie.engine.outputs import CheckedFrames, CheckedOutput, CheckedSamples
 from reverie.models.loop import Durable, WorkPlan
 from reverie.models.spec import LoopSpec
+
+SKEW_US = 40_000
+"""How far the streams of a loop may come apart; less than the eye and the ear notice."""
 
 
 class Outlet:
@@ -61,6 +65,8 @@ class Outlet:
         for output in outputs:
             if isinstance(output, CheckedFrames):
                 self._emissions.append(self._frames(output, step))
+            elif isinstance(output, CheckedSamples):
+                self._emissions.append(self._samples(output, step))
             else:
                 text = TextOut(self.session, output.stream, self.chunk, step, output.text)
                 self._emissions.append(text)
@@ -75,6 +81,7 @@ class Outlet:
         Args:
             durable: makes a snapshot of the state after it, when one is due.
         """
+        self._clock.catch_up(SKEW_US)
         chunk, media_us = self.chunk, self.next_us - self._shown_us
         self.chunk += 1
         self._shown_us = self.next_us
@@ -112,9 +119,20 @@ class Outlet:
             )
         )
 
+    def _samples(self, output: CheckedSamples, step: int) -> SamplesOut:
+        pts_us = self._clock.put_out(output.stream, len(output.samples))
+        return SamplesOut(
+            session=self.session,
+            stream=output.stream,
+            chunk=self.chunk,
+            step=step,
+            pts_us=pts_us,
+            duration_us=self._clock.stream_us(output.stream) - pts_us,
+            samples=output.samples,
+            discontinuity=self._has_jumped(output.stream),
+        )
+
     def _frames(self, output: CheckedFrames, step: int) -> FramesOut:
-        jumped = output.stream in self._jumped
-        self._jumped.discard(output.stream)
         return FramesOut(
             session=self.session,
             stream=output.stream,
@@ -123,5 +141,11 @@ class Outlet:
             pts_us=self._clock.put_out(output.stream, len(output.frames)),
             duration_us=self._clock.duration_us(output.stream),
             frames=output.frames,
-            discontinuity=jumped,
+            discontinuity=self._has_jumped(output.stream),
         )
+
+    def _has_jumped(self, stream: str) -> bool:
+        """Tell, once, that what comes next of a stream does not follow."""
+        jumped = stream in self._jumped
+        self._jumped.discard(stream)
+        return jumped

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reverie.engine.emissions import FaultCode, Frames
+from reverie.engine.emissions import FaultCode, Frames, Samples
 from reverie.engine.errors import BadStepError
-from reverie.models.loop import FrameOutput, StepResult, StepUnit, TextOutput
+from reverie.models.loop import AudioOutput, FrameOutput, Output, StepResult, StepUnit, TextOutput
 from reverie.models.spec import LoopSpec, StreamKind, StreamSpec
 
 
@@ -22,7 +22,21 @@ class CheckedFrames:
     frames: Frames
 
 
-CheckedOutput = CheckedFrames | TextOutput
+@dataclass(frozen=True, slots=True)
+class CheckedSamples:
+    """Sound [N, C] that nobody else refers to."""
+
+    stream: str
+    samples: Samples
+
+
+CheckedOutput = CheckedFrames | CheckedSamples | TextOutput
+
+_KINDS = {
+    FrameOutput: StreamKind.VIDEO,
+    AudioOutput: StreamKind.AUDIO,
+    TextOutput: StreamKind.TEXT,
+}
 
 
 def checked_outputs(
@@ -42,13 +56,15 @@ def checked_outputs(
     return tuple(_checked(output, streams.get(output.stream)) for output in result.outputs)
 
 
-def _checked(output: FrameOutput | TextOutput, stream: StreamSpec | None) -> CheckedOutput:
-    kind = StreamKind.TEXT if isinstance(output, TextOutput) else StreamKind.VIDEO
+def _checked(output: Output, stream: StreamSpec | None) -> CheckedOutput:
+    kind = _KINDS[type(output)]
     if stream is None or stream.kind is not kind:
         message = f"{kind} for stream {output.stream!r}, which the plan does not feed"
         raise BadStepError(FaultCode.BAD_SHAPE, message)
     if isinstance(output, TextOutput):
         return output
+    if isinstance(output, AudioOutput):
+        return CheckedSamples(output.stream, to_samples(output.samples_NC, stream.channels))
     frames_FHWC = output.frames_FHWC
     shape = tuple(frames_FHWC.shape)
     if len(shape) != 4 or shape[1:] != (stream.height, stream.width, 3) or not shape[0]:
@@ -70,6 +86,24 @@ def to_pixels(frames_FHWC: Tensor) -> Frames:
         raise BadStepError(FaultCode.BAD_SHAPE, f"frames of type {frames_FHWC.dtype}")
     # A kernel may write into the same memory in its next step.
     return np.array(frames_FHWC.cpu().numpy(), copy=True, order="C")
+
+
+def to_samples(samples_NC: Tensor, channels: int) -> Samples:
+    """Return int16 samples in new memory, of int16 samples or floats in -1..1.
+
+    Raises:
+        BadStepError: a value is not finite, the type is neither, or the shape is another.
+    """
+    shape = tuple(samples_NC.shape)
+    if len(shape) != 2 or shape[1] != channels or not shape[0]:
+        message = f"samples {list(shape)} for a stream of {channels} channels"
+        raise BadStepError(FaultCode.BAD_SHAPE, message)
+    if samples_NC.is_floating_point():
+        _require_finite(samples_NC, "a sample")
+        samples_NC = samples_NC.clamp(-1, 1).mul(32767).round().to(torch.int16)
+    elif samples_NC.dtype is not torch.int16:
+        raise BadStepError(FaultCode.BAD_SHAPE, f"samples of type {samples_NC.dtype}")
+    return np.array(samples_NC.cpu().numpy(), copy=True, order="C")
 
 
 def _require_finite(values: Tensor, what: str) -> None:

@@ -13,6 +13,7 @@ from reverie.engine.emissions import (
     ControlSuperseded,
     Emission,
     FramesOut,
+    SamplesOut,
     SnapshotOut,
     TextOut,
 )
@@ -148,7 +149,11 @@ class Remembered:
         match emission:
             case FramesOut():
                 frames = len(emission.frames)
-                self._pts_us = emission.pts_us + frames * emission.duration_us
+                end_us = emission.pts_us + frames * emission.duration_us
+                self._pts_us = max(self._pts_us, end_us)
+                self.chunks = max(self.chunks, emission.chunk + 1)
+            case SamplesOut():
+                self._pts_us = max(self._pts_us, emission.pts_us + emission.duration_us)
                 self.chunks = max(self.chunks, emission.chunk + 1)
             case TextOut():
                 self.chunks = max(self.chunks, emission.chunk + 1)

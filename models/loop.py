@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from reverie.models.behavior import Behavior
 from reverie.models.blocks import BlockId, LoopState
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
@@ -122,6 +123,19 @@ class FrameOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class AudioOutput:
+    """Sound for an audio stream, that follows what was put out before.
+
+    Attributes:
+        samples_NC: N samples of C channels, as many as the stream declares; float in -1..1
+            (beyond is cut off), or int16. It is copied before the next step.
+    """
+
+    stream: str
+    samples_NC: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class TextOutput:
     """Whole characters for a text stream."""
 
@@ -129,7 +143,7 @@ class TextOutput:
     text: str
 
 
-Output = FrameOutput | TextOutput
+Output = FrameOutput | AudioOutput | TextOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +224,13 @@ class LoopKernel(ABC, Generic[S]):
     @abstractmethod
     def finalize(self, state: S, instance: ModelInstance) -> LoopResult:
         """End the loop. The driver returns the state's blocks afterwards."""
+
+    def behavior(self, state: S) -> Behavior | None:
+        """Describe the chunk that the unit which led to `state` has committed; None says nothing.
+
+        Asked for sessions that are recorded only, right after that unit, outside of inference mode.
+        """
+        return None
 
     def durable(self, state: S) -> Durable | None:
         """Return the durable part of a state at a chunk boundary; None when it has none."""

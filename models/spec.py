@@ -12,6 +12,10 @@ from typing import TypeVar
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import SpecError
 
+SLOWEST_HZ = 8_000
+FASTEST_HZ = 96_000
+"""Rates of sound that a stream may have."""
+
 
 class StreamKind(StrEnum):
     """What a stream carries."""
@@ -54,7 +58,9 @@ class StreamSpec:
         kind: what it carries.
         width: pixels; 0 for anything but video.
         height: pixels; 0 for anything but video.
-        rate_hz: frames or samples a second of media time; 0 for text.
+        rate_hz: frames or samples a second of media time; 0 for text. Samples: 8000 to 96,000, a
+            whole number.
+        channels: of sound, 1 or 2; nothing to any other stream.
     """
 
     name: str
@@ -62,6 +68,7 @@ class StreamSpec:
     width: int = 0
     height: int = 0
     rate_hz: float = 0.0
+    channels: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +81,11 @@ class InputSpec:
         merge: `LATEST` for a camera, where only the newest counts; `FIFO` for a clip, where every
             frame does.
         capacity: frames or pieces that may wait. Beyond it `LATEST` drops the oldest, `FIFO`
-            refuses the newcomer.
+            refuses the newcomer. 0 hands the loop nothing: the session itself listens.
         width: pixels that pictures are scaled to; 0 for audio.
         height: likewise.
         rate_hz: samples a second that sound is resampled to; frames a second of a `FIFO` clip.
+        channels: of sound: 1, or 2 for left and right; sound that comes otherwise is mixed.
         label: what a person is shown.
     """
 
@@ -88,6 +96,7 @@ class InputSpec:
     width: int = 0
     height: int = 0
     rate_hz: float = 0.0
+    channels: int = 1
     label: str = ""
 
 
@@ -249,11 +258,23 @@ def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
         measures = (stream.width, stream.height, stream.rate_hz)
         if stream.kind is StreamKind.VIDEO and not all(0 < value < inf for value in measures):
             raise SpecError(f"{where}: video stream {stream.name} needs a size and a rate")
+        if stream.kind is StreamKind.AUDIO:
+            _check_sound(where, stream)
     for control in loop.controls:
         _check_control(where, control)
     for parameter in loop.parameters:
         if not parameter.low <= parameter.default <= parameter.high:
             raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
+
+
+def _check_sound(where: str, stream: StreamSpec) -> None:
+    rate_hz = stream.rate_hz
+    if not (SLOWEST_HZ <= rate_hz <= FASTEST_HZ and float(rate_hz).is_integer()):
+        bounds = f"{SLOWEST_HZ} to {FASTEST_HZ} samples a second"
+        raise SpecError(f"{where}: audio stream {stream.name} has {bounds}, not {rate_hz:g}")
+    if stream.channels not in (1, 2):
+        text = f"audio stream {stream.name} has 1 or 2 channels, not {stream.channels}"
+        raise SpecError(f"{where}: {text}")
 
 
 def _check_control(where: str, control: ControlSpec) -> None:

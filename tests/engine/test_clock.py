@@ -31,6 +31,18 @@ def test_after_a_cut_all_streams_go_on_at_the_same_time_and_none_goes_back() -> 
     assert clock.put_out("video", 1) == 1_000_000
 
 
+def test_sound_that_falls_behind_its_pictures_goes_on_beside_them() -> None:
+    clock = OutputClock([VIDEO, SOUND])
+    for chunk in range(3):
+        clock.put_out("video", 12)
+        assert clock.put_out("sound", 15_800) == chunk * 987_500  # 12.5 ms short each time
+        clock.catch_up(limit_us=40_000)
+    clock.put_out("video", 12)
+    clock.put_out("sound", 15_800)
+    clock.catch_up(limit_us=40_000)
+    assert clock.stream_us("sound") == clock.stream_us("video") == 4_000_000
+
+
 def test_text_has_no_time_of_its_own() -> None:
     clock = OutputClock([TEXT], start_us=3)
     assert clock.next_us == 3

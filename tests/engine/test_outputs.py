@@ -10,10 +10,11 @@ from torch import Tensor
 
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
-from reverie.engine.outputs import CheckedFrames, checked_outputs, to_pixels
+from reverie.engine.outputs import CheckedFrames, checked_outputs, to_pixels, to_samples
 from reverie.models.blocks import BlockId
 from reverie.models.controls import NO_CONTROLS
 from reverie.models.loop import (
+    AudioOutput,
     BatchKey,
     FrameOutput,
     Output,
@@ -99,6 +100,36 @@ def test_streams_that_the_plan_does_not_feed_are_refused() -> None:
 def test_a_state_may_refer_to_the_old_blocks_and_the_reserved_ones_only() -> None:
     check(blocks=(1, 2))
     assert fault_of(blocks=(1, 3)) is FaultCode.BAD_SHAPE
+
+
+def test_sound_becomes_samples_rounded_and_clamped_in_memory_of_its_own() -> None:
+    values = torch.tensor([[-2.0], [-1.0], [0.0], [0.5], [1.0]])
+    assert to_samples(values, 1)[:, 0].tolist() == [-32767, -32767, 0, 16384, 32767]
+    kept = torch.full((3, 2), 5, dtype=torch.int16)
+    samples = to_samples(kept, 2)
+    kept.fill_(9)
+    assert samples.dtype == np.int16
+    assert samples.max() == 5
+
+
+@pytest.mark.parametrize("shape", [(8,), (8, 1), (8, 6), (0, 2), (1, 8, 2)])
+def test_sound_of_another_shape_than_declared_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(BadStepError) as raised:
+        to_samples(torch.zeros(shape), 2)
+    assert raised.value.code is FaultCode.BAD_SHAPE
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_not_finite_never_becomes_a_sample(bad: float) -> None:
+    with pytest.raises(BadStepError) as raised:
+        to_samples(torch.tensor([[0.0], [bad]]), 1)
+    assert raised.value.code is FaultCode.NON_FINITE
+
+
+def test_sound_of_another_type_or_for_a_stream_of_pictures_is_refused() -> None:
+    with pytest.raises(BadStepError):
+        to_samples(torch.zeros((4, 1), dtype=torch.int32), 1)
+    assert fault_of(AudioOutput("video", torch.zeros((4, 1)))) is FaultCode.BAD_SHAPE
 
 
 def test_a_sum_that_overflows_is_not_taken_for_a_fault() -> None:

@@ -5,6 +5,7 @@ from reverie.engine.emissions import (
     ControlApplied,
     ControlSuperseded,
     FramesOut,
+    SamplesOut,
     SnapshotOut,
 )
 from reverie.engine.inputs import (
@@ -88,6 +89,14 @@ def test_numbers_and_times_go_on(remembered: Remembered) -> None:
     remembered.heard(frames(chunk=4, pts_us=10_000))
     opening = remembered.revival().opening
     assert (opening.chunks, opening.pts_us) == (5, 12_000)
+
+
+def test_times_go_on_after_the_sound_that_is_furthest(remembered: Remembered) -> None:
+    remembered.heard(frames(chunk=4, pts_us=10_000))
+    sound = torch.zeros((80, 1), dtype=torch.int16).numpy()
+    remembered.heard(SamplesOut("s", "sound", 5, 0, 10_000, 5_000, sound))
+    opening = remembered.revival().opening
+    assert (opening.chunks, opening.pts_us) == (6, 15_000)
 
 
 def test_what_has_acted_is_in_the_request_and_not_said_again(remembered: Remembered) -> None:

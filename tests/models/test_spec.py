@@ -31,8 +31,13 @@ def video(width: int = 64, height: int = 64, rate_hz: float = 24.0) -> StreamSpe
     return StreamSpec("video", StreamKind.VIDEO, width, height, rate_hz)
 
 
+def sound(rate_hz: float = 16_000.0, channels: int = 1) -> StreamSpec:
+    return StreamSpec("sound", StreamKind.AUDIO, rate_hz=rate_hz, channels=channels)
+
+
 def test_a_sound_description_passes() -> None:
     GOOD.validate()
+    with_loop(streams=(video(), sound(8_000.0), replace(sound(96_000.0, 2), name="b"))).validate()
 
 
 BAD: dict[str, tuple[ModelSpec, str]] = {
@@ -75,6 +80,10 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
     "no rate": (with_loop(streams=(video(rate_hz=0.0),)), "size and a rate"),
     "a rate that is no number": (with_loop(streams=(video(rate_hz=float("nan")),)), "a rate"),
     "an endless rate": (with_loop(streams=(video(rate_hz=float("inf")),)), "a rate"),
+    "sound without a rate": (with_loop(streams=(video(), sound(0.0))), "samples a second"),
+    "sound that is too slow": (with_loop(streams=(video(), sound(7_999.0))), "samples a second"),
+    "half a sample": (with_loop(streams=(video(), sound(11_025.5))), "samples a second"),
+    "surround sound": (with_loop(streams=(video(), sound(channels=6))), "1 or 2 channels"),
     "a default outside its range": (
         with_loop(parameters=(ParameterSpec("gain", 3.0, 0.0, 1.0),)),
         "default of gain",
