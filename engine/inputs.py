@@ -6,7 +6,7 @@ Every input carries the id of the command that made it, for the receipt.
 from dataclasses import dataclass
 from typing import NewType
 
-from reverie.models.controls import KeyEdge
+from reverie.models.controls import KeyEdge, MediaInput
 
 ControlId = NewType("ControlId", str)
 
@@ -54,4 +54,17 @@ class TurnInput:
     text: str
 
 
-ControlInput = PromptInput | KeysInput | AxisInput | ParameterInput | TurnInput
+@dataclass(frozen=True, slots=True)
+class StreamInput:
+    """A picture or a piece of sound for the input stream `name`.
+
+    Of a `LATEST` stream the newest counts and what gives way is superseded; of a `FIFO` stream all
+    are seen, oldest first.
+    """
+
+    control: ControlId
+    name: str
+    media: MediaInput
+
+
+ControlInput = PromptInput | KeysInput | AxisInput | ParameterInput | TurnInput | StreamInput

@@ -18,6 +18,7 @@ from reverie.engine.inputs import (
     KeysInput,
     ParameterInput,
     PromptInput,
+    StreamInput,
     TurnInput,
 )
 from reverie.engine.key_queue import KeyQueue, TaggedEdge
@@ -53,6 +54,7 @@ class Taken:
     edges: Mapping[str, tuple[TaggedEdge, ...]] = field(default_factory=dict)
     latest: Mapping[str, Wanted] = field(default_factory=dict)
     turns: tuple[tuple[str, ControlId], ...] = ()
+    media: Mapping[str, tuple[StreamInput, ...]] = field(default_factory=dict)
 
 
 PROMPT = "/prompt"
@@ -87,6 +89,8 @@ class Mailbox:
         self._latest: dict[str, Wanted] = {}
         self._axes: dict[str, float] = {}
         self._turns: deque[tuple[str, ControlId]] = deque()
+        self._inputs = {spec.name: spec for spec in loop.inputs if spec.capacity}
+        self._media: dict[str, deque[StreamInput]] = {name: deque() for name in self._inputs}
         self._receipts: list[ControlId] = []
         self.prompt = request.prompt
         self.parameters = dict(request.parameters)
@@ -94,7 +98,7 @@ class Mailbox:
     @property
     def has_news(self) -> bool:
         """Whether a step that takes controls now would see anything new."""
-        moved = any(queue.moved for queue in self._keys.values())
+        moved = any(queue.moved for queue in self._keys.values()) or any(self._media.values())
         return moved or bool(self._latest or self._axes or self._turns)
 
     def push(self, inputs: Sequence[ControlInput]) -> None:
@@ -140,6 +144,11 @@ class Mailbox:
                 name: float(wanted.value) for name, wanted in self._latest.items() if name != PROMPT
             },
             turns=tuple(text for text, _ in self._turns),
+            media={
+                name: tuple(item.media for item in waiting)
+                for name, waiting in self._media.items()
+                if waiting
+            },
         )
 
     def take(self) -> Taken:
@@ -152,10 +161,13 @@ class Mailbox:
             edges={name: queue.take() for name, queue in self._keys.items()},
             latest=dict(self._latest),
             turns=tuple(self._turns),
+            media={name: tuple(waiting) for name, waiting in self._media.items()},
         )
         self._latest.clear()
         self._axes.clear()
         self._turns.clear()
+        for waiting in self._media.values():
+            waiting.clear()
         self._receipts.clear()
         return taken
 
@@ -172,6 +184,9 @@ class Mailbox:
             self._axes[name] = self._axes.get(name, 0.0) + value
         self._turns.extendleft(reversed(taken.turns))
         self._bound_turns()
+        for name, items in taken.media.items():
+            self._media[name].extendleft(reversed(items))
+            self._bound_media(name)
         self._bound_receipts()
 
     def abandon(self) -> None:
@@ -193,6 +208,8 @@ class Mailbox:
                 keys = {edge.key for edge in item.edges}
                 known = item.name in self._keys and keys <= self._legal_keys[item.name]
                 what = f"key {', '.join(sorted(keys))} of control {item.name!r}"
+            case StreamInput():
+                known, what = item.name in self._inputs, f"input stream {item.name!r}"
         if not known:
             raise UnknownControlError(f"the loop takes no {what}")
 
@@ -212,6 +229,9 @@ class Mailbox:
             case KeysInput(control, name, edges):
                 for edge in edges:
                     self._lose(self._keys[name].add(edge, control))
+            case StreamInput(name=name):
+                self._media[name].append(item)
+                self._bound_media(name)
 
     def _replace(self, name: str, wanted: Wanted) -> None:
         older = self._latest.get(name)
@@ -222,6 +242,14 @@ class Mailbox:
     def _bound_turns(self) -> None:
         while len(self._turns) > TURNS:
             self._lose([self._turns.popleft()[1]])
+
+    def _bound_media(self, name: str) -> None:
+        spec, waiting = self._inputs[name], self._media[name]
+        while len(waiting) > spec.capacity:
+            if spec.merge is Merge.LATEST:
+                self._supersede(waiting.popleft().control, waiting[-1].control)
+            else:  # whoever sends keeps count, so this is rare
+                self._lose([waiting.pop().control])
 
     def _bound_receipts(self) -> None:
         # Only movements and auto-repeats can pile up: they have merged into what still waits.

@@ -98,18 +98,20 @@ class KeyInput:
         return self.held[-1] if self.held else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MediaInput:
     """A picture or a piece of sound that was pushed into an input stream.
 
     Attributes:
         pts_us: when it was taken, on the clock of whoever pushed it.
         data: a picture, uint8 [H, W, 3] in the size that the `InputSpec` declares; or sound,
-            float32 [samples, channels] in -1..1 at the declared rate.
+            float32 [samples, channels] in -1..1 at the declared rate. Nobody writes into it.
+        last: it ends a clip, or is a picture by itself; what comes after it is another one.
     """
 
     pts_us: int
     data: NDArray[np.uint8] | NDArray[np.float32]
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
