@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Generic
 
 from reverie.engine.candidate import Candidate
+from reverie.engine.capture import Capture
 from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import (
     BadStepError,
@@ -34,6 +35,7 @@ from reverie.engine.outlet import Outlet
 from reverie.engine.outputs import checked_outputs
 from reverie.engine.position import Position
 from reverie.engine.states import States
+from reverie.models.behavior import BehaviorRecord
 from reverie.models.controls import NO_CONTROLS
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
@@ -87,6 +89,7 @@ class LoopDriver(Generic[S]):
         self._mailbox = Mailbox(request, kernel.spec, self._outlet.tell)
         rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
         self._lead = Lead(options.lead_chunks, round(1e6 / rates[0]) if rates else 0)
+        self._capture = Capture(request.session, kernel.spec.name)
         self._making = Making()
         self._planned: WorkPlan | None = None
         self._unit: StepUnit[S] | None = None
@@ -134,6 +137,10 @@ class LoopDriver(Generic[S]):
     def take_emissions(self) -> list[Emission]:
         """Return what has happened since the last call, in order, and forget it."""
         return self._outlet.take()
+
+    def take_behavior(self) -> list[BehaviorRecord]:
+        """Return records of the chunks since the last call, and forget them; `options.capture`."""
+        return self._capture.take()
 
     # --- what comes from the session ---
 
@@ -344,6 +351,8 @@ class LoopDriver(Generic[S]):
             self._fault(error.code, str(error))
             return
         self._adopt(unit, result)
+        if unit.plan.commits and self._options.capture:
+            self._record()
         self._making.spent_us += ended_us - started_us
         if closes:
             self._making.open = False
@@ -403,11 +412,22 @@ class LoopDriver(Generic[S]):
     def _show(self, now_us: int) -> None:
         chunk = self._outlet.chunk
         self._outlet.receipts(self._making)
+        self._capture.shown(chunk)
         self._states.show(chunk)
         media_us = self._outlet.shown(self._durable)
         self._lead.put_out(chunk, media_us, now_us)
         self._making = Making()
         self._allowance = max(0, self._allowance - 1)
+
+    def _record(self) -> None:
+        now = self._states.now
+        self._capture.committed(
+            self._request.seed,
+            self._instance.weights_version,
+            now.parameters,
+            [entry.taken.controls for entry in self._making.taken],
+            self._kernel.behavior(now.state),
+        )
 
     # --- going back ---
 
@@ -444,6 +464,7 @@ class LoopDriver(Generic[S]):
 
     def _jump(self, moment: Moment[S]) -> None:
         self._outlet.jump(self._making)
+        self._capture.drop()
         self._mailbox.want(moment.prompt, moment.parameters)
 
     def _first_moment(self, request: LoopRequest) -> Moment[S]:

@@ -9,6 +9,7 @@ EngineError
 │   ├── UnknownControlError  the loop has no such control, key or parameter; check it at the edge
 │   └── LoopEndedError       the loop has failed for good, or was closed
 ├── BadStepError             what a step returned may not be shown; the driver rolls it back
+├── RolloutError             a session that a script steers cannot go on
 └── AdmissionError           no room for one more session now; let it wait
 """
 
@@ -70,6 +71,10 @@ class BadStepError(EngineError):
         """Name the fault for the session's `StepFailed`."""
         super().__init__(message)
         self.code = code
+
+
+class RolloutError(EngineError):
+    """A session without a person cannot go on."""
 
 
 class AdmissionError(EngineError):

@@ -13,6 +13,7 @@ class DriverOptions:
         snapshot_every_us: media time between two `SnapshotOut`; the first comes after one chunk.
         snapshots: how many a session may keep by name.
         trace: whether every unit is told of in a `StepTrace`.
+        capture: whether a `BehaviorRecord` of every chunk is kept for `take_behavior`.
     """
 
     lead_chunks: int = 1
@@ -20,6 +21,7 @@ class DriverOptions:
     snapshot_every_us: int = 2_000_000
     snapshots: int = 8
     trace: bool = False
+    capture: bool = False
 
 
 DEFAULT_OPTIONS = DriverOptions()

@@ -5,11 +5,9 @@ which the last commits; then the picture is decoded and goes out; then, off the 
 context pass writes the frame's cache block. The very first frame is the simulator's, encoded.
 """
 
-import json
 from collections.abc import Sequence
 
-import torch
-
+from reverie.models.behavior import Behavior
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
@@ -23,9 +21,10 @@ from reverie.models.loop import (
     StepResult,
     WorkPlan,
 )
-from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.description import described
+from reverie.models.pocket.durable import durable_state, revived_state
 from reverie.models.pocket.nets import PocketNets
-from reverie.models.pocket.state import Phase, PocketState, WindowFrame
+from reverie.models.pocket.state import Phase, PocketState
 from reverie.models.pocket.units import Units
 from reverie.models.spec import LoopSpec
 
@@ -35,6 +34,7 @@ class PocketKernel(LoopKernel[PocketState]):
 
     def __init__(self, spec: LoopSpec, nets: PocketNets, instance: ModelInstance) -> None:
         self.spec = spec
+        self._nets = nets
         self._instance = instance
         self._units = Units(nets, instance)
 
@@ -71,62 +71,19 @@ class PocketKernel(LoopKernel[PocketState]):
         """Say how many frames there were."""
         return LoopResult(state.frame, f"{state.frame} frames under {state.prompt!r}")
 
+    def behavior(self, state: PocketState) -> Behavior | None:
+        """Say what a frame was made from, and what it became."""
+        return described(state, self._nets.vocabulary)
+
     def durable(self, state: PocketState) -> Durable | None:
-        """Keep the window's latents, actions and texts, and the counters; about 50 kB."""
-        if not state.window:
-            return None
-        first = state.window[0]
-        return Durable(
-            loop=self.spec.name,
-            weights_version=self._instance.weights_version,
-            data={
-                "clean": torch.stack([frame.clean_Zhw for frame in state.window]).cpu(),
-                "before": first.previous_Zhw.cpu(),
-                "text": torch.stack([frame.text_T for frame in state.window]).cpu(),
-                "action": torch.tensor([int(frame.action) for frame in state.window]),
-            },
-            text=json.dumps(
-                {
-                    "frame": state.frame,
-                    "prompt": state.prompt,
-                    "steps": state.steps,
-                    "biome": state.biome,
-                    "hour": state.hour,
-                }
-            ),
-        )
+        """Keep the window's latents, actions and texts, and the counters."""
+        return durable_state(state, self._instance.weights_version)
 
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> PocketState:
-        """Take the window back; the context units that come next write its cache anew.
-
-        Not exact: the oldest frames were first written with frames in sight that are gone now.
-        """
-        told = json.loads(durable.text)
-        data = {name: tensor.to(instance.device) for name, tensor in durable.data.items()}
-        cleans = data["clean"].unbind(0)
-        window = tuple(
-            WindowFrame(clean, previous, Action(action), text)
-            for clean, previous, action, text in zip(
-                cleans,
-                (data["before"], *cleans[:-1]),
-                data["action"].tolist(),
-                data["text"].unbind(0),
-                strict=True,
-            )
-        )
-        return PocketState(
-            seed=request.seed,
-            prompt=str(told["prompt"]),
-            steps=int(told["steps"]),
-            biome=Biome(told["biome"]),
-            hour=Hour(told["hour"]),
-            phase=Phase.CONTEXT,
-            frame=int(told["frame"]),
-            text_T=window[-1].text_T,
-            window=window,
-        )
+        """Take the window back."""
+        return revived_state(durable, request.seed, instance.device)
 
     def _plan(
         self,

@@ -6,6 +6,8 @@ line through that prediction. Level 1 is pure noise, level 0 the clean latents.
 
 from torch import Tensor
 
+from reverie.models.seeds import normal
+
 MAX_STEPS = 4
 LEVEL_SHIFT = 3.0
 """How far the levels lean towards noise, where a frame is decided; as in training."""
@@ -14,6 +16,11 @@ TEMPERATURE = 1.35
 noise than in training moves them off it. What is known already, the frame before holds."""
 CONTEXT_LEVEL = 0.0
 """Noise level that the context pass names, on latents without noise."""
+
+
+def frame_noise(seed: int, frame: int, shape: tuple[int, ...]) -> Tensor:
+    """Return the standard normal noise, on the CPU, that a frame of a session starts from."""
+    return normal(seed, "frame", frame, shape)
 
 
 def noise_levels(steps: int) -> tuple[float, ...]:

@@ -97,27 +97,32 @@ class Pocket:
         if device.type == "cpu":
             torch.set_num_threads(options.threads or DEFAULT_THREADS)
         nets = _load(options.checkpoint, device, dtype)
-        world = nets.world.config
-        instance = ModelInstance(
-            name="pocket",
-            spec=self.spec,
-            device=device,
-            dtype=dtype,
-            weights_version=nets.version,
-            components={"world": nets.world, "codec": nets.codec, "text": nets.text},
-            blocks=BlockPool(
-                options.sessions * WORLD_MODEL.blocks_a_session(options.history_chunks),
-                (2, world.layers, world.heads, world.tokens, world.head_size),
-                dtype,
-                device,
-            ),
-        )
+        instance = instance_of(nets, options.sessions, options.history_chunks)
         self._nets[instance.name] = nets
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of `world_model`, the one loop."""
         return PocketKernel(self.spec.loop(loop), self._nets[instance.name], instance)
+
+
+def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelInstance:
+    """Return an instance of networks that are there already, with room for so many sessions."""
+    world = nets.world.config
+    return ModelInstance(
+        name="pocket",
+        spec=POCKET,
+        device=nets.device,
+        dtype=nets.dtype,
+        weights_version=nets.version,
+        components={"world": nets.world, "codec": nets.codec, "text": nets.text},
+        blocks=BlockPool(
+            sessions * WORLD_MODEL.blocks_a_session(history_chunks),
+            (2, world.layers, world.heads, world.tokens, world.head_size),
+            nets.dtype,
+            nets.device,
+        ),
+    )
 
 
 def _device(name: str) -> torch.device:

@@ -14,13 +14,19 @@ from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import FrameOutput, PromptNotes, StepResult, StepUnit
 from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.captions import read_caption, reminder
+from reverie.models.pocket.captions import read_caption
 from reverie.models.pocket.first_frame import first_frame, first_state
 from reverie.models.pocket.nets import PocketNets
-from reverie.models.pocket.sampler import CONTEXT_LEVEL, TEMPERATURE, next_point, noise_levels
+from reverie.models.pocket.reading import read_prompt
+from reverie.models.pocket.sampler import (
+    CONTEXT_LEVEL,
+    TEMPERATURE,
+    frame_noise,
+    next_point,
+    noise_levels,
+)
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
 from reverie.models.pocket.world import Past
-from reverie.models.seeds import normal
 
 _ACTIONS = {"up": Action.UP, "down": Action.DOWN, "left": Action.LEFT, "right": Action.RIGHT}
 MOVES = tuple(_ACTIONS)
@@ -176,21 +182,14 @@ class Units:
 
     def _noise(self, state: PocketState) -> Tensor:
         shape = tuple(state.window[-1].clean_Zhw.shape)
-        noise = normal(state.seed, "frame", state.frame, shape)
+        noise = frame_noise(state.seed, state.frame, shape)
         return TEMPERATURE * noise.to(self._instance.device)
 
     def _embed(
         self, prompt: str, biome: Biome | None, hour: Hour | None
     ) -> tuple[Tensor, PromptNotes]:
-        """Embed a prompt behind what is in force and it does not name.
-
-        Pixels alone would have to carry the colours otherwise, for as long as nobody names them.
-        """
-        vocabulary, named = self._nets.vocabulary, read_caption(prompt)
-        kept = reminder(
-            biome if named.biome is None else None, hour if named.hour is None else None
-        )
-        read = vocabulary.remind(vocabulary.encode(prompt), kept)
+        """Embed a prompt behind what is in force and it does not name."""
+        read = read_prompt(self._nets.vocabulary, prompt, biome, hour)
         key = CacheKey(
             model=self._instance.spec.name,
             component="text",
