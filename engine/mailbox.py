@@ -22,7 +22,7 @@ from reverie.engine.inputs import (
     TurnInput,
 )
 from reverie.engine.key_queue import KeyQueue, TaggedEdge
-from reverie.models.controls import Controls, Merge
+from reverie.models.controls import Controls, Merge, Turn
 from reverie.models.loop import LoopRequest
 from reverie.models.spec import LoopSpec
 
@@ -77,7 +77,7 @@ class Mailbox:
         self._session = request.session
         self._tell = tell
         self._takes_prompt = loop.prompt_tokens > 0
-        self._takes_turns = any(spec.merge is Merge.FIFO for spec in loop.controls)
+        self._takes_turns = loop.takes_turns
         self._parameter_names = {parameter.name for parameter in loop.parameters}
         self._axis_names = {spec.name for spec in loop.controls if spec.merge is Merge.SUM}
         self._legal_keys = {
@@ -143,7 +143,7 @@ class Mailbox:
             parameters={
                 name: float(wanted.value) for name, wanted in self._latest.items() if name != PROMPT
             },
-            turns=tuple(text for text, _ in self._turns),
+            turns=tuple(Turn(text, control) for text, control in self._turns),
             media={
                 name: tuple(item.media for item in waiting)
                 for name, waiting in self._media.items()

@@ -115,6 +115,18 @@ class MediaInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A text that was said to the model.
+
+    Attributes:
+        id: what an answer names (`TextOutput.answers`); empty when nobody asks.
+    """
+
+    text: str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Controls:
     """Everything that was asked of a loop since the last step that took controls.
 
@@ -133,7 +145,7 @@ class Controls:
     keys: Mapping[str, KeyInput] = field(default_factory=dict)
     axes: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
-    turns: tuple[str, ...] = ()
+    turns: tuple[Turn, ...] = ()
     media: Mapping[str, tuple[MediaInput, ...]] = field(default_factory=dict)
     sights: Mapping[str, LoopState] = field(default_factory=dict)
 

@@ -137,10 +137,19 @@ class AudioOutput:
 
 @dataclass(frozen=True, slots=True)
 class TextOutput:
-    """Whole characters for a text stream."""
+    """Whole characters for a text stream; words come with the space behind them.
+
+    A chunk of a text loop is one utterance: its first unit takes the controls and commits, each
+    later one adds text, and the last one, which `shows`, ends it (its text may be empty). The
+    driver numbers utterances.
+
+    Attributes:
+        answers: the id of the `Turn` that the utterance answers; None when nobody has asked.
+    """
 
     stream: str
     text: str
+    answers: str | None = None
 
 
 Output = FrameOutput | AudioOutput | TextOutput
@@ -229,6 +238,15 @@ class LoopKernel(ABC, Generic[S]):
         """Describe the chunk that the unit which led to `state` has committed; None says nothing.
 
         Asked for sessions that are recorded only, right after that unit, outside of inference mode.
+        """
+        return None
+
+    def broken_off(self, state: S) -> S | None:
+        """Return the state in which an interrupted utterance will not be gone on with.
+
+        For loops of text only: what was said counts as said, and turns that wait for an answer in
+        the state are dropped. Runs no model, and refers to no block that `state` does not. None
+        (the default) goes back to where the utterance began, so that it may begin again.
         """
         return None
 

@@ -4,6 +4,7 @@ A `ModelSpec` names components, loops, programs and capabilities. `ModelSpec.val
 description that contradicts itself, so that a server learns of it at start and not in a session.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
@@ -15,6 +16,10 @@ from reverie.models.errors import SpecError
 SLOWEST_HZ = 8_000
 FASTEST_HZ = 96_000
 """Rates of sound that a stream may have."""
+
+
+PACE = "pace"
+"""The parameter that bounds a loop of text; see `LoopSpec`."""
 
 
 class StreamKind(StrEnum):
@@ -117,6 +122,10 @@ class LoopSpec:
         inputs: media that it takes.
         reads: other loops of the program whose newest state it sees (`Controls.sights`).
         takes_turns: whether texts can be said to it (`Controls.turns`).
+
+    A loop without a video or audio stream keeps to no viewer's playhead. A parameter called `pace`
+    (`PACE`) is then the most units a second that it puts text out with; 0 sets no limit. Its
+    `window_blocks` count the blocks of a sight that its states keep.
     """
 
     name: str
@@ -145,12 +154,15 @@ class ProgramSpec:
     """What a session can run: loops over one instance, and how far they may run ahead.
 
     Attributes:
+        loops: the first one leads: the session's chunks and its end are this loop's.
         lead_chunks: chunks that may be finished and not yet seen.
+        parameters: values that take the place of the loops' own defaults.
     """
 
     name: str
     loops: tuple[str, ...]
     lead_chunks: int = 1
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +223,7 @@ class ModelSpec:
                 raise SpecError(f"program {program.name} of {self.name} runs no loop")
             if program.lead_chunks < 1:
                 raise SpecError(f"program {program.name} of {self.name} needs a lead of 1 or more")
-            for name in program.loops:
-                self.loop(name)
+            _check_program(self, program)
         for name in self.capabilities.rows:
             self.loop(name)
 
@@ -275,6 +286,22 @@ def _check_sound(where: str, stream: StreamSpec) -> None:
     if stream.channels not in (1, 2):
         text = f"audio stream {stream.name} has 1 or 2 channels, not {stream.channels}"
         raise SpecError(f"{where}: {text}")
+
+
+def _check_program(model: ModelSpec, program: ProgramSpec) -> None:
+    where = f"program {program.name} of {model.name}"
+    loops = [model.loop(name) for name in program.loops]
+    _no_doubles(where, "loop", list(program.loops))
+    _no_doubles(where, "stream", [stream.name for loop in loops for stream in loop.streams])
+    for loop in loops:
+        if blind := [name for name in loop.reads if name not in program.loops or name == loop.name]:
+            raise SpecError(f"{where}: {loop.name} reads {', '.join(blind)}, which does not run")
+    specs = {spec.name: spec for loop in reversed(loops) for spec in loop.parameters}
+    for name, value in program.parameters.items():
+        if name not in specs:
+            raise SpecError(f"{where} sets {name}, which none of its loops has")
+        if not specs[name].low <= value <= specs[name].high:
+            raise SpecError(f"{where} sets {name} outside its range")
 
 
 def _check_control(where: str, control: ControlSpec) -> None:

@@ -17,7 +17,7 @@ from reverie.engine.inputs import (
     TurnInput,
 )
 from reverie.engine.mailbox import RECEIPTS, TURNS, Mailbox
-from reverie.models.controls import NO_CONTROLS, ControlSpec, KeyEdge, Merge
+from reverie.models.controls import NO_CONTROLS, KeyEdge, Turn
 from reverie.models.spec import LoopSpec, StreamKind, StreamSpec
 
 
@@ -179,17 +179,15 @@ def test_a_silent_wish_gives_way_to_what_waits() -> None:
 
 
 def test_turns_are_all_seen_in_order_and_the_oldest_fall_out_of_a_full_mailbox() -> None:
-    loop = LoopSpec(
-        "chat",
-        ("stub",),
-        (StreamSpec("text", StreamKind.TEXT),),
-        (ControlSpec("say", Merge.FIFO),),
-    )
+    streams = (StreamSpec("text", StreamKind.TEXT),)
+    loop = LoopSpec("chat", ("stub",), streams, takes_turns=True)
     box, heard = mailbox(loop)
     box.push([TurnInput(ControlId(f"t{index}"), f"line {index}") for index in range(TURNS + 2)])
     assert heard.pairs == [("t0", None), ("t1", None)]
     taken = box.take()
-    assert taken.controls.turns == tuple(f"line {index}" for index in range(2, TURNS + 2))
+    assert taken.controls.turns == tuple(
+        Turn(f"line {index}", f"t{index}") for index in range(2, TURNS + 2)
+    )
     box.put_back(taken)
     assert box.take().controls.turns == taken.controls.turns
 

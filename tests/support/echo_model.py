@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from reverie.models.blocks import BlockId
-from reverie.models.controls import Controls, ControlSpec, Merge
+from reverie.models.controls import Controls
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import (
     BatchKey,
@@ -21,7 +21,6 @@ from reverie.models.loop import (
     WorkPlan,
 )
 from reverie.models.spec import (
-    Capability,
     CapabilityMatrix,
     ComponentSpec,
     LoopSpec,
@@ -77,7 +76,8 @@ class EchoKernel(LoopKernel[EchoState]):
     def _run(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
         state = unit.state
         if not state.words:
-            words = tuple(" ".join(unit.controls.turns).split())
+            said = " ".join(turn.text for turn in unit.controls.turns)
+            words = tuple(said.split())
             return StepResult(replace(state, words=words))
         spoken = TextOutput("text", f"{state.words[0]} ")
         return StepResult(EchoState(state.words[1:], state.said + 1), (spoken,))
@@ -96,11 +96,11 @@ class EchoFamily:
                 "ar_decode",
                 ("echo",),
                 (StreamSpec("text", StreamKind.TEXT),),
-                controls=(ControlSpec("say", Merge.FIFO),),
+                takes_turns=True,
             ),
         ),
         programs=(ProgramSpec("chat", ("ar_decode",)),),
-        capabilities=CapabilityMatrix({"ar_decode": frozenset({Capability.ACTIONS})}),
+        capabilities=CapabilityMatrix({}),
     )
 
     def load(self, options: LoadOptions) -> ModelInstance:
