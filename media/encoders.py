@@ -6,6 +6,7 @@ from reverie.media.h264 import H264Encoder
 from reverie.media.jpeg import JpegEncoder
 from reverie.media.rgb24 import Rgb24Encoder
 from reverie.media.types import Codec, Size, VideoEncoder
+from reverie.media.vp8 import Vp8Encoder
 
 OpenEncoder = Callable[[Codec, Size, float], VideoEncoder]
 """(codec, size, frames a second) -> encoder. Called on the encoding thread."""
@@ -20,6 +21,8 @@ def open_encoder(codec: Codec, size: Size, rate_hz: float) -> VideoEncoder:
     match codec:
         case Codec.H264:
             return H264Encoder(size, rate_hz)
+        case Codec.VP8:
+            return Vp8Encoder(size, rate_hz)
         case Codec.JPEG:
             return JpegEncoder(size)
         case Codec.RGB24:

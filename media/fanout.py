@@ -28,6 +28,7 @@ T = TypeVar("T")
 class _Job:
     rendition: Rendition
     force_key: bool
+    bits_per_s: int | None
     recipients: tuple[VideoSubscription, ...]
 
 
@@ -101,11 +102,12 @@ class VideoFanout:
 
         def leave(subscription: VideoSubscription) -> None:
             found.subscriptions.remove(subscription)
+            found.limit(subscription, None)
             if not found.subscriptions:
                 self._retired.append(self._renditions.pop((codec, size)))
                 self._stir()
 
-        subscription = VideoSubscription(deliver, rendition.request_key, leave)
+        subscription = VideoSubscription(deliver, rendition.request_key, leave, rendition.limit)
         rendition.subscriptions.append(subscription)
         rendition.force_key()
         self._stills.append(_StillWish(rendition, subscription))
@@ -184,7 +186,12 @@ class VideoFanout:
 
     async def _send(self, queued: QueuedFrame) -> None:
         jobs = [
-            _Job(rendition, rendition.take_key_wish(queued.tag), tuple(rendition.subscriptions))
+            _Job(
+                rendition,
+                rendition.take_key_wish(queued.tag),
+                rendition.take_limit(queued.tag),
+                tuple(rendition.subscriptions),
+            )
             for rendition in self._renditions.values()
         ]
         flushes = self._flushes
@@ -222,7 +229,8 @@ class VideoFanout:
 
 def _encode_all(queued: QueuedFrame, jobs: list[_Job]) -> list[EncodedFrame]:
     return [
-        job.rendition.encode(queued.frame_HWC, queued.tag.pts_us, job.force_key) for job in jobs
+        job.rendition.encode(queued.frame_HWC, queued.tag.pts_us, job.force_key, job.bits_per_s)
+        for job in jobs
     ]
 
 

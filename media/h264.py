@@ -35,8 +35,10 @@ class H264Encoder:
             EncodeError: libx264 refuses the size.
         """
         self._size = size
+        self._rate_hz = rate_hz
+        self._quality = quality
         self._format: StreamFormat | None = None
-        self._context: av.VideoCodecContext | None = _open(size, rate_hz, quality)
+        self._context: av.VideoCodecContext | None = _open(size, rate_hz, quality, None)
 
     def encode(self, frame_HWC: Picture, pts_us: int, force_key: bool) -> EncodedFrame:
         """Encode one frame."""
@@ -60,12 +62,17 @@ class H264Encoder:
             )
         return EncodedFrame(data, pts_us, key, self._format)
 
+    def limit(self, bits_per_s: int | None) -> None:
+        """Use at most so many bits from now on; begins anew with a key frame."""
+        if self._context is not None:
+            self._context = _open(self._size, self._rate_hz, self._quality, bits_per_s)
+
     def close(self) -> None:
         """Free the encoder."""
         self._context = None
 
 
-def _open(size: Size, rate_hz: float, quality: int) -> av.VideoCodecContext:
+def _open(size: Size, rate_hz: float, quality: int, bits_per_s: int | None) -> av.VideoCodecContext:
     context = av.CodecContext.create("libx264", "w")
     context.width = size.width + size.width % 2
     context.height = size.height + size.height % 2
@@ -82,11 +89,22 @@ def _open(size: Size, rate_hz: float, quality: int) -> av.VideoCodecContext:
         "profile": "baseline",
         "crf": str(quality),
     }
+    if _fits_level_31(context.width, context.height, rate_hz):
+        context.options["level"] = "3.1"  # what WebRTC offers name, so that all say the same
+    if bits_per_s is not None:
+        context.options |= {"maxrate": str(bits_per_s), "bufsize": str(bits_per_s // 2)}
     try:
         context.open()
     except av.FFmpegError as error:
         raise EncodeError(f"libx264 refuses {size.width}x{size.height}: {error}") from error
     return context
+
+
+def _fits_level_31(width: int, height: int, rate_hz: float) -> bool:
+    """Tell whether a picture is within level 3.1 (ITU-T H.264, table A-1; sides: A.3.1)."""
+    across, down = -(-width // 16), -(-height // 16)
+    blocks = across * down
+    return blocks <= 3600 and blocks * rate_hz <= 108_000 and max(across, down) ** 2 <= 8 * 3600
 
 
 def _even(frame_HWC: Picture) -> Picture:

@@ -6,10 +6,24 @@ from av.video.reformatter import Interpolation
 
 from reverie.media.encoders import OpenEncoder
 from reverie.media.subscription import VideoSubscription
-from reverie.media.types import Codec, EncodedFrame, FrameTag, Picture, Size, VideoEncoder
+from reverie.media.types import (
+    Codec,
+    EncodedFrame,
+    FrameTag,
+    Picture,
+    RateLimited,
+    Size,
+    VideoEncoder,
+)
 
 KEY_REQUEST_INTERVAL_US = 250_000
 """Requests for key frames closer together than this (in media time) become one."""
+
+LIMIT_INTERVAL_US = 1_000_000
+"""A higher limit on bits acts this long after the one before: each costs a key frame."""
+
+LIMIT_STEP = 0.15
+"""A limit that differs by less from the one in effect changes nothing."""
 
 
 class Rendition:
@@ -33,9 +47,13 @@ class Rendition:
         self._open_encoder = open_encoder
         self._encoder: VideoEncoder | None = None
         self._encoder_size: Size | None = None
+        self._encoder_limit: int | None = None
         self._must_key = True
         self._key_requested = False
         self._last_key_us: int | None = None
+        self._wishes: dict[VideoSubscription, int] = {}  # bits a second that watchers can take
+        self._limit: int | None = None  # in effect
+        self._limited_us: int | None = None  # since when, in media time
 
     def force_key(self) -> None:
         """Make the next frame a key frame."""
@@ -44,6 +62,27 @@ class Rendition:
     def request_key(self) -> None:
         """Make a frame a key frame soon: the next one, unless another was just requested."""
         self._key_requested = True
+
+    def limit(self, subscription: VideoSubscription, bits_per_s: int | None) -> None:
+        """Note what a watcher can take; None: it does not know, or has left."""
+        if bits_per_s is None:
+            self._wishes.pop(subscription, None)
+        else:
+            self._wishes[subscription] = bits_per_s
+
+    def take_limit(self, tag: FrameTag) -> int | None:
+        """Return the limit for a frame: the lower median of the wishes, changed in large steps."""
+        wishes = sorted(self._wishes.values())
+        wanted = wishes[(len(wishes) - 1) // 2] if wishes else None
+        if wanted == self._limit:
+            return self._limit
+        if wanted is not None and self._limit is not None:
+            small = abs(wanted - self._limit) < LIMIT_STEP * self._limit
+            since_us = tag.pts_us - (self._limited_us or 0)
+            if small or (wanted > self._limit and since_us < LIMIT_INTERVAL_US):
+                return self._limit
+        self._limit, self._limited_us = wanted, tag.pts_us
+        return wanted
 
     def take_key_wish(self, tag: FrameTag) -> bool:
         """Tell whether the frame must be a key frame, and forget the wish if so."""
@@ -56,7 +95,9 @@ class Rendition:
         self._last_key_us = tag.pts_us
         return True
 
-    def encode(self, frame_HWC: Picture, pts_us: int, force_key: bool) -> EncodedFrame:
+    def encode(
+        self, frame_HWC: Picture, pts_us: int, force_key: bool, bits_per_s: int | None = None
+    ) -> EncodedFrame:
         """Encode a frame, with a new encoder when its size is new.
 
         Raises:
@@ -68,6 +109,10 @@ class Rendition:
             self.close()
             self._encoder = self._open_encoder(self._codec, size, self._rate_hz)
             self._encoder_size = size
+            self._encoder_limit = None
+        if bits_per_s != self._encoder_limit and isinstance(self._encoder, RateLimited):
+            self._encoder.limit(bits_per_s)
+            self._encoder_limit = bits_per_s
         return self._encoder.encode(picture_HWC, pts_us, force_key)
 
     def still(self, frame_HWC: Picture, pts_us: int) -> EncodedFrame:

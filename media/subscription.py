@@ -16,17 +16,27 @@ class VideoSubscription:
         deliver: Deliver,
         request_key: Callable[[], None],
         leave: Callable[["VideoSubscription"], None],
+        limit: Callable[["VideoSubscription", int | None], None],
     ) -> None:
         """Made by `VideoFanout.subscribe`."""
         self._deliver = deliver
         self._request_key = request_key
         self._leave = leave
+        self._limit = limit
         self._closed = False
 
     def request_key_frame(self) -> None:
         """Ask for a frame that can be decoded without earlier ones. Requests coalesce."""
         if not self._closed:
             self._request_key()
+
+    def limit(self, bits_per_s: int | None) -> None:
+        """Say how many bits a second this watcher can take; None: it does not know.
+
+        All who share a rendition get what the lower median of those who know can take.
+        """
+        if not self._closed:
+            self._limit(self, bits_per_s)
 
     def close(self) -> None:
         """Stop; nothing is delivered afterwards. Closing twice is closing once."""

@@ -6,7 +6,7 @@ microseconds on the session's output clock.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class Codec(StrEnum):
     """How a client may ask for video."""
 
     H264 = "h264"
+    VP8 = "vp8"
     JPEG = "jpeg"
     RGB24 = "rgb24"
 
@@ -32,6 +33,7 @@ class Container(StrEnum):
     """How the bytes of one frame are laid out."""
 
     ANNEXB = "annexb"
+    VP8 = "vp8"
     JPEG = "jpeg"
     RAW = "raw"
 
@@ -67,7 +69,7 @@ class StreamFormat:
     """How to decode what follows; a change of it is a new `media.init`.
 
     Attributes:
-        codec: as for WebCodecs, such as `avc1.42c01f`; or `jpeg`, or `rgb24`.
+        codec: as for WebCodecs, such as `avc1.42c01f` or `vp8`; or `jpeg`, or `rgb24`.
         width: pixels to show; a decoder may give more, for H.264 pads odd sides on the right and
             at the bottom by one.
         height: likewise.
@@ -143,3 +145,15 @@ class VideoEncoder(Protocol):
 
     def close(self) -> None:
         """Free what it holds. Closing twice is closing once."""
+
+
+@runtime_checkable
+class RateLimited(Protocol):
+    """An encoder whose stream can be kept to what a line takes."""
+
+    def limit(self, bits_per_s: int | None) -> None:
+        """Use at most so many bits from the next frame on, which may become a key frame.
+
+        Args:
+            bits_per_s: None: as many as the quality takes.
+        """
