@@ -1,7 +1,9 @@
 """What can go wrong with media.
 
 MediaError
+├── BadInputError            what somebody pushed cannot be read, or is too large; tell them, go on
 ├── UnsupportedPictureError  no codec here takes the picture; fix the model's output
+├── UnsupportedSoundError    likewise of sound
 ├── EncodeError              an encoder failed or hung; end the stream, never freeze
 └── FormatError              bytes are not what their codec says; they came from a broken encoder
 """
@@ -11,8 +13,16 @@ class MediaError(Exception):
     """Base of all errors of this room."""
 
 
+class BadInputError(MediaError):
+    """A picture, a clip or sound that was pushed cannot be used; the message says why."""
+
+
 class UnsupportedPictureError(MediaError):
     """A frame is not 8-bit RGB, or its size is outside the limits, which the message names."""
+
+
+class UnsupportedSoundError(MediaError):
+    """Samples are not 16-bit [N, C] of as many channels as the stream has."""
 
 
 class EncodeError(MediaError):
