@@ -5,6 +5,8 @@ Every limit that a client can run into is here, and the error that it then gets 
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from reverie.rtc.webrtc_options import WebRtcOptions
+
 
 class ServerOptions(BaseModel):
     """Address, trust, sizes, rates and times of the HTTP and WebSocket server.
@@ -32,6 +34,7 @@ class ServerOptions(BaseModel):
         send_buffer_bytes: what may wait for one client inside this process beside its outbox.
         unsent_bytes: what may wait for one client in the kernel, unsent.
         connections: open sockets altogether.
+        rtc: what concerns WebRTC alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,6 +58,7 @@ class ServerOptions(BaseModel):
     send_buffer_bytes: int = Field(default=2**16, ge=4096)
     unsent_bytes: int = Field(default=2**16, ge=4096)
     connections: int = Field(default=1000, ge=1)
+    rtc: WebRtcOptions = Field(default=WebRtcOptions())
 
     @field_validator("allowed_origins")
     @classmethod

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reverie.models.spec import ModelSpec
+from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import BadMessageError, HttpRefusedError
 from reverie.rtc.http_json import (
@@ -97,9 +98,7 @@ class SessionRoutes:
     async def delete(self, request: Request) -> Response:
         """End a session."""
         hosted, role = self._authorized(request)
-        if role is not Role.DRIVER:
-            text = "this token only watches"
-            raise HttpRefusedError(HTTPStatus.FORBIDDEN, "read_only", text)
+        check_drives(role)
         self._edge.store.close(hosted.id)
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
@@ -123,13 +122,7 @@ class SessionRoutes:
         )
 
     def _authorized(self, request: Request) -> tuple[HostedSession, Role]:
-        session, secret = str(request.path_params["id"]), bearer_of(request)
-        if secret is None:
-            raise _unauthorized("a session needs its token: Authorization: Bearer <token>")
-        for hosted in self._edge.store.list(secret):
-            if hosted.id == session:
-                return hosted, Role.DRIVER
-        return self._edge.store.admit(session, secret)
+        return authorized(self._edge, request, str(request.path_params["id"]))
 
 
 def with_typed_errors(handler: Handler) -> Handler:

@@ -7,14 +7,13 @@ session's end, a close frame, a reset, a limit), the attachment is given back in
 import asyncio
 from typing import TypeVar
 
-from reverie.rtc.errors import PeerLeftError, RateLimitedError, RefusedError
+from reverie.rtc.errors import PeerLeftError
+from reverie.rtc.intake import Intake
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.peer import Peer
-from reverie.rtc.rate_limit import TokenBucket
-from reverie.rtc.wire import close_code, decode_command, encode_event, error_event
+from reverie.rtc.wire import close_code, encode_event
 from reverie.sessions.attachment import Attachment
-from reverie.sessions.commands import AnyCommand, Playhead
 from reverie.sessions.errors import AttachmentEndedError
 from reverie.sessions.events import MediaChunk
 
@@ -30,13 +29,8 @@ class Conversation:
     ) -> None:
         self._peer = peer
         self._attachment = attachment
-        self._options = options
         self._metrics = metrics
-        self._loop = asyncio.get_running_loop()
-        rate, burst, now_s = options.commands_per_s, options.command_burst, self._loop.time()
-        self._commands = TokenBucket(rate, burst, now_s)
-        # Apart, for a burst of commands must not cost the playhead that the generation waits for.
-        self._playheads = TokenBucket(rate, burst, now_s)
+        self._intake = Intake(attachment, options, metrics)
 
     async def run(self) -> None:
         """Talk until either side ends it, then give the attachment back and close the socket."""
@@ -60,32 +54,10 @@ class Conversation:
         while True:
             # A client that asks faster than its answers leave is read more slowly, and not ended.
             await self._attachment.has_room()
-            self._hear(await self._peer.receive())
+            self._intake.hear(await self._peer.receive())
             handled += 1
             if handled % MESSAGES_A_TURN == 0:
                 await asyncio.sleep(0)
-
-    def _hear(self, message: str | bytes) -> None:
-        try:
-            command = decode_command(message)
-            self._check_rate(command)
-        except RefusedError as error:
-            self._metrics.refused.labels("command").inc()
-            self._attachment.outbox.put(error_event(error))
-        else:
-            self._metrics.commands.labels(command.type).inc()
-            self._attachment.submit(command)
-
-    def _check_rate(self, command: AnyCommand) -> None:
-        bucket = self._playheads if isinstance(command, Playhead) else self._commands
-        wait_s = bucket.wait_s(self._loop.time())
-        if wait_s:
-            raise RateLimitedError(
-                self._options.command_burst,
-                self._options.commands_per_s,
-                command=command.id,
-                retry_after_s=wait_s,
-            )
 
     async def _send(self) -> None:
         sent = 0

@@ -91,9 +91,13 @@ class Attachment:
         """Note that somebody is behind it."""
         self.active_us = self.outbox.now_us()
 
-    def submit(self, command: AnyCommand) -> None:
-        """Hand a command in; its answer comes as an event. Never waits."""
-        self._submit(command, self.outbox.put)
+    def submit(self, command: AnyCommand, *, quiet: bool = False) -> None:
+        """Hand a command in; its answer comes as an event. Never waits.
+
+        Args:
+            quiet: only a refusal comes as an event.
+        """
+        self._submit(command, self._put_refusal if quiet else self.outbox.put)
 
     async def has_room(self) -> None:
         """Wait until few events wait: a sender that heeds it is slowed, and never ended for it."""
@@ -141,6 +145,10 @@ class Attachment:
     def detach(self) -> None:
         """Leave. Never waits; leaving twice is leaving once."""
         self._desk.detach(self)
+
+    def _put_refusal(self, event: Answer) -> None:
+        if isinstance(event, Error):
+            self.outbox.put(event)
 
     def _submit(self, command: AnyCommand, answer: Callable[[Answer], None]) -> None:
         if not isinstance(command, Playhead):
