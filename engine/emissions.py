@@ -67,13 +67,25 @@ class SamplesOut:
 
 @dataclass(frozen=True, slots=True)
 class TextOut:
-    """Whole characters of a text stream."""
+    """More text of one utterance: whole words, each with the space behind it.
+
+    Attributes:
+        chunk: number of the utterance.
+        pts_us: the session's media time, when it was said.
+        final: whether the utterance ends with it.
+        answers: the turn that it answers; None when nobody has asked.
+        loop: which loop speaks.
+    """
 
     session: str
     stream: str
     chunk: int
     step: int
     text: str
+    pts_us: int = 0
+    final: bool = False
+    answers: ControlId | None = None
+    loop: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +123,12 @@ class FaultCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A step was rolled back; the last commit stands. With `fatal` the loop has ended."""
+    """A step of `loop` was rolled back; the last commit stands.
+
+    Attributes:
+        fatal: the loop has ended.
+        restarted: it had ended, and has begun anew: what it was about to say will not come.
+    """
 
     session: str
     code: FaultCode
@@ -119,6 +136,8 @@ class StepFailed:
     step: int
     message: str
     fatal: bool
+    loop: str = ""
+    restarted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +151,11 @@ class SnapshotOut:
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """One unit ran; sent only for sessions that ask for traces."""
+    """One unit ran; sent only for sessions that ask for traces.
+
+    Attributes:
+        waited: units of the session's other loops that ran while this one could have.
+    """
 
     session: str
     loop: str
@@ -142,6 +165,7 @@ class StepTrace:
     batch: int
     started_us: int
     duration_us: int
+    waited: int = 0
 
 
 Emission = (

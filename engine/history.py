@@ -18,12 +18,15 @@ class Moment(Generic[S]):
         chunk: the last chunk that was put out before it; -1 before the first.
         prompt: the prompt that it stands under; None when only the kernel knows.
         parameters: likewise, those that are known.
+        shown: whether the frames of `chunk` came out of this very state; False for one that was
+            only begun or revived, of which parts may still have to be made.
     """
 
     state: S
     chunk: int
     prompt: str | None
     parameters: Mapping[str, float]
+    shown: bool = False
 
 
 class BlockHolder:

@@ -10,6 +10,9 @@ from reverie.models.controls import KeyEdge, MediaInput
 
 ControlId = NewType("ControlId", str)
 
+OPENING = ControlId("opening")
+"""The prompt that a session was opened with; its receipt says what the model made of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PromptInput:

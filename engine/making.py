@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from reverie.engine.emissions import ControlApplied
+from reverie.engine.emissions import ControlApplied, ControlSuperseded
+from reverie.engine.inputs import OPENING, ControlId
 from reverie.engine.mailbox import Taken
 from reverie.models.loop import PromptNotes
+
+Receipt = ControlApplied | ControlSuperseded
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class Making:
     """Everything about one chunk that ends with it.
 
     Attributes:
+        opening: the session's opening prompt acts in it, and has no receipt yet.
         taken: controls whose receipts are not out yet; a rollback puts them back.
         notes: what the text encoder had to say about the prompt among them.
         begun: a unit of the chunk has run, so that it is not a place to stop.
@@ -29,6 +33,7 @@ class Making:
         spent_us: device time of its uncommitted units: what planning anew would cost.
     """
 
+    opening: bool = False
     taken: list[TakenAt] = field(default_factory=list)
     notes: PromptNotes | None = None
     begun: bool = False
@@ -37,23 +42,31 @@ class Making:
     refreshed: bool = False
     spent_us: int = 0
 
-    def receipts(self, session: str, chunk: int, pts_us: int) -> list[ControlApplied]:
+    def anew(self, *, refreshed: bool = False) -> "Making":
+        """Return the chunk as it is before its first unit; the controls must be put back."""
+        return Making(opening=self.opening, refreshed=refreshed)
+
+    def receipts(self, session: str, chunk: int, pts_us: int) -> list[Receipt]:
         """Return a receipt for each control that acts in the chunk, and count them as given."""
         notes = self.notes or PromptNotes()
-        receipts = []
+        receipts: list[Receipt] = []
+
+        def applied(control: ControlId, step: int, said: PromptNotes) -> ControlApplied:
+            return ControlApplied(
+                session, control, step, chunk, pts_us, said.unknown_words, said.truncated_at
+            )
+
+        if self.opening:
+            newer = [entry.taken.prompt for entry in self.taken if entry.taken.prompt]
+            receipts.append(
+                ControlSuperseded(session, OPENING, newer[-1])
+                if newer
+                else applied(OPENING, 0, notes)
+            )
+            self.opening = False
         for entry in self.taken:
             for control in entry.taken.receipts:
-                applied = ControlApplied(session, control, entry.step, chunk, pts_us)
-                if control == entry.taken.prompt:
-                    applied = ControlApplied(
-                        session,
-                        control,
-                        entry.step,
-                        chunk,
-                        pts_us,
-                        notes.unknown_words,
-                        notes.truncated_at,
-                    )
-                receipts.append(applied)
+                said = notes if control == entry.taken.prompt else PromptNotes()
+                receipts.append(applied(control, entry.step, said))
         self.taken.clear()
         return receipts

@@ -13,6 +13,7 @@ class DriverOptions:
         snapshot_every_us: media time between two `SnapshotOut`; the first comes after one chunk.
         snapshots: how many a session may keep by name.
         trace: whether every unit is told of in a `StepTrace`.
+        receipt_for_opening: whether the prompt that it begins with gets one (`OPENING`).
         capture: whether a `BehaviorRecord` of every chunk is kept for `take_behavior`.
     """
 
@@ -22,6 +23,7 @@ class DriverOptions:
     snapshots: int = 8
     trace: bool = False
     capture: bool = False
+    receipt_for_opening: bool = False
 
 
 DEFAULT_OPTIONS = DriverOptions()

@@ -13,9 +13,10 @@ from reverie.engine.emissions import (
     StepTrace,
     TextOut,
 )
+from reverie.engine.inputs import ControlId
 from reverie.engine.making import Making
 from reverie.engine.outputs import CheckedFrames, CheckedOutput, CheckedSamples
-from reverie.models.loop import Durable, WorkPlan
+from reverie.models.loop import Durable, TextOutput, WorkPlan
 from reverie.models.spec import LoopSpec
 
 SKEW_US = 40_000
@@ -31,13 +32,29 @@ class Outlet:
     """
 
     def __init__(
-        self, session: str, loop: LoopSpec, chunk: int, pts_us: int, snapshot_every_us: int
+        self,
+        session: str,
+        loop: LoopSpec,
+        chunk: int,
+        pts_us: int,
+        snapshot_every_us: int,
+        beside: Callable[[], int] | None = None,
     ) -> None:
-        """Go on with chunk number `chunk` at `pts_us`; 0 for the last puts no snapshots out."""
+        """Go on with chunk number `chunk` at `pts_us`.
+
+        Args:
+            session: whose they are.
+            loop: what puts them out.
+            chunk: number of the next chunk.
+            pts_us: media time of the next frame.
+            snapshot_every_us: media time between two snapshots; 0 puts none out.
+            beside: the media time of another loop, for one that has no clock of its own.
+        """
         self.session = session
         self.chunk = chunk
         self._loop = loop
         self._clock = OutputClock(loop.streams, pts_us)
+        self._beside = beside
         self._snapshot_every_us = snapshot_every_us
         self._shown_us = self._snapshot_due_us = pts_us
         self._jumped: set[str] = set()  # streams whose next frames do not follow
@@ -46,7 +63,7 @@ class Outlet:
     @property
     def next_us(self) -> int:
         """Media time at which the next frame begins."""
-        return self._clock.next_us
+        return self._clock.next_us if self._beside is None else self._beside()
 
     def take(self) -> list[Emission]:
         """Return everything since the last call, and forget it."""
@@ -57,8 +74,17 @@ class Outlet:
         """Tell something that is ready-made."""
         self._emissions.append(emission)
 
-    def outputs(self, outputs: Sequence[CheckedOutput], making: Making, step: int) -> None:
-        """Put outputs out, and before the first of a chunk the receipts for what acts in it."""
+    def outputs(
+        self, outputs: Sequence[CheckedOutput], making: Making, step: int, *, final: bool
+    ) -> None:
+        """Put outputs out, and before the first of a chunk the receipts for what acts in it.
+
+        Args:
+            outputs: of one unit.
+            making: the chunk that they belong to.
+            step: the unit's number.
+            final: whether the chunk ends with them.
+        """
         if outputs:
             self.receipts(making)
             making.frames_out = True
@@ -68,8 +94,7 @@ class Outlet:
             elif isinstance(output, CheckedSamples):
                 self._emissions.append(self._samples(output, step))
             else:
-                text = TextOut(self.session, output.stream, self.chunk, step, output.text)
-                self._emissions.append(text)
+                self._emissions.append(self._text(output, step, final))
 
     def receipts(self, making: Making) -> None:
         """Give the receipts that a chunk still owes."""
@@ -101,10 +126,19 @@ class Outlet:
 
     def failed(self, code: FaultCode, step: int, message: str, fatal: bool) -> None:
         """Tell that a step was rolled back."""
-        failed = StepFailed(self.session, code, self.chunk, step, message, fatal)
+        loop = self._loop.name
+        failed = StepFailed(self.session, code, self.chunk, step, message, fatal, loop)
         self._emissions.append(failed)
 
-    def traced(self, plan: WorkPlan, step: int, started_us: int, ended_us: int, batch: int) -> None:
+    def traced(
+        self,
+        plan: WorkPlan,
+        step: int,
+        started_us: int,
+        ended_us: int,
+        batch: int,
+        waited: int,
+    ) -> None:
         """Tell that a unit ran."""
         self._emissions.append(
             StepTrace(
@@ -116,7 +150,21 @@ class Outlet:
                 batch=batch,
                 started_us=started_us,
                 duration_us=ended_us - started_us,
+                waited=waited,
             )
+        )
+
+    def _text(self, output: TextOutput, step: int, final: bool) -> TextOut:
+        return TextOut(
+            session=self.session,
+            stream=output.stream,
+            chunk=self.chunk,
+            step=step,
+            text=output.text,
+            pts_us=self.next_us,
+            final=final,
+            answers=ControlId(output.answers) if output.answers else None,
+            loop=self._loop.name,
         )
 
     def _samples(self, output: CheckedSamples, step: int) -> SamplesOut:

@@ -48,7 +48,8 @@ def checked_outputs(
         BadStepError: a check is not finite, an output is not as declared, or the next state refers
             to a block that it was not given.
     """
-    if not set(result.state.blocks) <= {*unit.state.blocks, *unit.blocks}:
+    seen = [block for sight in unit.controls.sights.values() for block in sight.blocks]
+    if not set(result.state.blocks) <= {*unit.state.blocks, *unit.blocks, *seen}:
         raise BadStepError(FaultCode.BAD_SHAPE, "the next state refers to foreign blocks")
     for check in result.checks:
         _require_finite(check, "a check")

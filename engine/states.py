@@ -68,7 +68,7 @@ class States(Generic[S]):
 
     def show(self, chunk: int) -> None:
         """Keep the present state as the one after `chunk`."""
-        self.now = replace(self.now, chunk=chunk)
+        self.now = replace(self.now, chunk=chunk, shown=True)
         self.settle()
         self.history.push(self.now)
 

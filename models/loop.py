@@ -244,9 +244,10 @@ class LoopKernel(ABC, Generic[S]):
     def broken_off(self, state: S) -> S | None:
         """Return the state in which an interrupted utterance will not be gone on with.
 
-        For loops of text only: what was said counts as said, and turns that wait for an answer in
-        the state are dropped. Runs no model, and refers to no block that `state` does not. None
-        (the default) goes back to where the utterance began, so that it may begin again.
+        For loops of text only: what was said counts as said, the turn that was being answered is
+        done with, and those behind it are still answered. Runs no model, and refers to no block
+        that `state` does not. None (the default) goes back to where the utterance began, so that it
+        may begin again.
         """
         return None
 

@@ -44,7 +44,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(units=st.integers(1, 6))
     def run(self, units: int) -> None:
         for _ in range(units):
-            held = self.driver.paused and not self.driver._allowance
+            held = self.driver.held
             before = len(self.frames)
             ran = self.rig.step()
             assert not (held and ran), "a unit ran while paused"

@@ -15,7 +15,7 @@ def test_ten_times_the_position_table_with_prompt_switches_stays_in_range() -> N
     for switch in range(10):
         driver.push([prompt(f"prompt {switch}", f"p{switch}")])
         rig.run_chunks("s1", POSITIONS)
-        state = driver._states.now.state
+        state = driver.state
         assert len(state.blocks) <= WINDOW
         assert stamps(rig)[-1].prompt == prompt_mark(f"prompt {switch}")
     assert [stamp.chunk for stamp in stamps(rig)] == list(range(10 * POSITIONS))

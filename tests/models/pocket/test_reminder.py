@@ -37,7 +37,7 @@ def test_what_a_prompt_leaves_open_is_said_before_it(
     rig.run_chunks("s1", 2)
     driver.push([PromptInput(ControlId("p"), prompt)])
     rig.run_chunks("s1", 1)
-    state = driver._states.now.state
+    state = driver.state
     assert (state.biome, state.hour) == (biome, hour)
     assert torch.equal(state.text_T, embedding(rig, heard))
 
@@ -46,7 +46,7 @@ def test_a_start_without_words_is_reminded_of_what_was_drawn() -> None:
     rig = Rig(Pocket(), tiny_options())
     driver = rig.open(LoopRequest("s1", 7, "", {"steps": 2}))
     rig.run_chunks("s1", 1)
-    state = driver._states.now.state
+    state = driver.state
     assert state.biome is not None
     assert state.hour is not None
     assert torch.equal(state.text_T, embedding(rig, reminder(state.biome, state.hour)))

@@ -1,0 +1,150 @@
+"""What one driver consists of, for those parts of it that act on the others."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic
+
+from reverie.engine.capture import Capture
+from reverie.engine.emissions import FaultCode
+from reverie.engine.errors import LoopEndedError
+from reverie.engine.gate import Gate
+from reverie.engine.history import Moment
+from reverie.engine.lead import Lead
+from reverie.engine.mailbox import Mailbox
+from reverie.engine.making import Making
+from reverie.engine.options import DriverOptions
+from reverie.engine.outlet import Outlet
+from reverie.engine.pace import Pace
+from reverie.engine.states import States
+from reverie.models.blocks import LoopState
+from reverie.models.controls import Controls
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import Durable, LoopKernel, LoopRequest, S, StepUnit, WorkPlan
+
+log = logging.getLogger(__name__)
+
+Look = Callable[[], LoopState | None]
+"""Returns the newest state of another loop of the session; None before its first frames."""
+
+
+@dataclass(slots=True)
+class Parts(Generic[S]):
+    """One loop of one session, in pieces.
+
+    Attributes:
+        sights: for each loop that this one reads, how to see it.
+        lead: how far it may run ahead of the viewer; None for a loop that no viewer paces.
+        planned: the unit that `ready` named.
+        unit: the unit that runs.
+        step: number of the next unit.
+        strikes: failures since anything last closed.
+        ended: it has failed for good, or was closed.
+    """
+
+    kernel: LoopKernel[S]
+    instance: ModelInstance
+    request: LoopRequest
+    options: DriverOptions
+    sights: Mapping[str, Look]
+    outlet: Outlet
+    mailbox: Mailbox
+    capture: Capture
+    states: States[S]
+    lead: Lead | None
+    pace: Pace = field(default_factory=Pace)
+    gate: Gate = field(default_factory=Gate)
+    making: Making = field(default_factory=Making)
+    planned: WorkPlan | None = None
+    unit: StepUnit[S] | None = None
+    step: int = 0
+    strikes: int = 0
+    ended: bool = False
+
+    @property
+    def session(self) -> str:
+        """Whose loop it is."""
+        return self.request.session
+
+    def wanted_request(self, seed: int | None = None) -> LoopRequest:
+        """Return a request for what is in effect now; None keeps the seed."""
+        return replace(
+            self.request,
+            seed=self.request.seed if seed is None else seed,
+            prompt=self.mailbox.prompt,
+            parameters=dict(self.mailbox.parameters),
+        )
+
+    def require_alive(self) -> None:
+        """Refuse what only a loop that goes on can do.
+
+        Raises:
+            LoopEndedError: the loop has ended.
+        """
+        if self.ended:
+            raise LoopEndedError("the loop has ended")
+
+    def seeing(self, controls: Controls) -> Controls:
+        """Return the controls with the sights that there are now."""
+        seen = {name: state for name, look in self.sights.items() if (state := look()) is not None}
+        return replace(controls, sights=seen) if seen else controls
+
+    # --- going back ---
+
+    def fault(self, code: FaultCode, message: str) -> None:
+        """Roll back for a step that failed; the second time in a row ends the loop."""
+        self.strikes += 1
+        fatal = self.strikes > 1
+        self.outlet.failed(code, max(0, self.step - 1), message, fatal)
+        self.roll_back()
+        if fatal:
+            self.end()
+
+    def roll_back(self) -> None:
+        """Return to the last unit that closed; what an open chunk had taken waits again."""
+        reserved = self.unit.blocks if self.unit else ()
+        self.unit = self.planned = None
+        self.states.roll_back(reserved)
+        if self.making.open:
+            self.put_back_controls()
+            self.making = self.making.anew(refreshed=self.making.refreshed)
+
+    def put_back_controls(self) -> None:
+        """Let controls that have had no receipt wait again."""
+        for entry in reversed(self.making.taken):
+            self.mailbox.put_back(entry.taken)
+        self.making.taken.clear()
+
+    def go_to(self, moment: Moment[S], kept: Moment[S]) -> None:
+        """Work on from `moment`, which stands right after the chunk of `kept`."""
+        assert self.unit is None, "a unit is running"
+        self.put_back_controls()
+        self.states.go_to(moment, kept)
+        self.jump(moment)
+        self.making = self.making.anew()
+        self.planned = None
+        self.strikes = 0
+        self.gate.skip()
+        if self.lead is not None:
+            self.lead.skip()
+
+    def jump(self, moment: Moment[S]) -> None:
+        """Mark what comes next as not following; it goes over to what is in effect."""
+        self.outlet.jump(self.making)
+        self.capture.drop()
+        self.mailbox.want(moment.prompt, moment.parameters)
+
+    def end(self) -> None:
+        """Run nothing any more; whatever waits will never act."""
+        if not self.ended:
+            self.ended = True
+            self.put_back_controls()
+            self.mailbox.abandon()
+
+    def durable_part(self, state: S) -> Durable | None:
+        """Return what of a state outlives the worker; None when that cannot be had."""
+        try:
+            return self.kernel.durable(state)
+        except Exception:
+            log.exception("session %s: its state cannot be saved", self.session)
+            return None

@@ -1,0 +1,76 @@
+"""Which unit of a loop could run now: the kernel plans, the gate, the lead and the pace hold back."""
+
+import logging
+from typing import Generic
+
+from reverie.engine.candidate import Candidate
+from reverie.engine.emissions import FaultCode
+from reverie.engine.parts import Parts
+from reverie.models.loop import S, WorkPlan
+
+log = logging.getLogger(__name__)
+
+
+class Planner(Generic[S]):
+    """Plans the units of one driver."""
+
+    def __init__(self, parts: Parts[S]) -> None:
+        self._parts = parts
+
+    def ready(self, now_us: int) -> Candidate | None:
+        """Return the unit that could run now, and remember it."""
+        parts = self._parts
+        parts.planned = None
+        if parts.ended or not parts.gate.open(parts.making.begun):
+            return None
+        if parts.lead is None and now_us < parts.pace.due_us:
+            return None
+        if parts.gate.refresh and parts.making.open and parts.mailbox.has_news:
+            parts.roll_back()
+        deadline_us = self._deadline_us(now_us)
+        plan = self._plan()
+        if plan is not None and plan.commits and parts.lead is not None and parts.lead.full:
+            plan = self._plan_anew(now_us, deadline_us)
+        parts.planned = plan
+        if plan is None:
+            return None
+        return Candidate(parts.session, plan, deadline_us, running=parts.making.begun)
+
+    def wake_us(self, now_us: int) -> int | None:
+        """Return when to ask again although nothing comes in meanwhile; None: then only."""
+        parts = self._parts
+        waits = parts.lead is None and parts.pace.due_us > now_us
+        if waits and not parts.ended and parts.gate.open(parts.making.begun):
+            return parts.pace.due_us
+        return None
+
+    def _deadline_us(self, now_us: int) -> int:
+        parts = self._parts
+        if parts.lead is not None:
+            return parts.lead.deadline_us(now_us)
+        return parts.pace.deadline_us(now_us)
+
+    def _plan(self) -> WorkPlan | None:
+        parts = self._parts
+        try:
+            controls = parts.seeing(parts.mailbox.peek())
+            plan = parts.kernel.plan_step(parts.states.now.state, controls)
+        except Exception as error:
+            log.exception("session %s: plan_step failed", parts.session)
+            # It is pure: asking again would give the same answer.
+            parts.strikes += 1
+            parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
+            return None
+        return plan if isinstance(plan, WorkPlan) else None
+
+    def _plan_anew(self, now_us: int, deadline_us: int) -> WorkPlan | None:
+        """At the full lead: take up controls that came, once a chunk and when there is time."""
+        parts, making = self._parts, self._parts.making
+        # Long past the deadline the viewer is away, and there is time as well.
+        has_time = abs(deadline_us - now_us) >= making.spent_us
+        if not (making.open and parts.mailbox.has_news and has_time) or making.refreshed:
+            return None
+        parts.roll_back()
+        parts.making.refreshed = True
+        plan = self._plan()
+        return None if plan is None or plan.commits else plan
