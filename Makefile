@@ -11,13 +11,15 @@ PORT ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help serve test check bench train format lint types contracts node-test browser-tools
+.PHONY: help serve test check eval bench train format lint types contracts node-test browser-tools
 
 help:
 	@echo 'make serve    play: installs what is needed, then serves on http://127.0.0.1:8000;'
 	@echo '              PORT=9000 takes another port'
 	@echo 'make test     run every test, in Python, node and a real browser'
-	@echo 'make check    what CI runs: format, lint, types, import contracts, every test'
+	@echo 'make check    what CI runs: format, lint, types, import contracts, every test, and'
+	@echo '              whether the embedded model keeps its bars'
+	@echo 'make eval     measure the embedded model against its bars, in two minutes'
 	@echo 'make bench    measure the runtime against the bare model'
 	@echo 'make train    train the embedded model anew, into runs/pocket'
 	@echo 'make format   put the code into shape'
@@ -28,8 +30,12 @@ serve: $(VENV)/installed
 test: $(VENV)/installed-dev browser-tools node-test
 	$(BIN)/python -m pytest
 
-# Tests come last, so that their summary is the last thing said.
+# Tests come nearly last, so that their summary is seen; the model's own table is the last.
 check: lint types contracts test
+	$(BIN)/reverie eval pocket --quick
+
+eval: $(VENV)/installed
+	$(BIN)/reverie eval pocket --quick
 
 bench: $(VENV)/installed
 	$(BIN)/reverie bench

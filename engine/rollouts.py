@@ -93,14 +93,21 @@ class Rollouts:
     """Sessions of one loop that advance in step with each other, as many in a batch as may be."""
 
     def __init__(
-        self, kernel: LoopKernel[Any], instance: ModelInstance, max_batch: int = 64
+        self,
+        kernel: LoopKernel[Any],
+        instance: ModelInstance,
+        max_batch: int = 64,
+        options: DriverOptions = OPTIONS,
     ) -> None:
         """Run on `instance`, whose cache pool must hold the sessions that will be open at a time.
 
         The weights may change between two calls, if `instance.weights_version` does as well.
+        The `options` of the drivers must ask for capture.
         """
+        assert options.capture, "a chunk is done when its record is there"
         self._kernel = kernel
         self._instance = instance
+        self._options = options
         self._scheduler = StepScheduler(max_batch)
         self._walkers: dict[str, _Walker] = {}
 
@@ -109,7 +116,7 @@ class Rollouts:
 
         A world that begins anew puts out its start frame in the first `advance`.
         """
-        driver = LoopDriver(self._kernel, self._instance, request, OPTIONS, durable=start)
+        driver = LoopDriver(self._kernel, self._instance, request, self._options, durable=start)
         self._walkers[request.session] = _Walker(driver)
 
     def close(self, session: str) -> None:
@@ -143,6 +150,14 @@ class Rollouts:
             if not drivers:
                 raise RolloutError(f"{', '.join(waiting)}: nothing to do before the chunk is out")
         return {s: w.done for s, w in self._walkers.items() if w.done is not None}
+
+    def go_back(self, session: str, chunk: int) -> None:
+        """Have a session go on from right after `chunk`; what is held stays held.
+
+        Raises:
+            ChunkNotKeptError: it is not kept any more.
+        """
+        self._walkers[session].driver.rewind(chunk)
 
     def durable(self, session: str) -> Durable:
         """Return what another session can start from: the state after the newest chunk.

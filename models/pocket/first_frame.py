@@ -7,7 +7,9 @@ from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.simulator import WorldState, initial_state, render
 
 _STREAM = 3
-_MAP_SEEDS = 2**31
+MAP_SEEDS = 2**32
+"""Maps there are. Training walks on the lower half of them (`training/states.py`), so that one seed
+in two leads to a map that it never saw."""
 
 
 def first_state(seed: int, biome: Biome | None, hour: Hour | None) -> WorldState:
@@ -15,7 +17,7 @@ def first_state(seed: int, biome: Biome | None, hour: Hour | None) -> WorldState
     rng = np.random.default_rng([seed, _STREAM])
     drawn_biome, drawn_hour = rng.integers(len(Biome)), rng.integers(len(Hour))
     return initial_state(
-        np.array([seed % _MAP_SEEDS]),
+        np.array([seed % MAP_SEEDS]),
         np.array([drawn_biome if biome is None else int(biome)]),
         np.array([drawn_hour if hour is None else int(hour)]),
     )

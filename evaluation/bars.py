@@ -1,0 +1,129 @@
+"""What is measured, and how good it has to be.
+
+A bar is missed when even the upper end of the interval lies below it. `known_shortfalls.json` lists
+the bars that the weights which ship are known to miss, each with the figure that was found and with
+why: the table shows them as short, and only a figure that is worse than that by more than its
+interval fails.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from reverie.evaluation.samples import Estimate
+
+KNOWN_SHORTFALLS = Path(__file__).parent / "known_shortfalls.json"
+
+
+class Unit(StrEnum):
+    """What a figure counts."""
+
+    SHARE = "share"
+    """Of trials that succeed."""
+    PORTION = "portion"
+    """The mean of what is between 0 and 1 in each trial."""
+    DB = "dB"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of the table.
+
+    Attributes:
+        name: what samples call it.
+        title: what people call it.
+        bar: the least that it should be; None is told and not judged.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    bar: float | None
+
+
+def _share(name: str, title: str, bar: float | None = None) -> Measure:
+    return Measure(name, title, Unit.SHARE, bar)
+
+
+def _portion(name: str, title: str) -> Measure:
+    return Measure(name, title, Unit.PORTION, None)
+
+
+MEASURES = (
+    Measure("codec", "codec: a picture there and back", Unit.DB, 32.0),
+    _share("actions", "action followed, of five", 0.95),
+    _share("prompt_colours", "prompt: asked colours, 4 frames later", 0.90),
+    _share("prompt_kept", "prompt: tiles that keep their kind", 0.80),
+    _share("late_prompt_colours", "the same after 100 frames: asked colours"),
+    _share("late_prompt_kept", "the same after 100 frames: tiles kept"),
+    _share("walk_100_tiles", "walking 100 frames: legal tiles", 0.85),
+    _share("walk_1000_tiles", "walking 1,000 frames: legal tiles", 0.80),
+    _share("walk_1000_colours", "walking 1,000 frames: right colours", 0.95),
+    _share("walk_walker", "on the way: walker right", 0.95),
+    _share("still_tiles", "standing 300 frames: legal tiles", 0.80),
+    _share("still_colours", "standing 300 frames: right colours", 0.95),
+    _share("still_walker", "meanwhile: walker right", 0.95),
+    Measure("memory", "four steps out and back: what stayed in view", Unit.DB, 22.0),
+    _share("narration_facts", "narration: stated facts that are true", 0.90),
+    _share("narration_answers", "narration: questions answered rightly", 0.85),
+    _portion("true_commonest", "commonest kind of tile on true maps"),
+    _portion("walk_100_commonest", "the same after 100 frames of walking"),
+    _portion("walk_1000_commonest", "the same after 1,000 frames"),
+)
+
+
+class Shortfall(BaseModel):
+    """A bar that is missed, and known to be.
+
+    Attributes:
+        figure: what was found; a share or dB.
+        why: for the table's reader.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    figure: float = Field(ge=0, le=100, allow_inf_nan=False)
+    why: str = Field(min_length=10, max_length=300)
+
+
+Shortfalls = dict[str, Shortfall]
+
+
+def known_shortfalls(path: Path = KNOWN_SHORTFALLS) -> Shortfalls:
+    """Read the list, by names of measures.
+
+    Raises:
+        ValueError: it is malformed, or names what is not measured or has no bar.
+    """
+    found = TypeAdapter(Shortfalls).validate_json(path.read_bytes())
+    barred = {measure.name for measure in MEASURES if measure.bar is not None}
+    if unknown := sorted(set(found) - barred):
+        raise ValueError(f"{path.name} lists what has no bar: {', '.join(unknown)}")
+    return found
+
+
+class Verdict(StrEnum):
+    """How a figure stands to its bar."""
+
+    TOLD = "told"
+    """It has none."""
+    MET = "met"
+    WITHIN = "within its interval"
+    """Below the bar, by less than the interval."""
+    SHORT = "short, and known"
+    """Missed, and no worse than what is listed."""
+    MISSED = "missed"
+
+
+def judge(measure: Measure, found: Estimate, known: Shortfalls) -> Verdict:
+    """Hold a figure against its bar and against what is known."""
+    if measure.bar is None:
+        return Verdict.TOLD
+    if found.value >= measure.bar:
+        return Verdict.MET
+    if found.high >= measure.bar:
+        return Verdict.WITHIN
+    listed = known.get(measure.name)
+    return Verdict.SHORT if listed and found.high >= listed.figure else Verdict.MISSED

@@ -1,0 +1,73 @@
+"""A strip of generated frames, for the eye: one walk a row, time runs to the right."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from reverie.evaluation.run import EvaluationOptions
+from reverie.evaluation.stage import House, Pictures, Theatre
+from reverie.evaluation.trials import random_walk
+from reverie.evaluation.worlds import Stream, draw_worlds
+from reverie.models.pocket.spec import DEFAULT_STEPS
+
+SHOWN = (0, 1, 8, 30, 99, 102, 106, 150, 199)
+CHANGES_AT = 100
+"""The frame whose prompt is another one."""
+GAP_PX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A walk: what is typed first, and at frame `CHANGES_AT`."""
+
+    first: str
+    later: str
+
+
+ROWS = (
+    Row("a green meadow by day", "now it is night"),
+    Row("a frozen lake land at dusk", "a volcanic land at night"),
+    Row("a candy land by day", "a neon city at night"),
+)
+
+
+def draw_strip(path: Path, options: EvaluationOptions) -> None:
+    """Walk `ROWS` through the serving loop and draw the frames `SHOWN` into a PNG file.
+
+    Raises:
+        CheckpointError: the weights are missing or do not fit.
+        OSError: the file cannot be written.
+    """
+    house = House.load(options.checkpoint)
+    steps = options.steps[0] if options.steps else DEFAULT_STEPS
+    Image.fromarray(join(frames(house.theatre(steps)))).save(path, optimize=True)
+
+
+def frames(theatre: Theatre) -> list[Pictures]:
+    """Walk and return the shown pictures, a list over time of uint8 [rows, H, W, 3]."""
+    drawn = draw_worlds(Stream.STRIP, len(ROWS))
+    worlds = [world.under(row.first) for world, row in zip(drawn, ROWS, strict=True)]
+    with closing(theatre(worlds)) as stage:
+        shown = [stage.begin()]
+        for frame, actions in enumerate(random_walk(worlds, max(SHOWN)), start=1):
+            if frame == CHANGES_AT:
+                stage.say([row.later for row in ROWS])
+            picture = stage.act(actions)
+            if frame in SHOWN:
+                shown.append(picture)
+    return shown
+
+
+def join(shown: list[Pictures]) -> Pictures:
+    """Lay pictures out with white gaps between them: uint8 [height, width, 3]."""
+    columns = [np.concatenate(list(_framed(column)), axis=0) for column in shown]
+    whole = np.concatenate(columns, axis=1)
+    return whole[GAP_PX:, GAP_PX:]
+
+
+def _framed(pictures_NHWC: Pictures) -> Pictures:
+    gaps = ((0, 0), (GAP_PX, 0), (GAP_PX, 0), (0, 0))
+    return np.pad(pictures_NHWC, gaps, constant_values=255)

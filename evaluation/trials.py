@@ -1,0 +1,217 @@
+"""The trials: what sessions are put through, and what is counted.
+
+Each of them opens a stage for some worlds, plays, and yields `Sample`s for measures of `bars.py`.
+They know the simulator and what is shown, and nothing of the model.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.evaluation.reading import UNREAD, Reading, psnr, read, walkers
+from reverie.evaluation.samples import Sample
+from reverie.evaluation.stage import Ints, Stage, Theatre
+from reverie.evaluation.worlds import World, true_states
+from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.captions import biome_caption, hour_caption, whole_caption
+from reverie.models.pocket.simulator import CELL_PX, WorldState, advance, render
+
+TOUR_FRAMES = 4
+"""Frames out, and as many back; also what is walked before actions are tried again."""
+PROMPT_FRAMES = 4
+SHORT_FRAMES = 100
+LONG_FRAMES = 1000
+STILL_FRAMES = 300
+LOOK_EVERY = 10
+"""Of how many frames one is looked at for the walker."""
+HABIT = 0.8
+"""How likely a walker does again what he did last."""
+
+_BACK = {
+    Action.UP: Action.DOWN,
+    Action.DOWN: Action.UP,
+    Action.LEFT: Action.RIGHT,
+    Action.RIGHT: Action.LEFT,
+}
+
+Trial = Callable[[Theatre, Sequence[World]], Iterator[Sample]]
+
+
+def try_actions(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Try every action from the first picture, and again from one after a short walk."""
+    state = true_states(worlds)
+    with closing(theatre(worlds)) as stage:
+        first = stage.begin()
+        yield from _samples(
+            "codec", worlds, [psnr(*pair) for pair in zip(first, render(state), strict=True)]
+        )
+        yield from _every_action(stage, state, worlds)
+        for actions in random_walk(worlds, TOUR_FRAMES):
+            stage.act(actions)
+            state = advance(state, actions)
+        yield from _every_action(stage, state, worlds)
+
+
+def _every_action(stage: Stage, state: WorldState, worlds: Sequence[World]) -> Iterator[Sample]:
+    choices = [advance(state, np.full(len(worlds), action)) for action in Action]
+    renders = np.stack([render(choice) for choice in choices]).astype(np.float32)
+    for action in Action:
+        made = stage.act(np.full(len(worlds), action))
+        errors = np.square(renders - made).mean(axis=(2, 3, 4))  # [actions, N]
+        yield from _samples("actions", worlds, errors.argmin(axis=0) == action)
+        stage.go_back()
+
+
+def try_prompts(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Ask for another biome, hour or both after the first picture."""
+    state = true_states(worlds)
+    with closing(theatre(worlds)) as stage:
+        stage.begin()
+        kinds = read(render(state), state).kinds
+        yield from _recolour(stage, state, worlds, kinds, "prompt")
+
+
+def try_short_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Look after `SHORT_FRAMES` of walking, and ask for other colours then."""
+    state = true_states(worlds)
+    with closing(theatre(worlds)) as stage:
+        made = stage.begin()
+        yield from _samples("true_commonest", worlds, read(render(state), state).commonest)
+        for actions in random_walk(worlds, SHORT_FRAMES):
+            made, state = stage.act(actions), advance(state, actions)
+        found = read(made, state)
+        yield from _land(found, worlds, "walk_100")
+        yield from _recolour(stage, state, worlds, found.kinds, "late_prompt")
+
+
+def try_long_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Look after `SHORT_FRAMES` and `LONG_FRAMES` of walking, and at the walker on the way."""
+    state = true_states(worlds)
+    with closing(theatre(worlds)) as stage:
+        stage.begin()
+        for number, actions in enumerate(random_walk(worlds, LONG_FRAMES), start=1):
+            made, state = stage.act(actions), advance(state, actions)
+            if number % LOOK_EVERY == 0:
+                yield from _samples("walk_walker", worlds, walkers(made, state))
+            if number == SHORT_FRAMES:
+                yield from _land(read(made, state), worlds, "walk_100")
+            if number == LONG_FRAMES:
+                found = read(made, state)
+                yield from _land(found, worlds, "walk_1000")
+                yield from _samples("walk_1000_colours", worlds, found.coloured)
+
+
+def try_standing(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Stand still for `STILL_FRAMES`."""
+    state = true_states(worlds)
+    with closing(theatre(worlds)) as stage:
+        made = stage.begin()
+        wait = np.full(len(worlds), Action.WAIT)
+        for number in range(1, STILL_FRAMES + 1):
+            made, state = stage.act(wait), advance(state, wait)
+            if number % LOOK_EVERY == 0:
+                yield from _samples("still_walker", worlds, walkers(made, state))
+        found = read(made, state)
+        for row, world in enumerate(worlds):
+            legal, readable = int(found.legal[row]), int(found.readable[row])
+            yield Sample("still_tiles", world.seed, legal, readable)
+        yield from _samples("still_colours", worlds, found.coloured)
+
+
+def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Walk out and back, each world another way, and look at what never left the view."""
+    state = true_states(worlds)
+    with closing(theatre(worlds)) as stage:
+        made = stage.begin()
+        ways = np.array([list(_BACK)[world.number % len(_BACK)] for world in worlds])
+        back = np.array([_BACK[Action(way)] for way in ways])
+        for actions in [ways] * TOUR_FRAMES + [back] * TOUR_FRAMES:
+            made, state = stage.act(actions), advance(state, actions)
+        stayed = [_stayed(Action(way)) for way in ways]
+        found = [
+            psnr(picture[part], true[part])
+            for picture, true, part in zip(made, render(state), stayed, strict=True)
+        ]
+        yield from _samples("memory", worlds, found)
+
+
+def _stayed(way: Action) -> tuple[slice, slice]:
+    """Return the rows and columns that are in view all the while."""
+    lost_px, whole = TOUR_FRAMES * CELL_PX, slice(None)
+    parts = {
+        Action.UP: (slice(-lost_px), whole),
+        Action.DOWN: (slice(lost_px, None), whole),
+        Action.LEFT: (whole, slice(-lost_px)),
+        Action.RIGHT: (whole, slice(lost_px, None)),
+    }
+    return parts[way]
+
+
+def _recolour(
+    stage: Stage,
+    state: WorldState,
+    worlds: Sequence[World],
+    kinds_NT: NDArray[np.uint8],
+    measure: str,
+) -> Iterator[Sample]:
+    """Give every world a new prompt, and look `PROMPT_FRAMES` of waiting later."""
+    wishes = [_wish(world) for world in worlds]
+    stage.say([wish.prompt for wish in wishes])
+    state = replace(
+        state,
+        biome=np.array([wish.biome for wish in wishes]),
+        hour=np.array([wish.hour for wish in wishes]),
+    )
+    wait = np.full(len(worlds), Action.WAIT)
+    for _ in range(PROMPT_FRAMES):
+        made, state = stage.act(wait), advance(state, wait)
+    found = read(made, state)
+    yield from _samples(f"{measure}_colours", worlds, found.coloured)
+    for row, world in enumerate(worlds):
+        readable = kinds_NT[row] != UNREAD
+        kept = (found.kinds[row] == kinds_NT[row]) & readable
+        yield Sample(f"{measure}_kept", world.seed, int(kept.sum()), int(readable.sum()))
+
+
+def _wish(world: World) -> World:
+    """Draw what is asked for: half name both biome and hour, a quarter each name one of them."""
+    rng = np.random.default_rng([world.seed, 1])
+    biome = Biome((world.biome + int(rng.integers(1, len(Biome)))) % len(Biome))
+    hour = Hour((world.hour + int(rng.integers(1, len(Hour)))) % len(Hour))
+    match world.number % 4:
+        case 0 | 1:
+            caption = whole_caption(rng, biome, hour)
+        case 2:
+            caption, hour = biome_caption(rng, biome), world.hour
+        case _:
+            caption, biome = hour_caption(rng, hour), world.biome
+    return replace(world, prompt=caption.text, biome=biome, hour=hour)
+
+
+def random_walk(worlds: Sequence[World], frames: int) -> Iterator[Ints]:
+    """Draw a random walk of each world's own: `frames` times [N]."""
+    rngs = [np.random.default_rng([world.seed, 2]) for world in worlds]
+    actions = np.array([rng.integers(len(Action)) for rng in rngs])
+    for _ in range(frames):
+        drawn = np.array([rng.integers(len(Action)) for rng in rngs])
+        again = np.array([rng.random() < HABIT for rng in rngs])
+        actions = np.where(again, actions, drawn)
+        yield actions
+
+
+def _land(found: Reading, worlds: Sequence[World], measure: str) -> Iterator[Sample]:
+    yield from _samples(f"{measure}_commonest", worlds, found.commonest)
+    for row, world in enumerate(worlds):
+        legal, readable = int(found.legal[row]), int(found.readable[row])
+        yield Sample(f"{measure}_tiles", world.seed, legal, readable)
+
+
+def _samples(
+    measure: str, worlds: Sequence[World], values: Sequence[float] | NDArray[np.generic]
+) -> Iterator[Sample]:
+    """Yield one trial for each world."""
+    for world, value in zip(worlds, values, strict=True):
+        yield Sample(measure, world.seed, float(value), 1)
