@@ -5,10 +5,11 @@ which the last commits; then the picture is decoded and goes out; then, off the 
 context pass writes the frame's cache block. The very first frame is the simulator's, encoded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from reverie.models.behavior import Behavior
 from reverie.models.controls import Controls
+from reverie.models.guidance import CFGPolicy, one_batch
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     BatchKey,
@@ -32,15 +33,27 @@ from reverie.models.spec import LoopSpec
 class PocketKernel(LoopKernel[PocketState]):
     """The `world_model` loop of pocket."""
 
-    def __init__(self, spec: LoopSpec, nets: PocketNets, instance: ModelInstance) -> None:
+    def __init__(
+        self,
+        spec: LoopSpec,
+        nets: PocketNets,
+        instance: ModelInstance,
+        policy: Callable[[float], CFGPolicy] = one_batch,
+    ) -> None:
+        """Bind the loop to its networks; `policy` says how a session is guided, by its scale."""
         self.spec = spec
         self._nets = nets
         self._instance = instance
-        self._units = Units(nets, instance)
+        self._units = Units(nets, instance, policy)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> PocketState:
         """Bind seed, prompt and parameters."""
-        return PocketState(request.seed, request.prompt, int(request.parameters["steps"]))
+        return PocketState(
+            request.seed,
+            request.prompt,
+            int(request.parameters["steps"]),
+            request.parameters.get("guidance", 1.0),
+        )
 
     def plan_step(self, state: PocketState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit; its order is that of `Phase`."""
@@ -64,8 +77,8 @@ class PocketKernel(LoopKernel[PocketState]):
                 return self._plan(state, "context", "world", writes=1)
 
     def run_step(self, batch: StepBatch[PocketState]) -> Sequence[StepResult[PocketState]]:
-        """Run the units one after another."""
-        return [self._units.run(unit) for unit in batch.units]
+        """Run the units together."""
+        return self._units.run(batch.units)
 
     def finalize(self, state: PocketState, instance: ModelInstance) -> LoopResult:
         """Say how many frames there were."""
@@ -101,7 +114,7 @@ class PocketKernel(LoopKernel[PocketState]):
             weights_version=self._instance.weights_version,
             loop=self.spec.name,
             kind=kind,
-            shape=(len(state.blocks),),
+            shape=(len(state.blocks),) if component == "world" else (),
             precision=str(self._instance.dtype),
         )
         return WorkPlan(

@@ -33,6 +33,7 @@ WINDOW = 6
 """Frames that attention sees, the one in the making included."""
 RATE_HZ = 12.0
 DEFAULT_STEPS = 3
+MAX_GUIDANCE = 4.0
 DEFAULT_THREADS = 1
 """On a CPU. Two threads wait for each other at every operation: on two quiet cores that is twice
 the speed, but beside a server and a browser a tenth of it."""
@@ -44,6 +45,7 @@ WORLD_MODEL = LoopSpec(
     controls=(ControlSpec("move", Merge.EDGES, keys=MOVES, label="Walk"),),
     parameters=(
         ParameterSpec("steps", DEFAULT_STEPS, 1, MAX_STEPS, integer=True, label="Denoise steps"),
+        ParameterSpec("guidance", 1.0, 1.0, MAX_GUIDANCE, label="Weight of the prompt"),
     ),
     window_blocks=WINDOW - 1,
     chunk_blocks=1,
@@ -69,6 +71,7 @@ POCKET = ModelSpec(
                     Capability.ACTIONS,
                     Capability.REWIND,
                     Capability.DURABLE,
+                    Capability.BATCH,
                 }
             )
         }

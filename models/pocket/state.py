@@ -6,8 +6,9 @@ from enum import StrEnum
 from torch import Tensor
 
 from reverie.models.blocks import BlockId
+from reverie.models.guidance import Delta
 from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.world import Past
+from reverie.models.pocket.past_rows import PastRow
 
 
 class Phase(StrEnum):
@@ -52,6 +53,7 @@ class PocketState:
         biome: what was named last, or drawn at the start; None before the first unit.
         hour: the same for the hour.
         steps: denoise steps a frame.
+        guidance: how much more than the prompt itself the prompt counts; 1 is no guidance.
         phase: what comes next.
         frame: the frame in the making, counted from the start; numbers its noise.
         step: denoise steps that it has had.
@@ -59,6 +61,7 @@ class PocketState:
         text_T: embedding of the prompt; None before the first unit.
         point_Zhw: the frame in the making, on its way from noise to latents.
         past: the window as attention reads it, while a frame is in the making.
+        delta: what a guidance policy keeps from one denoise step of the frame to the next.
         window: the frames that are seen, oldest first. Longer than `blocks` while frames wait to be
             written to the cache.
         blocks: cache blocks of the window, oldest first.
@@ -67,6 +70,7 @@ class PocketState:
     seed: int
     prompt: str
     steps: int
+    guidance: float = 1.0
     biome: Biome | None = None
     hour: Hour | None = None
     phase: Phase = Phase.BEGIN
@@ -75,6 +79,7 @@ class PocketState:
     action: Action = Action.WAIT
     text_T: Tensor | None = None
     point_Zhw: Tensor | None = None
-    past: Past | None = None
+    past: PastRow | None = None
+    delta: Delta | None = None
     window: tuple[WindowFrame, ...] = ()
     blocks: tuple[BlockId, ...] = ()

@@ -1,8 +1,11 @@
-"""The units of work of the world loop: each takes a state and returns the next one.
+"""The units of work of the world loop: each takes states and returns the next ones.
 
-Shapes: Z latent channels on a grid h x w, T size of a text embedding; a batch of one session.
+Units of a kind run together, in one pass of the network that they need.
+
+Shapes: Z latent channels on a grid h x w, T size of a text embedding; B sessions of a batch.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -11,12 +14,15 @@ from torch import Tensor
 from reverie.models.blocks import BlockId
 from reverie.models.cache import CacheKey
 from reverie.models.controls import Controls
+from reverie.models.guidance import CFGPolicy, GuidedCall
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import FrameOutput, PromptNotes, StepResult, StepUnit
 from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.calls import CallRow, GuidedRow, call_rows, guided_rows
 from reverie.models.pocket.captions import read_caption
 from reverie.models.pocket.first_frame import first_frame, first_state
 from reverie.models.pocket.nets import PocketNets
+from reverie.models.pocket.past_rows import PastRow, read_rows
 from reverie.models.pocket.reading import read_prompt
 from reverie.models.pocket.sampler import (
     CONTEXT_LEVEL,
@@ -26,39 +32,49 @@ from reverie.models.pocket.sampler import (
     noise_levels,
 )
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
-from reverie.models.pocket.world import Past
+from reverie.models.pocket.vocabulary import TokenizedPrompt
 
 _ACTIONS = {"up": Action.UP, "down": Action.DOWN, "left": Action.LEFT, "right": Action.RIGHT}
 MOVES = tuple(_ACTIONS)
+_EMPTY_PROMPT = TokenizedPrompt((), (), None)
 
 Unit = StepUnit[PocketState]
 Result = StepResult[PocketState]
 
 
 class Units:
-    """Run one unit of a session on an instance's networks."""
+    """Run units of sessions on an instance's networks.
 
-    def __init__(self, nets: PocketNets, instance: ModelInstance) -> None:
+    Args:
+        nets: the networks.
+        instance: what they are part of.
+        policy: how a session is guided, by its scale.
+    """
+
+    def __init__(
+        self, nets: PocketNets, instance: ModelInstance, policy: Callable[[float], CFGPolicy]
+    ) -> None:
         self._nets = nets
         self._instance = instance
+        self._policy = policy
 
     @torch.inference_mode()
-    def run(self, unit: Unit) -> Result:
-        """Run exactly the planned unit."""
-        match unit.plan.kind:
+    def run(self, units: Sequence[Unit]) -> list[Result]:
+        """Run exactly the planned units, all of one kind."""
+        match units[0].plan.kind:
             case Phase.BEGIN:
-                return self._begin(unit)
+                return [self._begin(unit) for unit in units]
             case Phase.FIRST_FRAME:
-                return self._first_frame(unit.state)
+                return self._first_frames([unit.state for unit in units])
             case "encode_text":
-                return self._encode_text(unit)
+                return [self._encode_text(unit) for unit in units]
             case Phase.DENOISE:
-                return self._denoise(unit)
+                return self._denoise(units)
             case Phase.DECODE:
-                return self._decode(unit.state)
+                return self._decode([unit.state for unit in units])
             case Phase.CONTEXT:
-                return self._context(unit.state, unit.blocks)
-        raise AssertionError(f"pocket has no unit called {unit.plan.kind}")
+                return self._context(units)
+        raise AssertionError(f"pocket has no unit called {units[0].plan.kind}")
 
     def _begin(self, unit: Unit) -> Result:
         prompt = unit.state.prompt if unit.controls.prompt is None else unit.controls.prompt
@@ -76,12 +92,16 @@ class Units:
         )
         return StepResult(state, notes=notes)
 
-    def _first_frame(self, state: PocketState) -> Result:
-        picture_HWC = torch.from_numpy(first_frame(state.seed, state.biome, state.hour))
-        clean_Zhw = self._nets.encode(picture_HWC[None])[0]
-        return StepResult(
-            replace(state, point_Zhw=clean_Zhw, phase=Phase.DECODE), checks=(clean_Zhw,)
-        )
+    def _first_frames(self, states: Sequence[PocketState]) -> list[Result]:
+        pictures = [first_frame(state.seed, state.biome, state.hour) for state in states]
+        clean_BZhw = self._nets.encode(torch.stack([torch.from_numpy(one) for one in pictures]))
+        return [
+            StepResult(
+                replace(state, point_Zhw=clean_Zhw.clone(), phase=Phase.DECODE),
+                checks=(clean_Zhw,),
+            )
+            for state, clean_Zhw in zip(states, clean_BZhw, strict=True)
+        ]
 
     def _encode_text(self, unit: Unit) -> Result:
         assert unit.controls.prompt is not None, "the unit is planned for a new prompt only"
@@ -95,90 +115,99 @@ class Units:
         )
         return StepResult(replace(state, phase=Phase.DENOISE), notes=notes)
 
-    def _denoise(self, unit: Unit) -> Result:
-        state = unit.state
-        if state.phase is Phase.CHUNK:
-            state = _take(state, unit.controls)
-        if state.past is None:
-            state = replace(state, past=self._read_past(state.blocks))
-        levels = (*noise_levels(state.steps), 0.0)
-        level, next_level = levels[state.step], levels[state.step + 1]
-        point_Zhw = self._noise(state) if state.point_Zhw is None else state.point_Zhw
-        clean_Zhw, _ = self._forward(
-            state, point_Zhw, level, state.window[-1].clean_Zhw, state.action, state.text_T
-        )
-        point_Zhw = next_point(point_Zhw, clean_Zhw, level, next_level)
-        step = state.step + 1
-        phase = Phase.DECODE if step == state.steps else Phase.DENOISE
-        return StepResult(
-            replace(state, point_Zhw=point_Zhw, step=step, phase=phase), checks=(point_Zhw,)
-        )
+    def _denoise(self, units: Sequence[Unit]) -> list[Result]:
+        taken = [
+            _take(unit.state, unit.controls) if unit.state.phase is Phase.CHUNK else unit.state
+            for unit in units
+        ]
+        states = self._with_past(taken)
+        rows = [self._denoise_row(state) for state in states]
+        results = []
+        for state, row, guided in zip(
+            states, rows, guided_rows(self._nets.world, rows), strict=True
+        ):
+            step = state.step + 1
+            next_level = (*noise_levels(state.steps), 0.0)[step]
+            point_Zhw = next_point(row.row.point_Zhw, guided.prediction, row.row.level, next_level)
+            phase = Phase.DECODE if step == state.steps else Phase.DENOISE
+            next_state = replace(
+                state, point_Zhw=point_Zhw, step=step, phase=phase, delta=guided.delta
+            )
+            results.append(StepResult(next_state, checks=(point_Zhw,)))
+        return results
 
-    def _decode(self, state: PocketState) -> Result:
-        assert state.point_Zhw is not None, "decode follows the last denoise step"
+    def _denoise_row(self, state: PocketState) -> GuidedRow:
         assert state.text_T is not None, "the prompt is read before the first frame"
-        frames_BCHW = self._nets.codec.decode(state.point_Zhw[None].to(self._instance.dtype))
-        frames_FHWC = frames_BCHW.float().clamp(0, 1).permute(0, 2, 3, 1)
-        previous_Zhw = (
-            state.window[-1].clean_Zhw if state.window else torch.zeros_like(state.point_Zhw)
+        level = noise_levels(state.steps)[state.step]
+        row = CallRow(
+            point_Zhw=self._noise(state) if state.point_Zhw is None else state.point_Zhw,
+            level=level,
+            previous_Zhw=state.window[-1].clean_Zhw,
+            action=state.action,
+            text_T=state.text_T,
+            past=state.past,
         )
-        made = WindowFrame(state.point_Zhw, previous_Zhw, state.action, state.text_T)
-        next_state = replace(
-            state,
-            phase=Phase.CONTEXT,
-            frame=state.frame + 1,
-            step=0,
-            point_Zhw=None,
-            past=None,
-            window=(*state.window, made),
-        )
-        return StepResult(next_state, outputs=(FrameOutput("video", frames_FHWC),))
+        policy = self._policy(state.guidance)
+        call = GuidedCall(level, self._instance.weights_version, state.prompt, state.frame)
+        return GuidedRow(row, self._embedding(_EMPTY_PROMPT), policy, call, state.delta)
 
-    def _context(self, state: PocketState, reserved: tuple[BlockId, ...]) -> Result:
-        """Write the oldest frame of the window that is not in the cache yet."""
-        assert self._instance.blocks is not None, "pocket keeps a cache"
-        frame = state.window[len(state.blocks)]
-        seen = replace(state, past=self._read_past(state.blocks))
-        _, block = self._forward(
-            seen, frame.clean_Zhw, CONTEXT_LEVEL, frame.previous_Zhw, frame.action, frame.text_T
-        )
-        self._instance.blocks.view(reserved[0]).copy_(block)
-        keep = self._nets.world.config.window - 1
-        blocks = (*state.blocks, *reserved)
+    def _decode(self, states: Sequence[PocketState]) -> list[Result]:
+        points = [state.point_Zhw for state in states if state.point_Zhw is not None]
+        assert len(points) == len(states), "decode follows the last denoise step"
+        latents_BZhw = torch.stack(points).to(self._instance.dtype)
+        frames_BCHW = self._nets.codec.decode(latents_BZhw).float().clamp(0, 1)
+        return [
+            StepResult(
+                _finished(state, point_Zhw),
+                outputs=(FrameOutput("video", frames_CHW[None].permute(0, 2, 3, 1)),),
+            )
+            for state, point_Zhw, frames_CHW in zip(states, points, frames_BCHW, strict=True)
+        ]
+
+    def _context(self, units: Sequence[Unit]) -> list[Result]:
+        """Write the oldest frame of each window that is not in the cache yet."""
+        pool = self._instance.blocks
+        assert pool is not None, "pocket keeps a cache"
+        pasts = self._read([unit.state for unit in units])
+        rows = []
+        for unit, past in zip(units, pasts, strict=True):
+            frame = unit.state.window[len(unit.state.blocks)]
+            rows.append(
+                CallRow(
+                    frame.clean_Zhw,
+                    CONTEXT_LEVEL,
+                    frame.previous_Zhw,
+                    frame.action,
+                    frame.text_T,
+                    past,
+                )
+            )
+        output = call_rows(self._nets.world, rows)
+        results = []
+        for index, unit in enumerate(units):
+            block = pool.view(unit.blocks[0])
+            torch.stack((output.k_BFLAND[index, 0], output.v_BFLAND[index, 0]), out=block)
+            state = self._remembered(unit.state, (*unit.state.blocks, *unit.blocks))
+            results.append(StepResult(state, checks=(block,)))
+        return results
+
+    def _remembered(self, state: PocketState, blocks: tuple[BlockId, ...]) -> PocketState:
         phase = Phase.CHUNK if len(blocks) == len(state.window) else Phase.CONTEXT
-        dropped = max(0, len(blocks) - keep)
-        state = replace(state, blocks=blocks[dropped:], window=state.window[dropped:], phase=phase)
-        return StepResult(state, checks=(block,))
+        dropped = max(0, len(blocks) - (self._nets.world.config.window - 1))
+        return replace(state, blocks=blocks[dropped:], window=state.window[dropped:], phase=phase)
 
-    def _forward(
-        self,
-        state: PocketState,
-        point_Zhw: Tensor,
-        level: float,
-        previous_Zhw: Tensor,
-        action: Action,
-        text_T: Tensor | None,
-    ) -> tuple[Tensor, Tensor]:
-        """Return predicted clean latents [Z, h, w] and the frame's cache block [2, L, A, N, d]."""
-        assert text_T is not None, "the prompt is read before the first frame"
-        device = self._instance.device
-        output = self._nets.world.forward_frame(
-            point_Zhw[None],
-            torch.full((1,), level, device=device),
-            previous_Zhw[None],
-            torch.tensor([int(action)], device=device),
-            text_T[None],
-            state.past,
-        )
-        block = torch.stack((output.k_BFLAND[0, 0], output.v_BFLAND[0, 0]))
-        return output.clean_BFZhw[0, 0], block
+    def _with_past(self, states: Sequence[PocketState]) -> list[PocketState]:
+        """Read the windows of those whose frame begins."""
+        begun = [state for state in states if state.past is None]
+        read = iter(self._read(begun))
+        return [replace(s, past=next(read)) if s.past is None else s for s in states]
 
-    def _read_past(self, blocks: tuple[BlockId, ...]) -> Past | None:
-        if not blocks:
-            return None
+    def _read(self, states: Sequence[PocketState]) -> Sequence[PastRow | None]:
+        if not states or not states[0].blocks:
+            return [None] * len(states)
         assert self._instance.blocks is not None, "pocket keeps a cache"
-        cached = self._instance.blocks.gather(blocks)[:, None]  # [P, B, 2, L, A, N, d]
-        return self._nets.world.read_past(cached[:, :, 0].unbind(0), cached[:, :, 1].unbind(0))
+        windows = [state.blocks for state in states]
+        return read_rows(self._nets.world, self._instance.blocks, windows)
 
     def _noise(self, state: PocketState) -> Tensor:
         shape = tuple(state.window[-1].clean_Zhw.shape)
@@ -190,6 +219,9 @@ class Units:
     ) -> tuple[Tensor, PromptNotes]:
         """Embed a prompt behind what is in force and it does not name."""
         read = read_prompt(self._nets.vocabulary, prompt, biome, hour)
+        return self._embedding(read), PromptNotes(read.unknown_words, read.truncated_at)
+
+    def _embedding(self, read: TokenizedPrompt) -> Tensor:
         key = CacheKey(
             model=self._instance.spec.name,
             component="text",
@@ -201,11 +233,32 @@ class Units:
         if text_T is None:
             text_T = self._nets.embed([read])[0]
             self._instance.encodings.put(key, text_T)
-        return text_T, PromptNotes(read.unknown_words, read.truncated_at)
+        return text_T
 
 
 def _take(state: PocketState, controls: Controls) -> PocketState:
     """Let the controls act on the frame that begins."""
     moved = controls.keys["move"].acting() if "move" in controls.keys else None
-    steps = int(controls.parameters.get("steps", state.steps))
-    return replace(state, action=_ACTIONS[moved] if moved else Action.WAIT, steps=steps)
+    return replace(
+        state,
+        action=_ACTIONS[moved] if moved else Action.WAIT,
+        steps=int(controls.parameters.get("steps", state.steps)),
+        guidance=float(controls.parameters.get("guidance", state.guidance)),
+    )
+
+
+def _finished(state: PocketState, clean_Zhw: Tensor) -> PocketState:
+    """Put the frame that was made into the window."""
+    assert state.text_T is not None, "the prompt is read before the first frame"
+    previous_Zhw = state.window[-1].clean_Zhw if state.window else torch.zeros_like(clean_Zhw)
+    made = WindowFrame(clean_Zhw, previous_Zhw, state.action, state.text_T)
+    return replace(
+        state,
+        phase=Phase.CONTEXT,
+        frame=state.frame + 1,
+        step=0,
+        point_Zhw=None,
+        past=None,
+        delta=None,
+        window=(*state.window, made),
+    )

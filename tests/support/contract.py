@@ -36,8 +36,8 @@ class ContractCase:
     Attributes:
         chunks: how many to run where a few are enough.
         prompts: the one to begin with, and one that must look different.
-        tolerance: greatest difference of a pixel where the results should be equal; above 0 only
-            for a model whose arithmetic depends on the size of a batch.
+        tolerance: greatest difference of a pixel beside neighbours; above 0 only for a model
+            that computes a batch in one pass, whose sums depend on its size. Alone it is 0.
     """
 
     name: str
@@ -88,18 +88,20 @@ class ContractCase:
         prompt = self.prompts[1] if self.loop.prompt_tokens else None
         return Controls(prompt=prompt, keys=keys)
 
-    def assert_same(self, left: Sequence[FramesOut], right: Sequence[FramesOut]) -> None:
+    def assert_same(
+        self, left: Sequence[FramesOut], right: Sequence[FramesOut], tolerance: int = 0
+    ) -> None:
         """Compare the pixels of two runs, chunk by chunk."""
         assert len(left) == len(right), f"{len(left)} and {len(right)} chunks"
         for one, other in zip(left, right, strict=True):
             difference = np.abs(one.frames.astype(int) - other.frames.astype(int)).max()
-            assert difference <= self.tolerance, f"chunks {one.chunk} and {other.chunk} differ"
+            assert difference <= tolerance, f"chunks {one.chunk} and {other.chunk} differ"
 
 
 CASES = (
     ContractCase("stub", StubFamily),
     ContractCase("frame_generator", lambda: find_family(PLASMA)),
-    ContractCase("pocket", Pocket, options=tiny_options()),
+    ContractCase("pocket", Pocket, tolerance=1, options=tiny_options()),
 )
 
 
@@ -217,7 +219,8 @@ def check_neighbours_change_nothing(case: ContractCase) -> None:
         if index == 2:
             rig.close("n0")
         rig.run_chunks("s1", 1)
-    case.assert_same(rig.frames("s1"), reference(case))
+    assert case.has(Capability.BATCH) or not case.tolerance
+    case.assert_same(rig.frames("s1"), reference(case), case.tolerance)
 
 
 def check_seeds_differ(case: ContractCase) -> None:

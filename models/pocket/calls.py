@@ -1,0 +1,100 @@
+"""Calls of the world model for several sessions at once: denoise steps and context passes.
+
+Rows of a call are independent of each other, so that sessions at different noise levels, and the
+two branches of guidance, share a forward pass.
+
+Shapes: B rows, Z latent channels on a grid h x w, T size of a text embedding.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from reverie.models.guidance import Branch, CFGPolicy, Delta, Guided, GuidedCall
+from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.past_rows import PastRow, joined
+from reverie.models.pocket.world import FrameOutput, WorldModel
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """What the world model is asked about one frame.
+
+    Attributes:
+        point_Zhw: the frame on its way from noise to latents.
+        level: its noise level.
+        previous_Zhw: latents of the frame before it.
+        text_T: the prompt's embedding.
+        past: the frames that it sees; None for the first one.
+    """
+
+    point_Zhw: Tensor
+    level: float
+    previous_Zhw: Tensor
+    action: Action
+    text_T: Tensor
+    past: PastRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class GuidedRow:
+    """A row, and how it is guided.
+
+    Attributes:
+        empty_T: embedding of the empty prompt.
+        kept: what the policy kept of the session's call before.
+    """
+
+    row: CallRow
+    empty_T: Tensor
+    policy: CFGPolicy
+    call: GuidedCall
+    kept: Delta | None
+
+
+def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> FrameOutput:
+    """Run one forward pass; either all rows see a past of the same length, or none sees any."""
+    device = rows[0].point_Zhw.device
+    pasts = [row.past for row in rows if row.past is not None]
+    assert len(pasts) in (0, len(rows)), "units with equal batch keys see equally many frames"
+    return world.forward_frame(
+        torch.stack([row.point_Zhw for row in rows]),
+        torch.tensor([row.level for row in rows], device=device),
+        torch.stack([row.previous_Zhw for row in rows]),
+        torch.tensor([int(row.action) for row in rows], device=device),
+        torch.stack([row.text_T for row in rows]),
+        joined(pasts) if pasts else None,
+    )
+
+
+def guided_rows(world: WorldModel, rows: Sequence[GuidedRow]) -> list[Guided]:
+    """Predict clean latents, each row under its own policy, in as few forward passes as may be."""
+    passes = [row.policy.passes(row.call, row.kept) for row in rows]
+    made: list[dict[Branch, Tensor]] = [{} for _ in rows]
+    for turn in range(max(len(needed) for needed in passes)):
+        # Branch by branch: the rows with a prompt keep the order in which their past was read.
+        asked = [
+            (index, branch)
+            for branch in Branch
+            for index, needed in enumerate(passes)
+            if turn < len(needed) and branch in needed[turn]
+        ]
+        output = call_rows(world, [_branched(rows[index], branch) for index, branch in asked])
+        for (index, branch), clean_FZhw in zip(asked, output.clean_BFZhw, strict=True):
+            made[index][branch] = clean_FZhw[0]
+    return [_combined(row, found) for row, found in zip(rows, made, strict=True)]
+
+
+def _branched(row: GuidedRow, branch: Branch) -> CallRow:
+    if branch is Branch.PROMPT:
+        return row.row
+    asked = row.row
+    return CallRow(
+        asked.point_Zhw, asked.level, asked.previous_Zhw, asked.action, row.empty_T, asked.past
+    )
+
+
+def _combined(row: GuidedRow, made: Mapping[Branch, Tensor]) -> Guided:
+    return row.policy.combine(made, row.call, row.kept)
