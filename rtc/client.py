@@ -41,7 +41,7 @@ async def connect(
     session: str | None = None,
     token: str | None = None,
     role: Literal["driver", "viewer"] = "driver",
-    codecs: Sequence[str] = ("rgb24",),
+    codecs: Sequence[str] = ("rgb24", "pcm16"),
     give_up_s: float = 30.0,
 ) -> AsyncIterator[RemoteSession]:
     """Open a session on a server, or attach to one, for as long as the block lasts.
@@ -58,7 +58,8 @@ async def connect(
         session: attach to this one, with its `token`, and open none.
         token: of that session; its watch token is for viewers.
         role: only one drives.
-        codecs: what frames may come in, best first; `rgb24` is exact.
+        codecs: what frames and sound may come in, best first; `rgb24` and `pcm16` are exact. Name
+            no codec of sound (`opus`, `pcm16`) to be sent none.
         give_up_s: how long to try to come back after a drop.
 
     Raises:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from starlette.websockets import WebSocket
 
-from reverie.media import Codec
+from reverie.media import AudioCodec, Codec
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import BadHelloError, NotAdmittedError, PeerLeftError
 from reverie.rtc.handshake import Hello, parse_hello
@@ -78,7 +78,8 @@ class Door:
 
     def _attach(self, session: str, hello: Hello) -> Attachment:
         options = AttachOptions(
-            codec=Codec(hello.codecs[0]),
+            codec=Codec(hello.picture_codec),
+            audio=AudioCodec(hello.sound_codec) if hello.sound_codec else None,
             message_bytes=self._edge.options.message_bytes,
             commands_per_s=self._edge.options.commands_per_s,
         )

@@ -12,7 +12,9 @@ from reverie.rtc.strict_json import ROOT, command_id, parse_object
 from reverie.rtc.wire import refusal
 from reverie.sessions.commands import PROTOCOL, CommandId
 
-Codec = Literal["h264", "jpeg", "rgb24"]
+PICTURES = ("h264", "jpeg", "rgb24")
+SOUND = ("opus", "pcm16")
+Codec = Literal["h264", "jpeg", "rgb24", "opus", "pcm16"]
 Token = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.~-]+$")]
 
 
@@ -23,7 +25,8 @@ class Hello(BaseModel):
         protocol: the version that the client speaks.
         token: the session's, or its watch token.
         role: a driver steers, and replaces the driver before it; any number of viewers watch.
-        codecs: what the client can decode, best first.
+        codecs: what the client can decode, best first; one for pictures, and one for sound if it
+            wants to hear any.
         id: comes back in the answer.
     """
 
@@ -35,6 +38,16 @@ class Hello(BaseModel):
     role: Literal["driver", "viewer"] = "driver"
     codecs: list[Codec] = Field(default=["h264", "jpeg"], min_length=1, max_length=8)
     id: CommandId = "hello"
+
+    @property
+    def picture_codec(self) -> str:
+        """The best codec for pictures."""
+        return next(codec for codec in self.codecs if codec in PICTURES)
+
+    @property
+    def sound_codec(self) -> str | None:
+        """The best codec for sound; None: it wants none."""
+        return next((codec for codec in self.codecs if codec in SOUND), None)
 
 
 def parse_hello(message: str | bytes) -> Hello:
@@ -66,6 +79,10 @@ def _hello(message: str | bytes) -> Hello:
             "unsupported_protocol", text, field="protocol", command=command_id(value)
         )
     try:
-        return Hello.model_validate(value)
+        hello = Hello.model_validate(value)
     except ValidationError as error:
         raise refusal(error, value, Hello.model_fields) from None
+    if not any(codec in PICTURES for codec in hello.codecs):
+        text = f"codecs: none of them is for pictures: {', '.join(PICTURES)}"
+        raise BadMessageError("out_of_range", text, field="codecs", command=hello.id)
+    return hello

@@ -56,7 +56,7 @@ class LinkOptions:
     url: str
     token: str
     role: Literal["driver", "viewer"] = "driver"
-    codecs: tuple[str, ...] = ("rgb24",)
+    codecs: tuple[str, ...] = ("rgb24", "pcm16")
     give_up_s: float = 30.0
     open_s: float = 10.0
     message_bytes: int = 2**28
@@ -131,7 +131,7 @@ class RemoteLink:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    async def send(self, text: str) -> None:
+    async def send(self, text: str | bytes) -> None:
         """Send a message, waiting for a socket when there is none just now.
 
         Raises:

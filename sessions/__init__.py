@@ -13,6 +13,7 @@ from reverie.sessions.errors import (
     CommandError,
     ErrorCode,
     NotPixelsError,
+    NotSamplesError,
     SessionEndedError,
     SessionError,
     TooManyError,
@@ -25,6 +26,7 @@ from reverie.sessions.limits import SessionLimits
 from reverie.sessions.local import LocalSession
 from reverie.sessions.parsing import check_opening, parse_command
 from reverie.sessions.pixels import to_picture
+from reverie.sessions.samples import to_samples
 from reverie.sessions.session import Session
 from reverie.sessions.store import SessionRequest, SessionStore, Ticket
 
@@ -43,6 +45,7 @@ __all__ = [
     "HostedSession",
     "LocalSession",
     "NotPixelsError",
+    "NotSamplesError",
     "Role",
     "Session",
     "SessionEndedError",
@@ -57,4 +60,5 @@ __all__ = [
     "check_opening",
     "parse_command",
     "to_picture",
+    "to_samples",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from reverie.media import Codec
+from reverie.media import AudioCodec, Codec
 from reverie.sessions.commands import AnyCommand, Playhead
 from reverie.sessions.errors import AttachmentEndedError
 from reverie.sessions.events import AnyEvent, Error, RequestAccepted
@@ -30,6 +30,7 @@ class AttachOptions:
 
     Attributes:
         codec: how frames come.
+        audio: how sound comes; None: it does not.
         listening: whether anybody takes the events already; see `Attachment.listen`.
         patient: a consumer inside this process: it is waited for and never idle.
         message_bytes: what the transport lets in at most, told to the client; 0: no limit.
@@ -37,6 +38,7 @@ class AttachOptions:
     """
 
     codec: Codec = Codec.RGB24
+    audio: AudioCodec | None = None
     listening: bool = True
     patient: bool = False
     message_bytes: int = 0

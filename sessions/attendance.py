@@ -77,8 +77,8 @@ class Attendance:
             newest = Seen(self._state.chunk, self._state.newest_us)
             shown = NOTHING if self._outputs.have_unshown else newest
             self._state.playheads.enter(attachment.key, attachment.role is Role.DRIVER, shown)
-            for video in self._outputs:
-                video.show(attachment)
+            for output in self._outputs:
+                output.show(attachment)
         else:
             self._hide_all(attachment)
             attachment.outbox.drop_media()
@@ -97,8 +97,8 @@ class Attendance:
         self._views.changed()
 
     def _hide_all(self, attachment: Attachment) -> None:
-        for video in self._outputs:
-            video.hide(attachment)
+        for output in self._outputs:
+            output.hide(attachment)
         self._state.playheads.leave(attachment.key)
 
     def _eyes_changed(self) -> None:
@@ -120,6 +120,7 @@ class Attendance:
     def _new_attachment(self, role: Role, options: AttachOptions, desk: Desk) -> Attachment:
         limits = OutboxLimits(
             frames=self._limits.outbox_frames,
+            packets=self._limits.outbox_packets,
             bytes=self._limits.outbox_bytes,
             events=self._limits.outbox_events,
             endless=options.patient,

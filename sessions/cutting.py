@@ -48,8 +48,8 @@ class Cutter:
             from_us = done.pts_us
             seen_us = self._state.playheads.governing.pts_us
             self._state.playheads.cut(done.chunk, self._state.chunk)
-            for video in self._outputs:
-                video.cut(from_us)
+            for output in self._outputs:
+                output.cut(from_us)
             self._audience.tell(
                 SessionInterrupted(
                     command=command,

@@ -9,7 +9,8 @@ SessionError
 ├── UnknownOwnerError      nobody was issued that owner's secret; ask without one
 ├── BadRequestError        a session cannot be opened with that; names the field
 ├── TooManyError           a limit of the deployment is reached; try again after a while
-└── NotPixelsError         a frame needs a decoder; ask for `rgb24`
+├── NotPixelsError         a frame needs a decoder; ask for `rgb24`
+└── NotSamplesError        sound needs a decoder; ask for `pcm16`
 """
 
 from enum import StrEnum
@@ -142,3 +143,7 @@ class TooManyError(SessionError):
 
 class NotPixelsError(SessionError):
     """The bytes of a chunk are not pixels."""
+
+
+class NotSamplesError(SessionError):
+    """The bytes of a chunk are not samples."""

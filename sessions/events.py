@@ -180,17 +180,20 @@ class MediaInit(Event):
     type: Literal["media.init"] = "media.init"
     stream: str
     kind: Literal["video", "audio"]
-    codec: str = Field(description="As for WebCodecs: avc1.42001f; or jpeg, or rgb24.")
-    container: Literal["annexb", "jpeg", "raw"]
-    width: int
-    height: int
-    rate_hz: float
+    codec: str = Field(
+        description="As for WebCodecs: avc1.42001f, vp8, opus; or jpeg, rgb24, pcm16."
+    )
+    container: Literal["annexb", "vp8", "jpeg", "raw", "opus", "rtp"]
+    width: int = Field(default=0, description="Pixels; 0 for sound.")
+    height: int = 0
+    rate_hz: float = Field(description="Frames or samples a second.")
+    channels: int = Field(default=0, description="Of sound.")
     timebase_hz: int = Field(default=1_000_000, description="Units of all times of the stream.")
     seed: int
 
 
 class MediaChunk(Event):
-    """One access unit or picture; its bytes come with it.
+    """One access unit, picture or packet of sound; its bytes come with it.
 
     `sequence` of the stream is `index`: it counts what this attachment was sent, +1 always.
     """
@@ -207,7 +210,7 @@ class MediaChunk(Event):
     last: bool = Field(description="Whether it is the last frame of its chunk.")
     step: int
     discontinuity: bool = False
-    dropped: int = Field(default=0, ge=0, description="Frames skipped just before this one.")
+    dropped: int = Field(default=0, ge=0, description="Frames, or packets, skipped before this one.")
     size_bytes: int = Field(ge=0)
     data: bytes = Field(default=b"", exclude=True, repr=False)
 

@@ -17,7 +17,9 @@ class SessionLimits(BaseModel):
         pending_controls: controls of a session that may wait for their receipt.
         outbox_frames: frames that may wait for one attachment; then it loses what waits, to the
             next key frame.
-        outbox_bytes: likewise, in bytes.
+        outbox_packets: packets of sound (20 ms each) of a stream that may wait for one attachment;
+            then it loses the oldest.
+        outbox_bytes: of media, likewise.
         outbox_events: events that may wait for one attachment; then it ends as `slow_viewer`.
         stall_s: an attachment that takes nothing of what waits for it ends as `slow_viewer`.
         idle_s: an attachment that asks for nothing and is shown nothing ends as `idle`.
@@ -38,6 +40,7 @@ class SessionLimits(BaseModel):
     pending_commands: int = Field(default=1024, ge=1)
     pending_controls: int = Field(default=4096, ge=1)
     outbox_frames: int = Field(default=48, ge=1)
+    outbox_packets: int = Field(default=250, ge=1)
     outbox_bytes: int = Field(default=64 * 2**20, ge=2**16)
     outbox_events: int = Field(default=4096, ge=16)
     stall_s: float = Field(default=10.0, gt=0)

@@ -1,6 +1,6 @@
 """A session in this process: straight to the hosted session, with exact pixels."""
 
-from reverie.media import Codec
+from reverie.media import AudioCodec, Codec
 from reverie.sessions.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.commands import AnyCommand, Playhead
 from reverie.sessions.events import AnyEvent, Error, RequestAccepted, SessionView
@@ -12,7 +12,11 @@ class LocalSession(Session):
     """Drives a hosted session, or watches it. It is waited for as long as it streams."""
 
     def __init__(
-        self, hosted: HostedSession, role: Role = Role.DRIVER, codec: Codec = Codec.RGB24
+        self,
+        hosted: HostedSession,
+        role: Role = Role.DRIVER,
+        codec: Codec = Codec.RGB24,
+        audio: AudioCodec | None = AudioCodec.PCM16,
     ) -> None:
         """Attach.
 
@@ -23,7 +27,7 @@ class LocalSession(Session):
         super().__init__()
         self._hosted = hosted
         self._attachment: Attachment = hosted.attach(
-            role, AttachOptions(codec=codec, listening=False, patient=True)
+            role, AttachOptions(codec=codec, audio=audio, listening=False, patient=True)
         )
 
     @property

@@ -2,8 +2,9 @@
 
 Events are never lost: when too many wait, or nothing is taken for too long, the attachment ends.
 Media are: when too many frames wait, all of them give way, and the next key frame goes on; it says
-how many were skipped. Numbers are given when an item is taken, so that they count what was sent:
-`sequence` of the attachment and `index` of the stream are +1 always.
+how many were skipped. Sound that is too much loses its oldest packets, and the next one says so.
+Numbers are given when an item is taken, so that they count what was sent: `sequence` of the
+attachment and `index` of the stream are +1 always.
 
     media.init    before the first chunk of a stream, and after any change of its format
     media.chunk   never after the stream's end
@@ -12,7 +13,7 @@ how many were skipped. Numbers are given when an item is taken, so that they cou
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from reverie.sessions.errors import AttachmentEndedError
@@ -27,11 +28,15 @@ class OutboxLimits:
     """How much may wait.
 
     Attributes:
+        frames: pictures, of all streams.
+        packets: of sound, of each stream.
+        bytes: of all media.
         endless: events over the limit push out the oldest instead of ending the attachment; for a
             consumer inside this process that may not listen for a while.
     """
 
     frames: int = 48
+    packets: int = 250
     bytes: int = 64 * 2**20
     events: int = 4096
     endless: bool = False
@@ -56,7 +61,8 @@ class _Stream:
     init: MediaInit | None = None
     chunks: int = 0
     size_bytes: int = 0
-    skipped: int = 0  # frames lost since the last one that was put in
+    waiting: int = 0
+    skipped: int = 0  # frames lost since the last one that was put in (sound: taken out)
     wants_key: bool = False
     cut_us: int = -1  # frames before this media time are not wanted
     ended: bool = False
@@ -81,7 +87,7 @@ class Outbox:
         wants_key: called with a stream that needs a key frame to go on.
         ended: why nothing more comes in; what waits can still be taken.
         moved_us: when something was last taken, or first had to wait.
-        skipped: frames that gave way, of all streams.
+        skipped: frames and packets that gave way, of all streams.
     """
 
     session: str
@@ -95,7 +101,8 @@ class Outbox:
     sequence: int = 0
     _items: deque[_Waiting] = field(default_factory=deque)
     _streams: dict[str, _Stream] = field(default_factory=dict)
-    _frames: int = 0
+    _frames: int = 0  # pictures that wait
+    _media: int = 0  # all media that wait
     _bytes: int = 0
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -108,7 +115,7 @@ class Outbox:
         """Add an event that is no media. After the end it is ignored."""
         if self.ended is not None:
             return
-        if len(self._items) - self._frames >= self.limits.events:
+        if len(self._items) - self._media >= self.limits.events:
             if not self.limits.endless:
                 self.overflowed()
                 return
@@ -119,6 +126,9 @@ class Outbox:
         """Add a frame and how to decode it, or lose it by the rule above."""
         stream = self._streams.setdefault(chunk.stream, _Stream())
         if self.ended is not None or stream.ended or chunk.pts_us < stream.cut_us:
+            return
+        if init.kind == "audio":
+            self._put_sound(init, chunk, stream)
             return
         if self._frames >= self.limits.frames or self._bytes + chunk.size_bytes > self.limits.bytes:
             self._lose_frames(chunk.stream, lambda _: True)
@@ -131,9 +141,7 @@ class Outbox:
             return
         lost = chunk.dropped + stream.skipped
         stream.wants_key, stream.skipped = False, 0
-        self._frames += 1
-        self._bytes += chunk.size_bytes
-        self._append(_Frame(init, chunk.model_copy(update={"dropped": lost})))
+        self._append_media(init, chunk.model_copy(update={"dropped": lost}))
 
     def cut(self, stream: str, before_us: int) -> None:
         """Drop the frames before a media time, now and as long as they may still come in."""
@@ -163,7 +171,7 @@ class Outbox:
         """Forget what waits and take nothing more in: nobody will take from it any more."""
         self.ended = self.ended or reason
         self._items.clear()
-        self._frames = self._bytes = 0
+        self._frames = self._media = self._bytes = 0
         self._ready.set()
         self._taken.set()
 
@@ -174,7 +182,7 @@ class Outbox:
         `limits.events`. Returns at once when nothing more comes in.
         """
         few = self.limits.events // ROOM_DIVISOR
-        while self.ended is None and len(self._items) - self._frames > few:
+        while self.ended is None and len(self._items) - self._media > few:
             self._taken.clear()
             await self._taken.wait()
 
@@ -206,10 +214,11 @@ class Outbox:
                 stream.init = item.init
                 return self._numbered(item.init, waiting.time_us)
             self._items.popleft()
-            self._count_out(item.chunk)
+            self._count_out(item)
+            chunk = self._telling_loss(item, stream)
             index, stream.chunks = stream.chunks, stream.chunks + 1
-            stream.size_bytes += item.chunk.size_bytes
-            return self._numbered(item.chunk.model_copy(update={"index": index}), waiting.time_us)
+            stream.size_bytes += chunk.size_bytes
+            return self._numbered(chunk.model_copy(update={"index": index}), waiting.time_us)
         self._items.popleft()
         if isinstance(item, _StreamEnd):
             stream = self._streams[item.stream]
@@ -236,9 +245,41 @@ class Outbox:
         self._items.append(_Waiting(item, now_us))
         self._ready.set()
 
-    def _count_out(self, chunk: MediaChunk) -> None:
-        self._frames -= 1
-        self._bytes -= chunk.size_bytes
+    def _append_media(self, init: MediaInit, chunk: MediaChunk) -> None:
+        self._frames += init.kind == "video"
+        self._media += 1
+        self._bytes += chunk.size_bytes
+        self._streams[chunk.stream].waiting += 1
+        self._append(_Frame(init, chunk))
+
+    def _count_out(self, item: _Frame) -> None:
+        self._frames -= item.init.kind == "video"
+        self._media -= 1
+        self._bytes -= item.chunk.size_bytes
+        self._streams[item.chunk.stream].waiting -= 1
+
+    def _put_sound(self, init: MediaInit, chunk: MediaChunk, stream: _Stream) -> None:
+        """Add a packet; the oldest of its stream gives way when there are too many."""
+        if stream.waiting >= self.limits.packets:
+            oldest = self._oldest(chunk.stream)
+            self._lose_frames(chunk.stream, lambda waiting: waiting is oldest)
+        self._append_media(init, chunk)
+
+    def _oldest(self, stream: str) -> MediaChunk | None:
+        found = (item.chunk for item in self._media_of(stream))
+        return next(found, None)
+
+    def _media_of(self, stream: str) -> Iterator[_Frame]:
+        for waiting in self._items:
+            if isinstance(waiting.item, _Frame) and waiting.item.chunk.stream == stream:
+                yield waiting.item
+
+    def _telling_loss(self, item: _Frame, stream: _Stream) -> MediaChunk:
+        """Return the chunk to send: of sound, the one after what was lost says how much."""
+        if item.init.kind == "video" or not stream.skipped:
+            return item.chunk
+        lost, stream.skipped = stream.skipped + item.chunk.dropped, 0
+        return item.chunk.model_copy(update={"dropped": lost, "discontinuity": True})
 
     def _lose_frames(
         self, stream: str, lost: Callable[[MediaChunk], bool], count: bool = True
@@ -247,7 +288,7 @@ class Outbox:
         for waiting in self._items:
             item = waiting.item
             if isinstance(item, _Frame) and item.chunk.stream == stream and lost(item.chunk):
-                self._count_out(item.chunk)
+                self._count_out(item)
                 if count:
                     self._streams[stream].skipped += 1 + item.chunk.dropped
                     self.skipped += 1

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from reverie.engine.emissions import FramesOut
 from reverie.media import (
+    AudioFanout,
     FrameTag,
     MediaFrame,
     Size,
@@ -14,12 +15,13 @@ from reverie.media import (
     VideoFanout,
     VideoSubscription,
 )
-from reverie.models.spec import StreamKind
+from reverie.models.spec import StreamKind, StreamSpec
 from reverie.sessions.attachment import Attachment
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import MediaChunk, MediaInit
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.scopes import CancelScope, ScopeKind
+from reverie.sessions.sound_output import SoundOutput
 from reverie.sessions.state import SessionState, StreamState
 
 UNSHOWN_CHUNKS = 4
@@ -130,8 +132,11 @@ class VideoOutput:
         return _media_init(self.stream.name, self.stream.rate_hz, format, self._session.seed)
 
 
+Output = VideoOutput | SoundOutput
+
+
 class Outputs:
-    """All output streams of a session, each with a cancel scope of its own."""
+    """All media of a session, a stream each, with a cancel scope of its own."""
 
     def __init__(
         self,
@@ -141,9 +146,14 @@ class Outputs:
         open_fanout: OpenFanout = VideoFanout,
     ) -> None:
         """Make the streams of every loop; cancelling a stream's scope ends it."""
+        self._state = state
         self._videos: dict[str, VideoOutput] = {}
+        self._sounds: dict[str, SoundOutput] = {}
         scopes = {loop.name: program.open(ScopeKind.LOOP, loop.name) for loop in controls.loops}
         for loop, spec in controls.streams:
+            if spec.kind is StreamKind.AUDIO:
+                self.add_sound(spec, scopes[loop.name])
+                continue
             stream = StreamState(spec.name, spec.kind, spec.rate_hz)
             state.streams[spec.name] = stream
             if spec.kind is StreamKind.VIDEO:
@@ -151,13 +161,33 @@ class Outputs:
                 self._videos[spec.name] = video
                 scopes[loop.name].open(ScopeKind.STREAM, spec.name).on_cancel(video.end)
 
-    def __iter__(self) -> Iterator[VideoOutput]:
-        return iter(self._videos.values())
+    def add_sound(self, spec: StreamSpec, scope: CancelScope) -> SoundOutput:
+        """Make an audio stream, before `start`; of a loop, or of the server's own (a voice)."""
+        stream = StreamState(spec.name, spec.kind, spec.rate_hz)
+        self._state.streams[spec.name] = stream
+        sound = SoundOutput(stream, self._state, AudioFanout(spec.rate_hz, spec.channels))
+        self._sounds[spec.name] = sound
+        scope.open(ScopeKind.STREAM, spec.name).on_cancel(sound.end)
+        return sound
+
+    def __iter__(self) -> Iterator[Output]:
+        yield from self._videos.values()
+        yield from self._sounds.values()
+
+    @property
+    def videos(self) -> tuple[VideoOutput, ...]:
+        """The video streams, the program's first one first."""
+        return tuple(self._videos.values())
+
+    @property
+    def sounds(self) -> tuple[SoundOutput, ...]:
+        """The audio streams."""
+        return tuple(self._sounds.values())
 
     @property
     def have_unshown(self) -> bool:
         """Whether frames wait for the first to come."""
-        return any(video.has_unshown for video in self)
+        return any(output.has_unshown for output in self)
 
     def video(self, name: str) -> VideoOutput:
         """Return the video stream of that name.
@@ -166,21 +196,33 @@ class Outputs:
             CommandError: there is none.
         """
         if name not in self._videos:
-            known = ", ".join(self._videos) or "none"
-            raise CommandError(
-                ErrorCode.UNKNOWN_STREAM, f"no such stream; known: {known}", field="stream"
-            )
+            raise _unknown(self._videos)
         return self._videos[name]
+
+    def sound(self, name: str) -> SoundOutput:
+        """Return the audio stream of that name.
+
+        Raises:
+            CommandError: there is none.
+        """
+        if name not in self._sounds:
+            raise _unknown(self._sounds)
+        return self._sounds[name]
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Run the encoders as children of the session, which ends when one of them fails."""
-        for name, video in self._videos.items():
-            tasks.create_task(video.fanout.run(), name=f"encode {name}")
+        for output in self:
+            tasks.create_task(output.fanout.run(), name=f"encode {output.stream.name}")
 
     async def drain(self) -> None:
         """Return once everything published is in the outboxes. Safe to cancel."""
-        for video in self:
-            await video.fanout.drain()
+        for output in self:
+            await output.fanout.drain()
+
+
+def _unknown(streams: Iterable[str]) -> CommandError:
+    known = ", ".join(streams) or "none"
+    return CommandError(ErrorCode.UNKNOWN_STREAM, f"no such stream; known: {known}", field="stream")
 
 
 def _chunk(stream: str, frame: MediaFrame) -> MediaChunk:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from reverie.engine import emissions
-from reverie.engine.emissions import FaultCode, FramesOut, StepFailed, TextOut
+from reverie.engine.emissions import FaultCode, FramesOut, SamplesOut, StepFailed, TextOut
 from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, WorkerLost
 from reverie.media import UnsupportedPictureError
 from reverie.sessions import faults
@@ -51,7 +51,7 @@ class Relay:
         """Relay what was held, in order, but for what was made before media time `from_us`."""
         held, self._held = self._held or [], None
         for notice in held:
-            if not (isinstance(notice, FramesOut) and notice.pts_us < from_us):
+            if not (isinstance(notice, FramesOut | SamplesOut) and notice.pts_us < from_us):
                 self._relay(notice)
 
     def _relay(self, notice: Notice) -> None:
@@ -60,6 +60,9 @@ class Relay:
         match notice:
             case FramesOut():
                 self._frames(notice)
+            case SamplesOut():
+                self._receipts.before_frames()
+                self._outputs.sound(notice.stream).publish(notice)
             case TextOut(stream=stream, text=text, chunk=chunk):
                 self._receipts.before_frames()
                 self._audience.tell(TextDelta(stream=stream, text=text, chunk=chunk))

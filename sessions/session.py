@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.sessions.commands import AnyCommand, Playhead
-from reverie.sessions.errors import CommandError, NotPixelsError
+from reverie.sessions.errors import CommandError, NotPixelsError, NotSamplesError
 from reverie.sessions.events import (
     AnyEvent,
     Error,
@@ -31,6 +31,7 @@ from reverie.sessions.events import (
 )
 from reverie.sessions.parsing import parse_command
 from reverie.sessions.pixels import to_picture
+from reverie.sessions.samples import to_samples
 from reverie.sessions.stream import EventStream
 
 
@@ -151,6 +152,16 @@ class Session(ABC):
         if chunk.stream not in self._inits:
             raise NotPixelsError(f"nothing is known of a stream {chunk.stream!r}")
         return to_picture(chunk, self._inits[chunk.stream])
+
+    def samples(self, chunk: MediaChunk) -> NDArray[np.int16]:
+        """Return the sound [N, C] of a chunk that came out of `stream`.
+
+        Raises:
+            NotSamplesError: it needs a decoder, for its codec is not `pcm16`.
+        """
+        if chunk.stream not in self._inits:
+            raise NotSamplesError(f"nothing is known of a stream {chunk.stream!r}")
+        return to_samples(chunk, self._inits[chunk.stream])
 
     async def __aenter__(self) -> Self:
         return self
