@@ -7,16 +7,32 @@ interrupt, then a revival from the durable state. What fails here fails at load,
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from reverie.engine.batch import run_batch
 from reverie.engine.driver import LoopDriver
-from reverie.engine.emissions import Emission, FramesOut, SnapshotOut, StepFailed, TextOut
-from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput, PromptInput
+from reverie.engine.emissions import (
+    Emission,
+    FramesOut,
+    SamplesOut,
+    SnapshotOut,
+    StepFailed,
+    TextOut,
+)
+from reverie.engine.inputs import (
+    AxisInput,
+    ControlId,
+    ControlInput,
+    KeysInput,
+    PromptInput,
+    StreamInput,
+)
 from reverie.engine.options import DriverOptions
 from reverie.gpu_pool.errors import WarmUpError
-from reverie.models.controls import KeyEdge, Merge
+from reverie.models.controls import KeyEdge, MediaInput, Merge
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import Durable, LoopKernel, LoopRequest
-from reverie.models.spec import LoopSpec
+from reverie.models.spec import InputSpec, LoopSpec, StreamKind
 
 _SESSION = "warm-up"
 _CONTROL = ControlId("warm-up")
@@ -71,10 +87,15 @@ class WarmUp:
         self._chunk(driver)
 
     def _chunk(self, driver: LoopDriver[Any]) -> None:
-        """Run until one more chunk is out, and seen."""
+        """Run until one more chunk is out, and seen; what only answers media is given some."""
+        media = _every_medium(self._kernel.spec)
         for _ in range(_UNITS):
             if driver.ready(self._now_us()) is None:
                 self._put_out(driver.take_emissions())
+                if media:
+                    driver.push(media)
+                    media = ()
+                    continue
                 raise WarmUpError(f"loop {self._kernel.spec.name} puts nothing out")
             run_batch(self._kernel, self._instance, [driver], self._now_us)
             if (chunk := self._put_out(driver.take_emissions())) is not None:
@@ -90,15 +111,26 @@ class WarmUp:
                     raise WarmUpError(f"loop {self._kernel.spec.name}: {message}")
                 case SnapshotOut(durable=durable):
                     self._durable = durable
-                case FramesOut() | TextOut():
+                case FramesOut() | SamplesOut() | TextOut():
                     chunk = emission.chunk
                 case _:
                     pass
         return chunk
 
 
+def _every_medium(spec: LoopSpec) -> tuple[ControlInput, ...]:
+    taken = (each for each in spec.inputs if each.capacity)
+    return tuple(StreamInput(_CONTROL, each.name, _blank(each)) for each in taken)
+
+
+def _blank(spec: InputSpec) -> MediaInput:
+    if spec.kind is StreamKind.AUDIO:
+        return MediaInput(0, np.zeros((round(spec.rate_hz / 50), spec.channels), np.float32))
+    return MediaInput(0, np.zeros((spec.height, spec.width, 3), np.uint8), last=True)
+
+
 def _every_control(spec: LoopSpec) -> tuple[ControlInput, ...]:
-    inputs: list[ControlInput] = []
+    inputs: list[ControlInput] = [*_every_medium(spec)]
     if spec.prompt_tokens:
         inputs.append(PromptInput(_CONTROL, "a quiet place"))
     for control in spec.controls:

@@ -6,16 +6,22 @@ neither sockets nor sessions nor models.
 """
 
 from reverie.media.audio_fanout import AudioFanout, AudioSubscription
+from reverie.media.audio_intake import AudioIntake
 from reverie.media.clock import Clock, MonotonicClock
 from reverie.media.encoders import OpenEncoder, open_encoder
 from reverie.media.errors import (
+    BadInputError,
     EncodeError,
     FormatError,
+    InputStuckError,
     MediaError,
     UnsupportedPictureError,
     UnsupportedSoundError,
 )
 from reverie.media.fanout import VideoFanout
+from reverie.media.fitting import fit
+from reverie.media.pictures import IntakeLimits, read_picture
+from reverie.media.raw import Piece, RawAudio, RawVideo
 from reverie.media.sound import (
     OPUS_HZ,
     PACKET_US,
@@ -39,13 +45,17 @@ from reverie.media.types import (
     StreamFormat,
     VideoEncoder,
 )
+from reverie.media.upright import upright_pixels
+from reverie.media.video_intake import VideoIntake
 
 __all__ = [
     "OPUS_HZ",
     "PACKET_US",
     "AudioCodec",
     "AudioFanout",
+    "AudioIntake",
     "AudioSubscription",
+    "BadInputError",
     "Clock",
     "Codec",
     "Container",
@@ -55,11 +65,16 @@ __all__ = [
     "EncodedFrame",
     "FormatError",
     "FrameTag",
+    "InputStuckError",
+    "IntakeLimits",
     "MediaError",
     "MediaFrame",
     "MonotonicClock",
     "OpenEncoder",
     "Picture",
+    "Piece",
+    "RawAudio",
+    "RawVideo",
     "Size",
     "Sound",
     "SoundFormat",
@@ -71,6 +86,10 @@ __all__ = [
     "UnsupportedSoundError",
     "VideoEncoder",
     "VideoFanout",
+    "VideoIntake",
     "VideoSubscription",
+    "fit",
     "open_encoder",
+    "read_picture",
+    "upright_pixels",
 ]

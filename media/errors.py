@@ -2,6 +2,7 @@
 
 MediaError
 ├── BadInputError            what somebody pushed cannot be read, or is too large; tell them, go on
+├── InputStuckError          what somebody pushed keeps a decoder busy for ever; end the session
 ├── UnsupportedPictureError  no codec here takes the picture; fix the model's output
 ├── UnsupportedSoundError    likewise of sound
 ├── EncodeError              an encoder failed or hung; end the stream, never freeze
@@ -15,6 +16,10 @@ class MediaError(Exception):
 
 class BadInputError(MediaError):
     """A picture, a clip or sound that was pushed cannot be used; the message says why."""
+
+
+class InputStuckError(MediaError):
+    """A decoder does not come back from what was pushed."""
 
 
 class UnsupportedPictureError(MediaError):

@@ -120,10 +120,11 @@ class RemoteSession(Session):
         finally:
             self._answers.pop(command.id, None)
 
-    def _fitting(self, command: AnyCommand) -> str:
+    def _fitting(self, command: AnyCommand) -> str | bytes:
         """Return a command as a message that the server lets in: a longer one ends the socket."""
         text = encode_command(command)
-        if self._message_bytes and len(text.encode()) > self._message_bytes:
+        size_bytes = len(text.encode() if isinstance(text, str) else text)
+        if self._message_bytes and size_bytes > self._message_bytes:
             message = f"a message holds at most {self._message_bytes} bytes (message_bytes)"
             raise CommandError("too_large", message, command=command.id)
         return text

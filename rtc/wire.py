@@ -1,7 +1,8 @@
 """How events and commands travel on a WebSocket; `docs/protocol.md` says it for people.
 
-A text frame is one JSON object. A binary frame, sent by the server only, is a big-endian u32 with
-the length of a header, the header (the JSON of a `media.chunk`), and the chunk's bytes.
+A text frame is one JSON object. A binary frame is a big-endian u32 with the length of a header, the
+header (the JSON of a `media.chunk` from the server, of a `push_media` from a client), and the bytes
+of the media.
 """
 
 import json
@@ -15,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from reverie.rtc.errors import BadMessageError, RefusedError
 from reverie.rtc.strict_json import ROOT, command_id, parse_object, printable
-from reverie.sessions.commands import AnyCommand
+from reverie.sessions.commands import AnyCommand, PushMedia
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import EVENT, AnyEvent, Error, MediaChunk
 from reverie.sessions.parsing import parse_command
@@ -62,13 +63,19 @@ def encode_event(event: AnyEvent) -> str | bytes:
 
     What is not finite becomes null: JSON has no word for it, and browsers refuse Python's.
     """
-    text = event.model_dump_json()
-    if "NaN" in text or "Infinity" in text:
-        text = json.dumps(_finite(event.model_dump(mode="python")), allow_nan=False)
+    text = encode_text(event)
     if not isinstance(event, MediaChunk):
         return text
     header = text.encode()
     return b"".join((_LENGTH.pack(len(header)), header, event.data))
+
+
+def encode_text(event: AnyEvent) -> str:
+    """Return the JSON of an event; of a chunk, without its bytes."""
+    text = event.model_dump_json()
+    if "NaN" in text or "Infinity" in text:
+        text = json.dumps(_finite(event.model_dump(mode="python")), allow_nan=False)
+    return text
 
 
 def decode_event(message: str | bytes) -> AnyEvent:
@@ -79,21 +86,20 @@ def decode_event(message: str | bytes) -> AnyEvent:
     """
     if isinstance(message, str):
         return _validated(EVENT, message)
-    if len(message) < _LENGTH.size:
-        raise BadMessageError("bad_frame", "a binary frame is shorter than its length field")
-    (length,) = _LENGTH.unpack_from(message)
-    end = _LENGTH.size + length
-    if length > MAX_HEADER_BYTES or end > len(message):
-        raise BadMessageError("bad_frame", "a binary frame is shorter than its header")
-    event = _validated(EVENT, message[_LENGTH.size : end].decode())
+    header, data = _split(message)
+    event = _validated(EVENT, header.decode())
     if not isinstance(event, MediaChunk):
         raise BadMessageError("bad_frame", "a binary frame carries media only")
-    return event.model_copy(update={"data": message[end:]})
+    return event.model_copy(update={"data": data})
 
 
-def encode_command(command: AnyCommand) -> str:
-    """Return the text frame of a command."""
-    return command.model_dump_json(exclude_none=True)
+def encode_command(command: AnyCommand) -> str | bytes:
+    """Return the WebSocket message of a command: bytes for media, text for all else."""
+    text = command.model_dump_json(exclude_none=True)
+    if not isinstance(command, PushMedia):
+        return text
+    header = text.encode()
+    return b"".join((_LENGTH.pack(len(header)), header, command.data))
 
 
 def decode_command(message: str | bytes) -> AnyCommand:
@@ -102,14 +108,39 @@ def decode_command(message: str | bytes) -> AnyCommand:
     Raises:
         BadMessageError: names the first thing wrong, its field, and the command when it has an id.
     """
-    if isinstance(message, bytes):
-        raise BadMessageError("binary_frame", "clients send text frames only", field=ROOT)
     try:
+        if isinstance(message, bytes):
+            return _pushed(message)
         return parse_command(parse_object(message))
     except CommandError as error:
         raise BadMessageError(
             error.code, error.message, field=error.field, command=error.command
         ) from None
+
+
+def _pushed(message: bytes) -> PushMedia:
+    header, data = _split(message)
+    given = parse_object(header)
+    if given.get("type") != "push_media":
+        text = "a client's binary frames carry push_media only"
+        raise BadMessageError("binary_frame", text, field=ROOT, command=command_id(given))
+    if "data" in given:
+        text = "the bytes come behind the header"
+        raise BadMessageError("unknown_field", text, field="data", command=command_id(given))
+    command = parse_command(given)
+    assert isinstance(command, PushMedia), "its type says so"
+    return command.model_copy(update={"data": data})
+
+
+def _split(message: bytes) -> tuple[bytes, bytes]:
+    """Return the header and the bytes of a binary frame."""
+    if len(message) < _LENGTH.size:
+        raise BadMessageError("bad_frame", "a binary frame is shorter than its length field")
+    (length,) = _LENGTH.unpack_from(message)
+    end = _LENGTH.size + length
+    if length > MAX_HEADER_BYTES or end > len(message):
+        raise BadMessageError("bad_frame", "a binary frame is shorter than its header")
+    return message[_LENGTH.size : end], message[end:]
 
 
 def refusal(

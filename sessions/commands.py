@@ -138,6 +138,30 @@ class RequestKeyFrame(Command):
     stream: Name = "video"
 
 
+class PushMedia(Command):
+    """Push a picture or a piece of sound into an input stream of the program.
+
+    Its bytes come with it: on a WebSocket in a binary frame, behind this header. Answered when it
+    is decoded and there is room for it, so that whoever waits for the answer is slowed and never
+    refused. With `last` it also gets a receipt: for a picture by itself, or the end of a clip.
+    """
+
+    type: Literal["push_media"] = "push_media"
+    stream: Name | None = Field(
+        default=None, description="The input stream; null: the program's first that fits."
+    )
+    codec: Literal["jpeg", "png", "webp", "gif", "rgb24", "h264", "opus", "pcm16", "pcmf32"] = (
+        Field(description="rgb24: rows without padding; pcm: little-endian, channels interleaved.")
+    )
+    pts_us: Count = Field(default=0, description="When it was taken, on the sender's own clock.")
+    width: Annotated[int, Field(ge=0, le=2**16)] = Field(default=0, description="Of rgb24.")
+    height: Annotated[int, Field(ge=0, le=2**16)] = Field(default=0, description="Of rgb24.")
+    rate_hz: Annotated[int, Field(ge=0, le=2**20)] = Field(default=0, description="Of pcm.")
+    channels: Annotated[int, Field(ge=0, le=64)] = Field(default=0, description="Of pcm.")
+    last: bool = Field(default=False, description="A picture by itself, or the end of a clip.")
+    data: bytes = Field(default=b"", exclude=True, repr=False)
+
+
 class Close(Command):
     """End the session."""
 
@@ -159,6 +183,7 @@ AnyCommand = Annotated[
     | Restore
     | Playhead
     | RequestKeyFrame
+    | PushMedia
     | Close,
     Field(discriminator="type"),
 ]

@@ -31,6 +31,7 @@ class ErrorCode(StrEnum):
     UNKNOWN_KEY = "unknown_key"
     UNKNOWN_PARAMETER = "unknown_parameter"
     UNKNOWN_STREAM = "unknown_stream"
+    BAD_MEDIA = "bad_media"
     UNKNOWN_MODEL = "unknown_model"
     UNKNOWN_PROGRAM = "unknown_program"
     NOT_PAUSED = "not_paused"

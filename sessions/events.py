@@ -48,6 +48,21 @@ class ParameterView(Value):
     label: str = ""
 
 
+class InputView(Value):
+    """An input stream that the program takes. Pictures fill its size: what overhangs is cut."""
+
+    name: str
+    kind: Literal["video", "audio"]
+    merge: Literal["latest", "fifo"] = Field(
+        description="latest: only the newest counts, as for a camera; fifo: all do, as for a clip."
+    )
+    width: int = 0
+    height: int = 0
+    rate_hz: float = 0.0
+    channels: int = 0
+    label: str = ""
+
+
 class SessionView(Value):
     """All that a client shows of a session."""
 
@@ -60,6 +75,7 @@ class SessionView(Value):
     seed: int
     controls: tuple[ControlView, ...] = ()
     parameters: tuple[ParameterView, ...] = ()
+    inputs: tuple[InputView, ...] = ()
     viewers: int = 0
     lead_chunks: int = 1
 
@@ -210,7 +226,9 @@ class MediaChunk(Event):
     last: bool = Field(description="Whether it is the last frame of its chunk.")
     step: int
     discontinuity: bool = False
-    dropped: int = Field(default=0, ge=0, description="Frames, or packets, skipped before this one.")
+    dropped: int = Field(
+        default=0, ge=0, description="Frames, or packets, skipped before this one."
+    )
     size_bytes: int = Field(ge=0)
     data: bytes = Field(default=b"", exclude=True, repr=False)
 
@@ -235,6 +253,27 @@ class TextDelta(Event):
 
 
 # --- artifacts, traces, errors ---
+
+
+# --- what is heard ---
+
+
+class TurnStarted(Event):
+    """Somebody begins to speak, in the sound that is pushed into a stream."""
+
+    type: Literal["turn.started"] = "turn.started"
+    stream: str
+    pts_us: int = Field(description="Where in the stream, on the clock of whoever pushes it.")
+    interrupts: bool = Field(default=False, description="Whether the model stops to speak for it.")
+
+
+class TurnEnded(Event):
+    """They have stopped."""
+
+    type: Literal["turn.ended"] = "turn.ended"
+    stream: str
+    pts_us: int
+    duration_us: int = Field(ge=0)
 
 
 class ArtifactCreated(Event):
@@ -299,6 +338,8 @@ AnyEvent = Annotated[
     | ArtifactCreated
     | TraceStep
     | Error,
+    | TurnStarted
+    | TurnEnded
     Field(discriminator="type"),
 ]
 

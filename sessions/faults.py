@@ -9,6 +9,7 @@ from reverie.gpu_pool.errors import ModelUnavailableError, PoolError, RequestRef
 WORKER_LOST = "the worker of the model was lost meanwhile; the world is being brought back"
 LOOP_GONE = "the world has ended meanwhile"
 NOT_SERVED = "the model is not served now; the server's log says more"
+NOT_DECODED = "what was pushed could not be decoded in time; the server's log says more"
 NOT_ENCODED = "the pictures could not be encoded; the server's log says more"
 
 _TOLD = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from reverie.sessions.attachment import Attachment, Order, Role
 from reverie.sessions.commanding import Commanding
-from reverie.sessions.commands import Close, Playhead, RequestKeyFrame
+from reverie.sessions.commands import Close, Playhead, PushMedia, RequestKeyFrame
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import Error, RequestAccepted
 from reverie.sessions.inbox import Inbox
@@ -25,6 +25,7 @@ class FrontDesk:
         self._commanding = commanding
         self._link = parts.link
         self._outputs = parts.outputs
+        self._inputs = parts.inputs
         self._pending_limit = parts.limits.pending_commands
         self._inbox = Inbox(self._pending_limit)
         self._close = close
@@ -78,6 +79,8 @@ class FrontDesk:
                 _accept(order)
             case _ if order.sender.role is not Role.DRIVER:
                 raise CommandError(ErrorCode.READ_ONLY, "a viewer cannot change the session")
+            case PushMedia() as command:
+                self._inputs.submit(order, command)
             case Close():
                 _accept(order)
                 self._close("closed")

@@ -12,10 +12,14 @@ import asyncio
 import logging
 from typing import TypeVar
 
+import numpy as np
+from av import VideoFrame
+from numpy.typing import NDArray
+
 from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.opening import Opening
-from reverie.media import Clock, MediaError, VideoFanout
+from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
 from reverie.models.spec import ModelSpec
 from reverie.sessions import faults
 from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role
@@ -90,6 +94,7 @@ class HostedSession:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._parts.outputs.start(tasks)
+                self._parts.inputs.start(tasks)
                 tasks.create_task(self._take_place(), name=f"{self.id} place")
                 tasks.create_task(self._desk.serve(), name=f"{self.id} commands")
                 tasks.create_task(self._parts.views.tell_changes(), name=f"{self.id} views")
@@ -105,6 +110,9 @@ class HostedSession:
             error = _first(group)
             logger.warning("session %s could not begin: %s", self.id, error)
             self.fail(*faults.not_opened(error))
+        except* InputStuckError as group:
+            logger.error("session %s: %s", self.id, _first(group))
+            self.fail("decode_failed", faults.NOT_DECODED)
         except* MediaError as group:
             logger.error("session %s: encoding failed: %s", self.id, _first(group))
             self.fail("encode_failed", faults.NOT_ENCODED)
@@ -172,9 +180,51 @@ class HostedSession:
         """Begin or stop to show the streams to an attachment."""
         self._attendance.listening_changed(attachment)
 
+    def limit_video(self, attachment: Attachment, bits_per_s: int) -> None:
+        """Note how many bits a second somebody's line can take, for all pictures together."""
+        for video in self._parts.outputs.videos:
+            video.limit(attachment, bits_per_s)
+
     def detach(self, attachment: Attachment) -> None:
         """Let somebody go. Keys that they held are released. Twice is once."""
         self._attendance.leave(attachment)
+
+    # --- media from a track: no command, no answer ---
+
+    def put_video(
+        self,
+        stream: str | None,
+        frame: NDArray[np.uint8] | VideoFrame,
+        pts_us: int,
+        *,
+        last: bool = False,
+    ) -> None:
+        """Take a picture for an input stream; it is turned upright and scaled on a thread.
+
+        Never waits. What turns out to be unreadable is told to everybody as `bad_media`, once.
+
+        Args:
+            stream: None takes the program's first that takes pictures.
+            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame; leave it alone after.
+            pts_us: when it was taken, on the sender's own clock.
+            last: it ends a clip, or is a picture by itself.
+
+        Raises:
+            CommandError: `unknown_stream`: the program takes no such thing, so do not decode it;
+                `too_many`: a `fifo` stream is full, so drop it; `closed`: the session is over.
+        """
+        self._parts.inputs.put(stream, RawVideo(frame, pts_us, last=last))
+
+    def put_audio(
+        self, stream: str | None, samples: NDArray[np.float32], rate_hz: int, pts_us: int
+    ) -> None:
+        """Take sound for an input stream; it is mixed and resampled on a thread. As `put_video`.
+
+        Args:
+            samples: float32 [samples, channels] in -1..1, mono or stereo.
+            rate_hz: 8000 to 48,000.
+        """
+        self._parts.inputs.put(stream, RawAudio(samples, pts_us, rate_hz=rate_hz))
 
     # --- its place ---
 
@@ -215,6 +265,7 @@ class HostedSession:
         self.state.move(trigger)
         self.state.reason, self.message = reason, message
         self._desk.shut(reason)
+        self._parts.inputs.shut(reason)
         self._parts.receipts.drop_all()
         self.scope.cancel(reason)
         for attachment in self._parts.audience:

@@ -28,6 +28,11 @@ class SessionLimits(BaseModel):
             `ask_limit_s`, so that the pool replaces the worker first.
         close_s: for the loop to end and give its place back.
         views_per_s: how often at most a changed view is told.
+        input_pieces: pictures or pieces of sound of one input stream that may wait to be decoded.
+        input_bytes: likewise, in bytes.
+        input_pixels: of one picture that is pushed, width times height.
+        input_wait_s: a piece that the loop has no room for in that time is refused.
+        decode_s: a session ends as `decode_failed` when something pushed takes longer to decode.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,3 +54,8 @@ class SessionLimits(BaseModel):
     command_s: float = Field(default=90.0, gt=0)
     close_s: float = Field(default=10.0, gt=0)
     views_per_s: float = Field(default=10.0, gt=0)
+    input_pieces: int = Field(default=16, ge=1)
+    input_bytes: int = Field(default=32 * 2**20, ge=2**16)
+    input_pixels: int = Field(default=2**24, ge=1, le=2**28)
+    input_wait_s: float = Field(default=30.0, gt=0)
+    decode_s: float = Field(default=10.0, gt=0)

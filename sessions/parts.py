@@ -6,6 +6,7 @@ from typing import Self
 from reverie.media import Clock
 from reverie.models.spec import ModelSpec
 from reverie.sessions.audience import Audience
+from reverie.sessions.inputs import Inputs
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.loop_link import LoopLink
 from reverie.sessions.outputs import OpenFanout, Outputs
@@ -33,6 +34,7 @@ class Parts:
     receipts: Receipts
     link: LoopLink
     outputs: Outputs
+    inputs: Inputs
     views: Views
 
     @classmethod
@@ -49,6 +51,7 @@ class Parts:
         controls = ProgramControls(spec, state.program)
         audience, receipts = Audience(), Receipts()
         program = scope.open(ScopeKind.PROGRAM, state.program)
+        link = LoopLink(state.session, receipts, limits.command_s)
         return cls(
             state=state,
             limits=limits,
@@ -57,7 +60,8 @@ class Parts:
             controls=controls,
             audience=audience,
             receipts=receipts,
-            link=LoopLink(state.session, receipts, limits.command_s),
+            link=link,
             outputs=Outputs(state, controls, program, open_fanout),
+            inputs=Inputs(state, controls, link, receipts, audience, limits),
             views=Views(state, controls, audience, limits, clock),
         )

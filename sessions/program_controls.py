@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput, ParameterInput
 from reverie.models.controls import ControlSpec, KeyEdge, Merge, ParameterSpec
-from reverie.models.spec import LoopSpec, ModelSpec, StreamSpec
+from reverie.models.spec import InputSpec, LoopSpec, ModelSpec, StreamKind, StreamSpec
 from reverie.sessions.commands import PushAction
 from reverie.sessions.errors import CommandError, ErrorCode
-from reverie.sessions.events import ControlView, ParameterView
+from reverie.sessions.events import ControlView, InputView, ParameterView
 
 NewId = Callable[[], ControlId]
 
@@ -28,11 +28,14 @@ class ProgramControls:
         self.lead_chunks = model.program(program).lead_chunks
         self._controls: dict[str, ControlSpec] = {}
         self._parameters: dict[str, ParameterSpec] = {}
+        self.inputs: dict[str, InputSpec] = {}
         for loop in self.loops:
             for control in loop.controls:
                 self._controls.setdefault(control.name, control)
             for parameter in loop.parameters:
                 self._parameters.setdefault(parameter.name, parameter)
+            for stream in loop.inputs:
+                self.inputs.setdefault(stream.name, stream)
 
     @property
     def streams(self) -> Iterator[tuple[LoopSpec, StreamSpec]]:
@@ -120,6 +123,22 @@ class ProgramControls:
                 label=spec.label,
             )
             for spec in self._parameters.values()
+        )
+
+    def input_views(self) -> tuple[InputView, ...]:
+        """Return what a client needs to push media."""
+        return tuple(
+            InputView(
+                name=spec.name,
+                kind="video" if spec.kind is StreamKind.VIDEO else "audio",
+                merge="latest" if spec.merge is Merge.LATEST else "fifo",
+                width=spec.width,
+                height=spec.height,
+                rate_hz=spec.rate_hz,
+                channels=spec.channels if spec.kind is StreamKind.AUDIO else 0,
+                label=spec.label,
+            )
+            for spec in self.inputs.values()
         )
 
     def _control(self, name: str) -> ControlSpec:

@@ -9,14 +9,17 @@
 Subclasses say how a command gets to the session and how events come from it; all else is here.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from itertools import count
+from os import PathLike
 from types import TracebackType
 from typing import Literal, Self
 from weakref import ref
 
 import numpy as np
+from av import VideoFrame
 from numpy.typing import NDArray
 
 from reverie.sessions.commands import AnyCommand, Playhead
@@ -24,6 +27,7 @@ from reverie.sessions.errors import CommandError, NotPixelsError, NotSamplesErro
 from reverie.sessions.events import (
     AnyEvent,
     Error,
+    InputView,
     MediaChunk,
     MediaInit,
     RequestAccepted,
@@ -31,6 +35,7 @@ from reverie.sessions.events import (
 )
 from reverie.sessions.parsing import parse_command
 from reverie.sessions.pixels import to_picture
+from reverie.sessions.pushing import Pixels, find_input, now_us, picture_push, sound_pushes
 from reverie.sessions.samples import to_samples
 from reverie.sessions.stream import EventStream
 
@@ -120,6 +125,65 @@ class Session(ABC):
     async def request_key_frame(self, stream: str = "video") -> str:
         """Ask for a frame that can be decoded without earlier ones."""
         return await self._command("request_key_frame", stream=stream)
+
+    async def push_video(
+        self,
+        frame: Pixels | VideoFrame,
+        *,
+        pts_us: int | None = None,
+        stream: str | None = None,
+        last: bool = False,
+    ) -> str:
+        """Push a picture of a camera, or the next frame of a clip.
+
+        Returns when there is room for the next one: a clip waits for the model, of a camera the
+        older pictures give way. Stream the session meanwhile, for it rests while nobody looks.
+
+        Args:
+            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame. What overhangs the size
+                that the program takes is cut evenly.
+            pts_us: when it was taken; None takes the frame's own time, or now.
+            stream: None takes the program's first that takes pictures.
+            last: it ends the clip; then there is a receipt for it.
+        """
+        into = find_input(self.view.inputs, stream, "video")
+        return await self._push_picture(frame, into, pts_us, last=last)
+
+    async def push_image(
+        self,
+        picture: Pixels | VideoFrame | bytes | str | PathLike[str],
+        *,
+        stream: str | None = None,
+    ) -> str:
+        """Push a picture by itself: pixels, a file (JPEG, PNG, WebP, GIF), or its bytes.
+
+        There is a receipt for it. Without `stream` it goes where clips go, else to the first that
+        takes pictures.
+
+        Raises:
+            OSError: there is no such file.
+        """
+        into = find_input(self.view.inputs, stream, "video", prefers="fifo")
+        return await self._push_picture(picture, into, None, last=True)
+
+    async def push_audio(
+        self,
+        samples: NDArray[np.float32],
+        rate_hz: int,
+        *,
+        pts_us: int | None = None,
+        stream: str | None = None,
+        last: bool = False,
+    ) -> str:
+        """Push sound: float32 [samples, channels] or [samples] in -1..1, at 8000 to 48,000 Hz.
+
+        Pieces follow on each other without a seam when their times do. Returns the last id.
+        """
+        into = find_input(self.view.inputs, stream, "audio")
+        at_us, command = now_us() if pts_us is None else pts_us, ""
+        for push in sound_pushes(samples, rate_hz, into, at_us, last=last):
+            command = await self._command("push_media", **push.fields)
+        return command
 
     @abstractmethod
     async def close(self) -> None:
@@ -212,6 +276,20 @@ class Session(ABC):
         shown, self._shown = self._shown, None
         if shown is not None:
             self._tell(Playhead(id=self._new_id(), chunk=shown.chunk, pts_us=shown.pts_us))
+
+    async def _push_picture(
+        self,
+        picture: Pixels | VideoFrame | bytes | str | PathLike[str],
+        into: InputView,
+        pts_us: int | None,
+        *,
+        last: bool,
+    ) -> str:
+        if pts_us is None:
+            own_s = picture.time if isinstance(picture, VideoFrame) else None
+            pts_us = now_us() if own_s is None else max(0, round(own_s * 1e6))
+        push = await asyncio.to_thread(picture_push, picture, into, pts_us, last=last)
+        return await self._command("push_media", **push.fields)
 
     async def _command(self, type: str, **fields: object) -> str:
         self._tell_seen()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from reverie.models.controls import Merge
 from reverie.models.spec import StreamKind
 from reverie.sessions.errors import IllegalTriggerError
 from reverie.sessions.playheads import Playheads
@@ -101,12 +102,33 @@ class StreamState:
 
 
 @dataclass(slots=True)
+class InputState:
+    """An input stream, as far as it has come.
+
+    Attributes:
+        pieces: pictures or pieces of sound that were handed to the loop.
+        dropped: pushes that gave way to newer ones.
+        refused: pushes that could not be read or found no room.
+        newest_us: time of the newest piece, on the clock of whoever pushes; -1 before the first.
+    """
+
+    name: str
+    kind: StreamKind
+    merge: Merge
+    pieces: int = 0
+    dropped: int = 0
+    refused: int = 0
+    newest_us: int = -1
+
+
+@dataclass(slots=True)
 class SessionState:
     """Everything of a session that is worth keeping. Whoever holds it may read; the room writes.
 
     Attributes:
         parameters: the value of every parameter.
         streams: the outputs, by name.
+        inputs: the input streams, by name.
         playheads: what each attachment has seen.
         artifacts: names of snapshots kept since the worker began, and where each stands.
         paused: whether it is paused, also while nobody is there.
@@ -121,6 +143,7 @@ class SessionState:
     prompt: PromptMemory
     parameters: dict[str, float] = field(default_factory=dict)
     streams: dict[str, StreamState] = field(default_factory=dict)
+    inputs: dict[str, InputState] = field(default_factory=dict)
     playheads: Playheads = field(default_factory=Playheads)
     artifacts: dict[str, int] = field(default_factory=dict)
     phase: Phase = Phase.CREATED

@@ -40,6 +40,7 @@ class Views:
             seed=state.seed,
             controls=self._controls.control_views(),
             parameters=self._controls.parameter_views(state.parameters),
+            inputs=self._controls.input_views(),
             viewers=len(self._audience),
             lead_chunks=self._controls.lead_chunks,
         )

@@ -1,0 +1,54 @@
+"""Frames that come at any rate, at one rate: each moment shows the frame that was newest then.
+
+Frames are left out where they come faster and repeated where they come slower. Times of a clip may
+repeat, go back a little or leap; none of that makes a burst.
+"""
+
+from reverie.media.raw import Piece
+
+LONGEST_HOLD_S = 1.0
+"""A frame is repeated for so long at most; what comes after a longer gap follows at once."""
+
+
+class SteadyRate:
+    """One clip at `rate_hz`. Times that come out rise by exactly one frame."""
+
+    def __init__(self, rate_hz: float) -> None:
+        self._step_us = 1e6 / rate_hz
+        self._held: Piece | None = None  # newest frame, not yet out for the moment it stands for
+        self._start_us = 0
+        self._ticks = 0  # moments that are out, counted from the start
+        self._shift_us = 0.0  # what gaps and leaps back took out of the clip's times
+
+    def take(self, frame: Piece) -> tuple[Piece, ...]:
+        """Take the next frame; return those whose moments are over. The last one brings all."""
+        held, out = self._held, []
+        if held is None:
+            self._start_us, self._ticks, self._shift_us = frame.pts_us, 0, 0.0
+        else:
+            out = self._until(held, self._moment(frame))
+        self._held = frame
+        if frame.last:
+            out.append(self._stamped(frame, last=True))
+            self._held = None
+        return tuple(out)
+
+    def _moment(self, frame: Piece) -> float:
+        """Return a frame's time since the start, with gaps closed and never going back."""
+        now_us = self._ticks * self._step_us
+        due_us = frame.pts_us - self._start_us - self._shift_us
+        nearest_us = now_us + min(max(due_us - now_us, 0.0), LONGEST_HOLD_S * 1e6)
+        if due_us - now_us < -LONGEST_HOLD_S * 1e6 or nearest_us < due_us:
+            self._shift_us += due_us - nearest_us
+        return nearest_us
+
+    def _until(self, held: Piece, end_us: float) -> list[Piece]:
+        out = []
+        while self._ticks * self._step_us < end_us - self._step_us / 2:
+            out.append(self._stamped(held, last=False))
+        return out
+
+    def _stamped(self, frame: Piece, *, last: bool) -> Piece:
+        pts_us = self._start_us + round(self._ticks * self._step_us)
+        self._ticks += 1
+        return Piece(pts_us, frame.data, last)

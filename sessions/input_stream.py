@@ -1,0 +1,197 @@
+"""One input stream of a session: from what is pushed to what the loop is handed.
+
+    push -> InputQueue -> decoding thread (`media`) -> the loop's mailbox -> receipt: room for more
+
+Nothing is decoded on the event loop. At most as much is under way to the loop as its mailbox
+holds, so that a loop that rests (paused, not watched) makes whoever pushes wait, or a camera's
+older pictures give way, and never costs memory.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol
+
+from reverie.engine.inputs import StreamInput
+from reverie.media import AudioIntake, BadInputError, InputStuckError, Piece, VideoIntake
+from reverie.media.raw import RawAudio, RawVideo
+from reverie.models.controls import MediaInput, Merge
+from reverie.models.spec import InputSpec
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.events import ControlSuperseded
+from reverie.sessions.input_queue import InputQueue, Pushed
+from reverie.sessions.limits import SessionLimits
+from reverie.sessions.loop_link import LoopLink
+from reverie.sessions.receipts import Receipt, Receipts
+from reverie.sessions.state import InputState
+
+logger = logging.getLogger(__name__)
+
+SPARE_PIECES = 2
+"""Of a `LATEST` stream, beyond what waits in the mailbox: one that acts, one on its way."""
+
+Intake = VideoIntake | AudioIntake
+
+
+class Listener(Protocol):
+    """Hears the sound of a stream, on its decoding thread."""
+
+    def hear(self, piece: Piece) -> None:
+        """Take the next piece."""
+
+
+class InputStream:
+    """Takes pushes, hands the loop what it declared. `run` is a child of the session."""
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        state: InputState,
+        intake: Intake,
+        link: LoopLink,
+        receipts: Receipts,
+        limits: SessionLimits,
+        listener: Listener | None = None,
+    ) -> None:
+        """Take nothing yet."""
+        self.spec = spec
+        self.state = state
+        self._intake = intake
+        self._link = link
+        self._receipts = receipts
+        self._limits = limits
+        self._listener = listener
+        self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
+        self._current: Pushed | None = None  # taken from the queue and not yet done
+        self._under_way = 0  # pieces that the loop has not settled
+        self._room = asyncio.Event()
+        self._thread: ThreadPoolExecutor | None = None
+        spare = SPARE_PIECES if spec.merge is Merge.LATEST else 0
+        self._most_under_way = spec.capacity + spare
+
+    def put(self, pushed: Pushed) -> None:
+        """Take a push. Never waits; `pushed.done` is called when it is decoded and has room.
+
+        Raises:
+            CommandError: there is no room for it.
+        """
+        try:
+            gone = self._queue.put(pushed)
+        except CommandError:
+            self.state.refused += 1
+            raise
+        for older in gone:
+            self._give_way(older, pushed.command)
+
+    async def run(self) -> None:
+        """Decode and hand over until cancelled.
+
+        Raises:
+            InputStuckError: something pushed could not be decoded in time.
+        """
+        try:
+            while True:
+                await self._serve(await self._queue.take())
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def shut(self, error: CommandError) -> None:
+        """Answer what waits: it will not be handed over any more."""
+        current, self._current = self._current, None
+        for pushed in (*((current,) if current else ()), *self._queue.take_all()):
+            pushed.done(error)
+
+    async def _serve(self, pushed: Pushed) -> None:
+        self._current = pushed
+        error: CommandError | None = None
+        try:
+            pieces = await self._decoded(pushed)
+            await self._hand_over(pushed, pieces)
+        except BadInputError as bad:
+            error = CommandError(ErrorCode.BAD_MEDIA, str(bad), field="data")
+        except CommandError as refused:
+            error = refused
+        if error is not None:
+            self.state.refused += 1
+        if self._current is pushed:  # else it was shut
+            self._current = None
+            pushed.done(error)
+
+    async def _decoded(self, pushed: Pushed) -> tuple[Piece, ...]:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"input {self.spec.name}")
+        loop, work = asyncio.get_running_loop(), partial(self._work, pushed.raw)
+        try:
+            async with asyncio.timeout(self._limits.decode_s):
+                return await loop.run_in_executor(self._thread, work)
+        except TimeoutError:
+            limit = f"{self._limits.decode_s:g} s (decode_s)"
+            raise InputStuckError(f"{self.spec.name}: not decoded within {limit}") from None
+        except (BadInputError, asyncio.CancelledError):
+            raise
+        except Exception:
+            # The session boundary: a library that chokes on a stranger's bytes harms nobody else.
+            logger.exception("input %s: decoding failed", self.spec.name)
+            raise BadInputError("it cannot be read") from None
+
+    def _work(self, raw: RawVideo | RawAudio) -> tuple[Piece, ...]:
+        match self._intake, raw:
+            case (VideoIntake() as video, RawVideo()):
+                pieces = video.take(raw)
+            case (AudioIntake() as audio, RawAudio()):
+                pieces = audio.take(raw)
+            case _:
+                raise AssertionError("pushes are routed by their kind")
+        if self._listener is not None:
+            for piece in pieces:
+                self._listener.hear(piece)
+        return pieces
+
+    async def _hand_over(self, pushed: Pushed, pieces: tuple[Piece, ...]) -> None:
+        told = False
+        for piece in pieces if self.spec.capacity else ():
+            await self._wait_for_room()
+            if self.spec.merge is Merge.LATEST and self._queue.newest_stands_alone:
+                self.state.dropped += 1
+                continue
+            told = told or piece.last
+            self._send(pushed, piece)
+        if pushed.receipt is not None and not told:  # nothing of it will be seen
+            pushed.receipt(ControlSuperseded(control=pushed.command, by=None))
+
+    async def _wait_for_room(self) -> None:
+        try:
+            async with asyncio.timeout(self._limits.input_wait_s):
+                while self._under_way >= self._most_under_way:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            text = f"no room came within {self._limits.input_wait_s:g} s (input_wait_s)"
+            raise CommandError(
+                ErrorCode.TOO_MANY, text, field="stream", retry_after_s=1.0
+            ) from None
+
+    def _send(self, pushed: Pushed, piece: Piece) -> None:
+        control = self._receipts.new_id()
+        media = MediaInput(piece.pts_us, piece.data, piece.last)
+        tell = pushed.receipt if piece.last else None
+        self._under_way += 1
+        self.state.pieces += 1
+        self.state.newest_us = piece.pts_us
+        settled: Callable[[Receipt], None] = partial(self._settled, tell)
+        self._link.push(pushed.command, (StreamInput(control, self.spec.name, media),), settled)
+
+    def _settled(self, tell: Callable[[Receipt], None] | None, receipt: Receipt) -> None:
+        self._under_way -= 1
+        self._room.set()
+        if tell is not None:
+            tell(receipt)
+
+    def _give_way(self, older: Pushed, newer: str) -> None:
+        self.state.dropped += 1
+        older.done(None)
+        if older.receipt is not None:
+            older.receipt(ControlSuperseded(control=older.command, by=newer or None))

@@ -1,0 +1,138 @@
+"""What a program pushes, made into commands: pictures in the size of their stream, sound in pieces.
+
+Done by whoever pushes, on a thread, so that a large picture costs no more to send than a small one
+and means the same in this process and over a network.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from av import VideoFrame
+from numpy.typing import NDArray
+
+from reverie.media import (
+    BadInputError,
+    IntakeLimits,
+    RawVideo,
+    Size,
+    VideoIntake,
+    fit,
+    read_picture,
+)
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.events import InputView
+
+Pixels = NDArray[np.uint8]
+"""A picture [H, W, 3] of any size."""
+
+PIECE_S = 0.5
+"""Longest piece of sound in one command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """The fields of one `push_media` command."""
+
+    fields: dict[str, object]
+
+
+def now_us() -> int:
+    """Return the time of what is pushed now, when nobody says another."""
+    return time.monotonic_ns() // 1000
+
+
+def find_input(
+    inputs: tuple[InputView, ...], name: str | None, kind: str, *, prefers: str = ""
+) -> InputView:
+    """Return the input stream that is meant.
+
+    Args:
+        inputs: those of the program.
+        name: None takes the first of its kind.
+        kind: `video` or `audio`.
+        prefers: the `merge` that is chosen when no name is given and both are there.
+
+    Raises:
+        CommandError: there is none.
+    """
+    fitting = [each for each in inputs if each.kind == kind]
+    if name is None and fitting:
+        return next((each for each in fitting if each.merge == prefers), fitting[0])
+    for each in inputs:
+        if each.name == name:
+            if each in fitting:
+                return each
+            text = f"input stream {name!r} takes no {kind}"
+            raise CommandError(ErrorCode.WRONG_TYPE, text, field="codec")
+    known = ", ".join(each.name for each in inputs) or "none"
+    wanted = "no such input stream" if name else f"the program takes no {kind}"
+    raise CommandError(ErrorCode.UNKNOWN_STREAM, f"{wanted}; known: {known}", field="stream")
+
+
+def picture_push(
+    picture: "Pixels | VideoFrame | bytes | str | PathLike[str]",
+    into: InputView,
+    pts_us: int,
+    *,
+    last: bool,
+) -> Push:
+    """Return the push of a picture: pixels, a decoded frame, or a file or its bytes. Blocks.
+
+    Raises:
+        CommandError: it cannot be read or is too large.
+        OSError: there is no such file.
+    """
+    size = Size(into.width, into.height)
+    try:
+        if isinstance(picture, str | PathLike):
+            picture = Path(picture).read_bytes()
+        if isinstance(picture, bytes):
+            pixels = fit(read_picture(picture, IntakeLimits(), at_least=size), size)
+        else:
+            [piece] = VideoIntake(size).take(RawVideo(picture, pts_us))
+            pixels = piece.data.astype(np.uint8, copy=False)
+    except BadInputError as error:
+        raise CommandError(ErrorCode.BAD_MEDIA, str(error), field="data") from None
+    return Push(
+        {
+            "stream": into.name,
+            "codec": "rgb24",
+            "pts_us": pts_us,
+            "width": size.width,
+            "height": size.height,
+            "last": last,
+            "data": pixels.tobytes(),
+        }
+    )
+
+
+def sound_pushes(
+    samples: NDArray[np.float32], rate_hz: int, into: InputView, pts_us: int, *, last: bool
+) -> Iterator[Push]:
+    """Yield the pushes of a piece of sound of any length: [samples, channels] or [samples].
+
+    Raises:
+        CommandError: it is no sound.
+    """
+    sound = samples[:, None] if samples.ndim == 1 else samples
+    if sound.ndim != 2 or not len(sound) or rate_hz < 1:
+        text = f"sound is [samples, channels] at a rate, not {list(samples.shape)} at {rate_hz}"
+        raise CommandError(ErrorCode.BAD_MEDIA, text, field="data")
+    longest = max(1, round(rate_hz * PIECE_S))
+    for start in range(0, len(sound), longest):
+        part = np.ascontiguousarray(sound[start : start + longest], dtype="<f4")
+        yield Push(
+            {
+                "stream": into.name,
+                "codec": "pcmf32",
+                "pts_us": pts_us + round(start * 1e6 / rate_hz),
+                "rate_hz": rate_hz,
+                "channels": sound.shape[1],
+                "last": last and start + longest >= len(sound),
+                "data": part.tobytes(),
+            }
+        )
