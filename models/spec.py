@@ -5,7 +5,7 @@ description that contradicts itself, so that a server learns of it at start and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from typing import TypeVar
@@ -208,6 +208,27 @@ class ModelSpec:
     def validate(self) -> None:
         """Refuse a description that contradicts itself.
 
+    def program_parameters(self, name: str) -> tuple[ParameterSpec, ...]:
+        """Return what can be changed in a program, with its own defaults; of equals the first.
+
+        Raises:
+            SpecError: the model has no program of that name.
+        """
+        program = self.program(name)
+        found: dict[str, ParameterSpec] = {}
+        for loop in program.loops:
+            for spec in self.loop(loop).parameters:
+                default = program.parameters.get(spec.name, spec.default)
+                found.setdefault(spec.name, replace(spec, default=default))
+        return tuple(found.values())
+
+    def blocks_a_session(self, history_chunks: int) -> int:
+        """Return the cache blocks to hold for one session, whichever of the programs it runs."""
+        return max(
+            sum(self.loop(name).blocks_a_session(history_chunks) for name in program.loops)
+            for program in self.programs
+        )
+
         Raises:
             SpecError: names the first contradiction found.
         """
@@ -276,6 +297,9 @@ def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
     for parameter in loop.parameters:
         if not parameter.low <= parameter.default <= parameter.high:
             raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
+    _no_doubles(where, "input stream", [stream.name for stream in loop.inputs])
+    for given in loop.inputs:
+        _check_input(where, given)
 
 
 def _check_sound(where: str, stream: StreamSpec) -> None:
@@ -307,6 +331,27 @@ def _check_program(model: ModelSpec, program: ProgramSpec) -> None:
 def _check_control(where: str, control: ControlSpec) -> None:
     if control.merge is Merge.EDGES and not control.keys:
         raise SpecError(f"{where}: control {control.name} has no keys")
+def _check_input(where: str, given: InputSpec) -> None:
+    what = f"{where}: input stream {given.name}"
+    if given.merge not in (Merge.LATEST, Merge.FIFO):
+        raise SpecError(f"{what} is latest or fifo, not {given.merge}")
+    if given.capacity < 0:
+        raise SpecError(f"{what} holds fewer than 0 pieces")
+    match given.kind:
+        case StreamKind.VIDEO if min(given.width, given.height) < 1:
+            raise SpecError(f"{what} needs a size")
+        case StreamKind.VIDEO if given.merge is Merge.FIFO and not 0 < given.rate_hz < inf:
+            raise SpecError(f"{what} needs a rate, for a clip has to last as long as it did")
+        case StreamKind.AUDIO if given.merge is not Merge.FIFO and given.capacity:
+            raise SpecError(f"{what} is fifo, for sound has no gaps")
+        case StreamKind.AUDIO:
+            _check_sound(
+                where, StreamSpec(given.name, given.kind, 0, 0, given.rate_hz, given.channels)
+            )
+        case StreamKind.TEXT:
+            raise SpecError(f"{what} carries pictures or sound; text comes as turns")
+
+
     if len(set(control.keys)) < len(control.keys):
         raise SpecError(f"{where}: control {control.name} names a key twice")
     if control.merge is Merge.SUM and not control.low < control.high:
