@@ -288,3 +288,80 @@ async def test_whoever_causes_events_waits_until_few_of_them_wait() -> None:
     assert not waiting.done()
     box.outbox.abandon("detached")
     await asyncio.wait_for(waiting, 5)
+
+
+def heard(number: int, stream: str = "sound", dropped: int = 0) -> MediaChunk:
+    return MediaChunk(
+        stream=stream,
+        index=0,
+        pts_us=number * 20_000,
+        duration_us=20_000,
+        key=True,
+        chunk=number,
+        frame=0,
+        last=False,
+        step=number,
+        dropped=dropped,
+        size_bytes=8,
+        data=bytes(8),
+    )
+
+
+def sound_init(stream: str = "sound") -> MediaInit:
+    return MediaInit(
+        stream=stream,
+        kind="audio",
+        codec="opus",
+        container="opus",
+        rate_hz=48_000.0,
+        channels=1,
+        seed=7,
+    )
+
+
+async def test_of_too_much_sound_the_oldest_gives_way_and_the_next_packet_counts_it() -> None:
+    box = Box(packets=3, frames=2)
+    for number in range(10):
+        box.outbox.put_frame(sound_init(), heard(number, dropped=int(number == 7)))
+    events = [event for event in await box.take_all() if isinstance(event, MediaChunk)]
+    assert [event.chunk for event in events] == [7, 8, 9]
+    assert [event.dropped for event in events] == [8, 0, 0]  # one was lost before it came in
+    assert [event.discontinuity for event in events] == [True, False, False]
+    assert [event.index for event in events] == [0, 1, 2]
+    assert box.outbox.skipped == 7
+    assert box.keys_wanted == []
+
+
+async def test_sound_and_pictures_do_not_push_each_other_out() -> None:
+    box = Box(packets=4, frames=2)
+    for number in range(4):
+        box.outbox.put_frame(sound_init(), heard(number))
+        box.outbox.put_frame(sound_init("voice"), heard(number, "voice"))
+    box.frames(0, 1, 2)
+    events = [event for event in await box.take_all() if isinstance(event, MediaChunk)]
+    assert [event.chunk for event in events if event.stream == "sound"] == [0, 1, 2, 3]
+    assert [event.chunk for event in events if event.stream == "voice"] == [0, 1, 2, 3]
+    assert [event.chunk for event in events if event.stream == "video"] == [2]
+    assert len(box.outbox) == 0
+
+
+async def test_packets_count_as_media_and_not_as_events() -> None:
+    box = Box(packets=100, events=16)
+    for number in range(50):
+        box.outbox.put_frame(sound_init(), heard(number))
+    for number in range(16):
+        box.outbox.put(accepted(number))
+    assert box.overflows == 0
+    box.outbox.drop_media()
+    assert len(box.outbox) == 16
+
+
+async def test_a_cut_silences_what_waits() -> None:
+    box = Box()
+    for number in range(5):
+        box.outbox.put_frame(sound_init(), heard(number))
+    box.outbox.cut("sound", 60_000)
+    box.outbox.put_frame(sound_init(), heard(1))
+    events = [event for event in await box.take_all() if isinstance(event, MediaChunk)]
+    assert [event.chunk for event in events] == [3, 4]
+    assert not any(event.dropped for event in events)
