@@ -1,5 +1,8 @@
 """Who may start: room in the cache pool, and what sessions cost the device."""
 
+from collections.abc import Sequence
+
+from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
 from reverie.models.instance import ModelInstance
@@ -17,14 +20,14 @@ class CostBook:
         """Know nothing yet."""
         self._units: dict[str, float] = {}
         self._chunks: dict[str, float] = {}
-        self._spent: dict[str, float] = {}
+        self._spent: dict[LoopOf, float] = {}
 
-    def unit(self, session: str, loop: LoopSpec, plan: WorkPlan, seconds: float) -> None:
+    def unit(self, owner: LoopOf, loop: LoopSpec, plan: WorkPlan, seconds: float) -> None:
         """Note that a unit took `seconds` of the device, its share of a batch."""
         self._note(self._units, plan.cost_key, seconds)
-        self._spent[session] = self._spent.get(session, 0.0) + seconds
+        self._spent[owner] = self._spent.get(owner, 0.0) + seconds
         if plan.shows:
-            self._note(self._chunks, loop.name, self._spent.pop(session))
+            self._note(self._chunks, loop.name, self._spent.pop(owner))
 
     def seconds(self, cost_key: str) -> float | None:
         """Return how long such a unit takes; None while unknown."""
@@ -41,7 +44,8 @@ class CostBook:
 
     def forget(self, session: str) -> None:
         """Drop the unfinished account of a session that has ended."""
-        self._spent.pop(session, None)
+        for owner in [owner for owner in self._spent if owner.session == session]:
+            del self._spent[owner]
 
     def _note(self, means: dict[str, float], key: str, seconds: float) -> None:
         means[key] = means.get(key, seconds) * (1 - FRESHNESS) + seconds * FRESHNESS
@@ -62,21 +66,21 @@ class Admission:
         """How many sessions hold room."""
         return len(self._held)
 
-    def session_blocks(self, loop: LoopSpec) -> int:
-        """Return the blocks that one session of `loop` may need."""
-        return loop.blocks_a_session(self._options.history_chunks)
+    def session_blocks(self, loops: Sequence[LoopSpec]) -> int:
+        """Return the blocks that one session may need that runs `loops`."""
+        return sum(loop.blocks_a_session(self._options.history_chunks) for loop in loops)
 
-    def session_bytes(self, loop: LoopSpec) -> int:
-        """Return the cache memory that one session of `loop` may need."""
-        return self.session_blocks(loop) * (self._pool.block_bytes if self._pool else 0)
+    def session_bytes(self, loops: Sequence[LoopSpec]) -> int:
+        """Return the cache memory that one session may need that runs `loops`."""
+        return self.session_blocks(loops) * (self._pool.block_bytes if self._pool else 0)
 
-    def slots(self, loop: LoopSpec) -> int:
-        """Return how many sessions of `loop` fit at once, when there are no others."""
-        blocks = self.session_blocks(loop)
+    def slots(self, loops: Sequence[LoopSpec]) -> int:
+        """Return how many sessions that run `loops` fit at once, when there are no others."""
+        blocks = self.session_blocks(loops)
         count = self._pool.count if self._pool else 0
         return min(self._sessions, count // blocks) if blocks else self._sessions
 
-    def admit(self, session: str, loop: LoopSpec) -> None:
+    def admit(self, session: str, loops: Sequence[LoopSpec]) -> None:
         """Hold room for a session until `leave`.
 
         Raises:
@@ -85,7 +89,7 @@ class Admission:
         assert session not in self._held, f"session {session} is admitted twice"
         if len(self._held) >= self._sessions:
             raise AdmissionError(f"all {self._sessions} places are taken")
-        blocks, taken = self.session_blocks(loop), sum(self._held.values())
+        blocks, taken = self.session_blocks(loops), sum(self._held.values())
         count = self._pool.count if self._pool else 0
         if taken + blocks > count:
             raise AdmissionError(f"{blocks} cache blocks are needed, {count - taken} are left")

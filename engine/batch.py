@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from reverie.engine.admission import CostBook
+from reverie.engine.candidate import LoopOf
 from reverie.engine.driver import LoopDriver
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import LoopKernel, StepBatch, StepResult, StepUnit
@@ -21,6 +22,11 @@ class Begun:
 
     driver: LoopDriver[Any]
     unit: StepUnit[Any]
+
+    @property
+    def owner(self) -> LoopOf:
+        """Whose time it takes."""
+        return LoopOf(self.driver.session, self.driver.loop)
 
 
 def run_batch(
@@ -66,7 +72,7 @@ def _run(
     for entry, result in zip(begun, results, strict=True):
         if costs is not None:
             seconds = (ended_us - started_us) / 1e6 / len(begun)
-            costs.unit(entry.driver.session, kernel.spec, entry.unit.plan, seconds)
+            costs.unit(entry.owner, kernel.spec, entry.unit.plan, seconds)
         try:
             entry.driver.complete(result, started_us, ended_us, len(begun))
         except Exception as error:
@@ -88,6 +94,7 @@ def _report(driver: LoopDriver[Any], error: Exception) -> None:
     driver.fail(error)
     if driver.ended:  # the first try told where
         what = f"{type(error).__name__}: {error}"
-        log.error("session %s: a step failed again, so it ends: %s", driver.session, what)
+        whose = f"{driver.loop} of session {driver.session}"
+        log.error("%s: a step failed again, so it ends: %s", whose, what)
     else:
         log.warning("session %s: a step failed", driver.session, exc_info=error)

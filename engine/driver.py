@@ -115,6 +115,7 @@ class LoopDriver(Generic[S]):
         )
         self._planner = Planner(self._parts)
         self._travel = Travel(self._parts)
+        self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
         if durable or chunks:
             self._parts.jump(first)
@@ -187,15 +188,24 @@ class LoopDriver(Generic[S]):
 
     # --- what comes from the session ---
 
-    def push(self, inputs: Sequence[ControlInput]) -> None:
+    def takes(self, item: ControlInput) -> bool:
+        """Tell whether an input is for this loop."""
+        return self._parts.mailbox.takes(item)
+
+    def push(self, inputs: Sequence[ControlInput], *, silent: bool = False) -> None:
         """Put controls into the mailbox; each will have a receipt.
+
+        Args:
+            inputs: oldest first.
+            silent: without receipts: another loop of the session takes them as well, and gives
+                them.
 
         Raises:
             UnknownControlError: the loop does not take one of them; none was taken.
             LoopEndedError: the loop has ended.
         """
         self._parts.require_alive()
-        self._parts.mailbox.push(inputs)
+        self._parts.mailbox.push(inputs, silent=silent)
 
     def release_keys(self) -> None:
         """Let go of every held key."""
@@ -330,9 +340,7 @@ class LoopDriver(Generic[S]):
         parts.unit = StepUnit(plan, parts.states.now.state, controls, blocks)
         return parts.unit
 
-    def complete(
-        self, result: StepResult[S], started_us: int, ended_us: int, batch: int, waited: int = 0
-    ) -> None:
+    def complete(self, result: StepResult[S], started_us: int, ended_us: int, batch: int) -> None:
         """Check what the unit returned, then adopt it or roll it back.
 
         Args:
@@ -340,7 +348,6 @@ class LoopDriver(Generic[S]):
             started_us: when the batch began.
             ended_us: when it ended.
             batch: how many units ran in it.
-            waited: see `Candidate.waited`; for the trace.
         """
         parts, unit = self._parts, self._parts.unit
         assert unit is not None, "complete answers a begin"
@@ -366,7 +373,7 @@ class LoopDriver(Generic[S]):
         if any(isinstance(output, TextOutput) for output in outputs):
             parts.pace.spoke(ended_us, parts.mailbox.parameters.get(PACE, 0.0))
         if parts.options.trace:
-            parts.outlet.traced(unit.plan, step, started_us, ended_us, batch, waited)
+            parts.outlet.traced(unit.plan, step, started_us, ended_us, batch, self.waited)
         if unit.plan.shows:
             self._show(ended_us)
 

@@ -6,6 +6,7 @@ EngineError
 │   ├── UnknownSnapshotError there is no snapshot of that name
 │   ├── NoSnapshotError      nothing to keep yet, or this loop's state cannot be kept
 │   ├── SnapshotLimitError   as many snapshots as a session may have
+│   ├── UnknownLoopError     the program has no such loop; check it at the edge
 │   ├── UnknownControlError  the loop has no such control, key or parameter; check it at the edge
 │   └── LoopEndedError       the loop has failed for good, or was closed
 ├── BadStepError             what a step returned may not be shown; the driver rolls it back
@@ -50,6 +51,12 @@ class SnapshotLimitError(RefusedError):
     """The session has as many snapshots as it may have."""
 
     code = "snapshot_limit"
+
+
+class UnknownLoopError(RefusedError):
+    """The program runs no loop of that name."""
+
+    code = "unknown_loop"
 
 
 class UnknownControlError(RefusedError):

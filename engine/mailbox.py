@@ -101,18 +101,37 @@ class Mailbox:
         moved = any(queue.moved for queue in self._keys.values()) or any(self._media.values())
         return moved or bool(self._latest or self._axes or self._turns)
 
-    def push(self, inputs: Sequence[ControlInput]) -> None:
-        """Merge inputs in order.
+    def push(self, inputs: Sequence[ControlInput], *, silent: bool = False) -> None:
+        """Merge inputs in order, with a receipt for each or, `silent`, without.
 
         Raises:
             UnknownControlError: the loop does not take one of them; none was merged.
         """
         for item in inputs:
-            self._check(item)
+            if not self.takes(item):
+                raise UnknownControlError(f"the loop takes no {_named(item)}")
         for item in inputs:
-            self._receipts.append(item.control)
+            if not silent:
+                self._receipts.append(item.control)
             self._merge(item)
         self._bound_receipts()
+
+    def takes(self, item: ControlInput) -> bool:
+        """Tell whether the loop takes an input of that kind and name."""
+        match item:
+            case PromptInput():
+                return self._takes_prompt
+            case TurnInput():
+                return self._takes_turns
+            case ParameterInput():
+                return item.name in self._parameter_names
+            case AxisInput():
+                return item.name in self._axis_names
+            case KeysInput():
+                keys = {edge.key for edge in item.edges}
+                return item.name in self._keys and keys <= self._legal_keys[item.name]
+            case StreamInput():
+                return item.name in self._inputs
 
     def release_keys(self) -> None:
         """Let go of every key that is held."""
@@ -194,25 +213,6 @@ class Mailbox:
         self._lose(list(self._receipts))
         self.take()
 
-    def _check(self, item: ControlInput) -> None:
-        match item:
-            case PromptInput():
-                known, what = self._takes_prompt, "prompt"
-            case TurnInput():
-                known, what = self._takes_turns, "turn"
-            case ParameterInput():
-                known, what = item.name in self._parameter_names, f"parameter {item.name!r}"
-            case AxisInput():
-                known, what = item.name in self._axis_names, f"axis {item.name!r}"
-            case KeysInput():
-                keys = {edge.key for edge in item.edges}
-                known = item.name in self._keys and keys <= self._legal_keys[item.name]
-                what = f"key {', '.join(sorted(keys))} of control {item.name!r}"
-            case StreamInput():
-                known, what = item.name in self._inputs, f"input stream {item.name!r}"
-        if not known:
-            raise UnknownControlError(f"the loop takes no {what}")
-
     def _merge(self, item: ControlInput) -> None:
         match item:
             case PromptInput(control, text):
@@ -264,3 +264,20 @@ class Mailbox:
         if control is not None and control in self._receipts:
             self._receipts.remove(control)
             self._tell(ControlSuperseded(self._session, control, by))
+
+
+def _named(item: ControlInput) -> str:
+    match item:
+        case PromptInput():
+            return "prompt"
+        case TurnInput():
+            return "turn"
+        case ParameterInput():
+            return f"parameter {item.name!r}"
+        case AxisInput():
+            return f"axis {item.name!r}"
+        case KeysInput():
+            keys = sorted({edge.key for edge in item.edges})
+            return f"key {', '.join(keys)} of control {item.name!r}"
+        case StreamInput():
+            return f"input stream {item.name!r}"

@@ -1,4 +1,4 @@
-"""Which unit of a loop could run now: the kernel plans, the gate, the lead and the pace hold back."""
+"""Which unit of a loop could run now: the kernel plans; gate, lead and pace hold back."""
 
 import logging
 from typing import Generic

@@ -83,7 +83,7 @@ def _session_memory(family: ModelFamily) -> tuple[str, str]:
         return UNKNOWN, str(error)
     if instance.blocks is None:
         return "0 MiB", ""
-    blocks = max(loop.blocks_a_session(options.history_chunks) for loop in family.spec.loops)
+    blocks = family.spec.blocks_a_session(options.history_chunks)
     return f"{blocks * instance.blocks.block_bytes / 2**20:.1f} MiB", ""
 
 

@@ -140,13 +140,16 @@ class LoopSpec:
     inputs: tuple[InputSpec, ...] = ()
     reads: tuple[str, ...] = ()
     takes_turns: bool = False
+    rebuild_blocks: int = 0
 
     def blocks_a_session(self, history_chunks: int) -> int:
         """Return the cache blocks to hold for one session, so that its steps cannot run out.
 
-        A full window, one chunk in the making, and what older chunk states share no longer.
+        A full window, one chunk in the making, what older chunk states share no longer, and a
+        window that is being rebuilt.
         """
-        return self.window_blocks + self.chunk_blocks * (1 + history_chunks)
+        in_use = self.window_blocks + self.chunk_blocks * (1 + history_chunks)
+        return in_use + self.rebuild_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +208,6 @@ class ModelSpec:
         """
         return _named(self.programs, name, f"model {self.name} has no program {name!r}")
 
-    def validate(self) -> None:
-        """Refuse a description that contradicts itself.
-
     def program_parameters(self, name: str) -> tuple[ParameterSpec, ...]:
         """Return what can be changed in a program, with its own defaults; of equals the first.
 
@@ -228,6 +228,9 @@ class ModelSpec:
             sum(self.loop(name).blocks_a_session(history_chunks) for name in program.loops)
             for program in self.programs
         )
+
+    def validate(self) -> None:
+        """Refuse a description that contradicts itself.
 
         Raises:
             SpecError: names the first contradiction found.
@@ -294,12 +297,12 @@ def _check_loop(model: ModelSpec, loop: LoopSpec, known: set[str]) -> None:
             _check_sound(where, stream)
     for control in loop.controls:
         _check_control(where, control)
-    for parameter in loop.parameters:
-        if not parameter.low <= parameter.default <= parameter.high:
-            raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
     _no_doubles(where, "input stream", [stream.name for stream in loop.inputs])
     for given in loop.inputs:
         _check_input(where, given)
+    for parameter in loop.parameters:
+        if not parameter.low <= parameter.default <= parameter.high:
+            raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
 
 
 def _check_sound(where: str, stream: StreamSpec) -> None:
@@ -328,9 +331,6 @@ def _check_program(model: ModelSpec, program: ProgramSpec) -> None:
             raise SpecError(f"{where} sets {name} outside its range")
 
 
-def _check_control(where: str, control: ControlSpec) -> None:
-    if control.merge is Merge.EDGES and not control.keys:
-        raise SpecError(f"{where}: control {control.name} has no keys")
 def _check_input(where: str, given: InputSpec) -> None:
     what = f"{where}: input stream {given.name}"
     if given.merge not in (Merge.LATEST, Merge.FIFO):
@@ -352,6 +352,9 @@ def _check_input(where: str, given: InputSpec) -> None:
             raise SpecError(f"{what} carries pictures or sound; text comes as turns")
 
 
+def _check_control(where: str, control: ControlSpec) -> None:
+    if control.merge is Merge.EDGES and not control.keys:
+        raise SpecError(f"{where}: control {control.name} has no keys")
     if len(set(control.keys)) < len(control.keys):
         raise SpecError(f"{where}: control {control.name} names a key twice")
     if control.merge is Merge.SUM and not control.low < control.high:

@@ -6,6 +6,7 @@ import pytest
 from stub_model import StubFamily
 
 from reverie.engine.admission import Admission, CostBook
+from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
 from reverie.models.instance import LoadOptions, ModelInstance
@@ -13,6 +14,7 @@ from reverie.models.loop import BatchKey, WorkPlan
 
 FAMILY = StubFamily(frames=12, rate_hz=24.0)
 LOOP = FAMILY.spec.loops[0]
+OWNER = LoopOf("s", "world_model")
 OPTIONS = DriverOptions(history_chunks=3)
 
 
@@ -22,36 +24,36 @@ def instance(sessions: int) -> ModelInstance:
 
 def test_as_many_sessions_fit_as_the_pool_was_made_for() -> None:
     admission = Admission(instance(2), 9, OPTIONS)
-    assert admission.slots(LOOP) == 2
-    admission.admit("a", LOOP)
-    admission.admit("b", LOOP)
+    assert admission.slots([LOOP]) == 2
+    admission.admit("a", [LOOP])
+    admission.admit("b", [LOOP])
     with pytest.raises(AdmissionError, match="8 cache blocks are needed, 0 are left"):
-        admission.admit("c", LOOP)
+        admission.admit("c", [LOOP])
     admission.leave("a")
     admission.leave("a")
-    admission.admit("c", LOOP)
+    admission.admit("c", [LOOP])
     assert admission.admitted == 2
 
 
 def test_no_more_are_admitted_than_the_operator_allows() -> None:
     admission = Admission(instance(4), 1, OPTIONS)
-    assert admission.slots(LOOP) == 1
-    admission.admit("a", LOOP)
+    assert admission.slots([LOOP]) == 1
+    admission.admit("a", [LOOP])
     with pytest.raises(AdmissionError, match="all 1 places"):
-        admission.admit("b", LOOP)
+        admission.admit("b", [LOOP])
 
 
 def test_a_loop_without_a_cache_is_limited_by_number_only() -> None:
     bare = replace(LOOP, window_blocks=0, chunk_blocks=0)
     admission = Admission(replace(instance(1), blocks=None), 3, OPTIONS)
-    assert (admission.slots(bare), admission.session_bytes(bare)) == (3, 0)
-    admission.admit("a", bare)
+    assert (admission.slots([bare]), admission.session_bytes([bare])) == (3, 0)
+    admission.admit("a", [bare])
 
 
 def test_a_session_takes_its_window_and_its_history() -> None:
     held = instance(1)
     assert held.blocks is not None
-    assert Admission(held, 1, OPTIONS).session_bytes(LOOP) == 8 * held.blocks.block_bytes
+    assert Admission(held, 1, OPTIONS).session_bytes([LOOP]) == 8 * held.blocks.block_bytes
 
 
 def plan(kind: str, *, shows: bool = False) -> WorkPlan:
@@ -62,8 +64,8 @@ def test_the_load_is_device_time_for_a_second_of_media() -> None:
     costs = CostBook()
     assert costs.load(LOOP) is None
     for _ in range(3):
-        costs.unit("s", LOOP, plan("denoise"), 0.04)
-        costs.unit("s", LOOP, plan("decode", shows=True), 0.01)
+        costs.unit(OWNER, LOOP, plan("denoise"), 0.04)
+        costs.unit(OWNER, LOOP, plan("decode", shows=True), 0.01)
     assert costs.load(LOOP) == pytest.approx(0.1)
     assert costs.seconds("denoise") == pytest.approx(0.04)
     assert costs.seconds("encode") is None
@@ -71,17 +73,17 @@ def test_the_load_is_device_time_for_a_second_of_media() -> None:
 
 def test_costs_follow_a_device_that_slows_down_without_jumping() -> None:
     costs = CostBook()
-    costs.unit("s", LOOP, plan("denoise"), 0.01)
-    costs.unit("s", LOOP, plan("denoise"), 0.11)
+    costs.unit(OWNER, LOOP, plan("denoise"), 0.01)
+    costs.unit(OWNER, LOOP, plan("denoise"), 0.11)
     assert costs.seconds("denoise") == pytest.approx(0.02)
     for _ in range(100):
-        costs.unit("s", LOOP, plan("denoise"), 0.11)
+        costs.unit(OWNER, LOOP, plan("denoise"), 0.11)
     assert costs.seconds("denoise") == pytest.approx(0.11, rel=0.01)
 
 
 def test_an_ended_session_leaves_no_account() -> None:
     costs = CostBook()
-    costs.unit("s", LOOP, plan("denoise"), 5.0)
+    costs.unit(OWNER, LOOP, plan("denoise"), 5.0)
     costs.forget("s")
-    costs.unit("s", LOOP, plan("decode", shows=True), 0.5)
+    costs.unit(OWNER, LOOP, plan("decode", shows=True), 0.5)
     assert costs.load(LOOP) == pytest.approx(1.0)

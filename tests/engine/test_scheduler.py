@@ -71,14 +71,46 @@ def test_equal_candidates_are_picked_in_an_order_that_repeats() -> None:
     assert names(StepScheduler(max_batch=1).pick(candidates[::-1])) == ["a"]
 
 
-def test_the_loops_of_a_session_wait_for_their_turns_apart() -> None:
-    scheduler = StepScheduler(max_batch=1, patience=1)
+def test_no_loop_waits_for_more_than_one_unit_of_its_sibling() -> None:
+    scheduler = StepScheduler(max_batch=1)
     frames, words = candidate("a", 0), candidate("a", 10**9, loop="ar_decode")
     picks = [scheduler.pick([frames, words])[0] for _ in range(12)]
-    assert picks.count(words) == 4
-    assert scheduler.pick([words]) == (words,)
+    assert [pick.plan.batch_key.loop for pick in picks] == ["world_model", "ar_decode"] * 6
+    assert [pick.waited for pick in picks] == [0] + [1] * 11
 
 
 def test_units_of_different_loops_never_share_a_batch() -> None:
     picked = StepScheduler().pick([candidate("a"), candidate("b", loop="ar_decode")])
     assert names(picked) == ["a"]
+
+
+def test_a_loop_that_its_sibling_waits_for_is_as_urgent_as_that_one() -> None:
+    scheduler = StepScheduler(max_batch=1)
+    mine = [candidate("a", 100), candidate("a", 10**9, loop="ar_decode")]
+    other = candidate("b", 200)
+    picks = [scheduler.pick([*mine, other])[0] for _ in range(4)]
+    loops = [(pick.session, pick.plan.batch_key.loop) for pick in picks]
+    assert loops == [("a", "world_model"), ("a", "ar_decode")] * 2
+
+
+def test_of_three_loops_none_waits_for_more_than_a_unit_of_each_other() -> None:
+    scheduler = StepScheduler(max_batch=1)
+    loops = [candidate("a", 10**index, loop=f"loop {index}") for index in range(3)]
+    picks = [scheduler.pick(loops)[0] for _ in range(30)]
+    assert max(pick.waited for pick in picks) == 2
+
+
+def test_a_loop_that_could_not_run_has_not_waited() -> None:
+    scheduler = StepScheduler(max_batch=1)
+    frames, words = candidate("a", 0), candidate("a", 10**9, loop="ar_decode")
+    scheduler.pick([frames, words])
+    assert scheduler.pick([frames])[0].waited == 0
+    assert scheduler.pick([frames, words])[0].plan.batch_key.loop == "world_model"
+
+
+def test_a_session_that_joins_a_batch_skips_no_turn_of_its_sibling() -> None:
+    scheduler = StepScheduler(max_batch=4)
+    words = candidate("a", 10**9, loop="ar_decode")
+    scheduler.pick([candidate("a", 0), words])
+    picked = scheduler.pick([candidate("a", 5), words, candidate("b", 0)])
+    assert names(picked) == ["b"]
