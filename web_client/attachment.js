@@ -1,111 +1,26 @@
-// One socket, from its hello to its end.
-
-import { LEFT, SILENT } from "./closing.js";
-import { parseBinary, parseText, WireError } from "./wire.js";
+// What every way to a session looks like, whatever carries it: from the first word to the end.
 
 /**
+ * @typedef {object} Attachment
+ * @property {import("./route.js").Transport} transport
+ * @property {Promise<number>} ended a close code; it never rejects
+ * @property {boolean} isOpen whether the server has let this client in
+ * @property {(command: {id: string, type: string}) => boolean} send whether it was sent
+ * @property {(header: object, payload: Uint8Array) => boolean} sendMedia likewise, with bytes
+ * @property {() => number} waitingBytes what was sent and has not left yet
+ * @property {(code?: number) => void} leave end now, without waiting for the server
+ * @property {() => void} notePresented a picture is on the screen
+ * @property {() => void} hangUp the page goes: no word can be said any more
+ * @property {(kind: "video" | "audio", track: MediaStreamTrack | null) => boolean} feed
+ *   whether this way carries tracks by itself
+ *
  * @typedef {object} AttachmentEvents
  * @property {(message: any) => void} onMessage
- * @property {(header: import("./wire.js").MediaChunk, payload: Uint8Array) => void} onMedia
+ * @property {(header: import("./wire.js").MediaChunk, payload: Uint8Array | null) => void} onMedia
+ *   without a payload the picture comes as part of a track
+ * @property {(track: MediaStreamTrack, receiver: RTCRtpReceiver) => void} onTrack
  * @property {() => boolean} expectsPictures whether silence would mean a dead link
  */
 
-const PROTOCOL = 1;
-const WATCH_EVERY_MS = 1000;
-const ATTACH_LIMIT_MS = 8000;
-// Silence while pictures are due: ask for one, then give the socket up.
-const ASK_AFTER_MS = 4000;
-const DEAD_AFTER_MS = 10_000;
-const BAD_FRAME = 4400;
-
-export class Attachment {
-  /** @type {Promise<number>} the close code; it never rejects */
-  ended;
-  /** Whether the server has let this client in. */
-  isOpen = false;
-  #socket;
-  #events;
-  #end = (/** @type {number} */ _code) => {};
-  #heardAtMs = performance.now();
-  #asked = false;
-  #watch;
-
-  /**
-   * @param {string} url
-   * @param {{token: string, codecs: string[]}} hello
-   * @param {AttachmentEvents} events
-   */
-  constructor(url, hello, events) {
-    this.#events = events;
-    this.ended = new Promise((resolve) => (this.#end = resolve));
-    this.#socket = new WebSocket(url);
-    this.#socket.binaryType = "arraybuffer";
-    this.#socket.onopen = () => {
-      const first = { type: "hello", protocol: PROTOCOL, id: "hello", role: "driver", ...hello };
-      this.#socket.send(JSON.stringify(first));
-    };
-    this.#socket.onmessage = ({ data }) => this.#onData(data);
-    this.#socket.onclose = ({ code }) => this.#finish(code);
-    this.#watch = setInterval(() => this.#onWatch(), WATCH_EVERY_MS);
-  }
-
-  /** @param {{id: string, type: string}} command @returns {boolean} whether it was sent */
-  send(command) {
-    if (!this.isOpen || this.#socket.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(JSON.stringify(command));
-    return true;
-  }
-
-  /** End now, without waiting for the server. */
-  leave(code = LEFT) {
-    this.#finish(code);
-    this.#socket.close();
-  }
-
-  /** @param {string | ArrayBuffer} data */
-  #onData(data) {
-    this.#heardAtMs = performance.now();
-    this.#asked = false;
-    try {
-      if (typeof data === "string") this.#onMessage(parseText(data));
-      else this.#onBinary(data);
-    } catch (error) {
-      if (!(error instanceof WireError)) throw error;
-      this.leave(BAD_FRAME);
-    }
-  }
-
-  /** @param {{type: string}} message */
-  #onMessage(message) {
-    if (message.type === "session.attached") this.isOpen = true;
-    this.#events.onMessage(message);
-  }
-
-  /** @param {ArrayBuffer} data */
-  #onBinary(data) {
-    const { header, payload } = parseBinary(data);
-    this.#events.onMedia(header, payload);
-  }
-
-  #onWatch() {
-    const silentMs = performance.now() - this.#heardAtMs;
-    if (!this.isOpen) {
-      if (silentMs > ATTACH_LIMIT_MS) this.leave(SILENT);
-    } else if (!this.#events.expectsPictures()) {
-      this.#heardAtMs = performance.now();
-    } else if (silentMs > DEAD_AFTER_MS) {
-      this.leave(SILENT);
-    } else if (silentMs > ASK_AFTER_MS && !this.#asked) {
-      this.#asked = this.send({ id: "still-there", type: "request_key_frame" });
-    }
-  }
-
-  /** @param {number} code */
-  #finish(code) {
-    clearInterval(this.#watch);
-    this.isOpen = false;
-    this.#socket.onmessage = null;
-    this.#socket.onclose = null;
-    this.#end(code);
-  }
-}
+/** Version of the vocabulary that this page speaks. */
+export const PROTOCOL = 1;

@@ -20,11 +20,23 @@ const LOST = "The old world is lost; a new one begins, with the same model and p
 export const LEFT = 4000;
 /** No answer in time: the server cannot say so itself. */
 export const SILENT = 4001;
+/** The transport itself does not get through, or has broken: another one may. */
+export const BROKEN = 4002;
+
+/** What the server says before it ends a peer connection, which has no close codes. */
+const BY_REASON = {
+  replaced: 4409,
+  idle: 4408,
+  slow_viewer: 4413,
+  too_many_attachments: 4429,
+  shutdown: 1012,
+};
 
 /** @type {Record<number, Closing>} */
 const BY_CODE = {
   [LEFT]: { next: "now", reason: "" },
   1000: { next: "over", offer: "renew", reason: "This world has ended." },
+  [BROKEN]: { next: "retry", reason: "The connection broke; trying another way." },
   4400: { next: "over", offer: "retry", reason: "The server does not speak this page's protocol." },
   4401: { next: "renew", reason: LOST },
   4404: { next: "renew", reason: LOST },
@@ -37,6 +49,29 @@ const BY_CODE = {
 /** @param {number} code of a WebSocket @returns {Closing} */
 export function closingOf(code) {
   return BY_CODE[code] ?? { next: "retry", reason: AWAY };
+}
+
+/**
+ * The close code for what a server says of the end of an attachment, where there are none.
+ * @param {any} message an event
+ * @returns {number | null} null when it is about no end
+ */
+export function codeOfReason({ type, reason, code, command }) {
+  if (type === "session.closed") return BY_REASON[/** @type {"idle"} */ (reason)] ?? 1000;
+  if (type !== "error" || command != null) return null;
+  return BY_REASON[/** @type {"idle"} */ (code)] ?? null;
+}
+
+/**
+ * The close code for a peer connection that was not arranged.
+ * @param {unknown} error
+ */
+export function codeOfFailure(error) {
+  if (!(error instanceof RefusedError)) return BROKEN;
+  if (error.code === "no_such_session" || error.status === 410) return 4404;
+  if (error.status === 401 || error.status === 403) return 4401;
+  if (error.isPassing && error.retryAfterS !== null) return 4429;
+  return BROKEN; // a server without peer connections, or none for this browser
 }
 
 /** @param {unknown} error why a request failed @returns {Closing} */

@@ -1,10 +1,10 @@
 // The way to the server: creates a session, stays attached to it, and comes back by itself.
 
-import { Attachment } from "./attachment.js";
-import { backoffMs, closingOf, closingOfFailure } from "./closing.js";
+import { BROKEN, backoffMs, closingOf, closingOfFailure } from "./closing.js";
 import { request } from "./requests.js";
 
 /**
+ * @typedef {import("./attachment.js").Attachment} Attachment
  * @typedef {import("./closing.js").Closing} Closing
  * @typedef {{model?: string, program?: string, prompt?: string}} Wish what a new session should be
  */
@@ -14,7 +14,7 @@ const RENEWAL_ATTEMPT = 1;
 
 export class Connection {
   #tickets;
-  #codecs;
+  #dialer;
   #wish;
   #events;
   /** @type {import("./ticket.js").Ticket | null} */
@@ -22,19 +22,21 @@ export class Connection {
   /** @type {Attachment | null} */
   #attachment = null;
   #attempt = 0;
+  /** Whether the newest attachment got as far as being let in. */
+  #wasOpen = false;
   #count = 0;
   #prefix = Math.random().toString(36).slice(2, 8);
   #wake = () => {};
 
   /**
    * @param {import("./ticket.js").TicketStore} tickets
-   * @param {("h264" | "jpeg")[]} codecs best first
+   * @param {import("./dialer.js").Dialer} dialer
    * @param {Wish} wish
    * @param {import("./attachment.js").AttachmentEvents} events
    */
-  constructor(tickets, codecs, wish, events) {
+  constructor(tickets, dialer, wish, events) {
     this.#tickets = tickets;
-    this.#codecs = codecs;
+    this.#dialer = dialer;
     this.#wish = wish;
     this.#events = events;
   }
@@ -47,6 +49,22 @@ export class Connection {
   send(type, fields = {}) {
     const id = `${this.#prefix}-${++this.#count}`;
     return this.#attachment?.send({ id, type, ...fields }) ? id : null;
+  }
+
+  /** Send bytes along with a command. @param {string} type @param {object} fields @param {Uint8Array} payload */
+  sendMedia(type, fields, payload) {
+    const id = `${this.#prefix}-${++this.#count}`;
+    return this.#attachment?.sendMedia({ id, type, ...fields }, payload) ? id : null;
+  }
+
+  /** The way to the session, as it is now; null while there is none. */
+  get attachment() {
+    return this.#attachment?.isOpen ? this.#attachment : null;
+  }
+
+  /** Which session this is, and the right to it. */
+  get ticket() {
+    return this.#ticket;
   }
 
   /** Try now rather than later. */
@@ -64,17 +82,16 @@ export class Connection {
     this.retry();
   }
 
-  /** Attach again with other codecs. @param {("h264" | "jpeg")[]} codecs */
-  useCodecs(codecs) {
-    this.#codecs = codecs;
+  /** Attach again, to the same session, as the dialer now has it. */
+  reattach() {
     this.#attachment?.leave();
+    this.retry();
   }
 
   /** Stay attached until the page goes. @returns {Promise<never>} */
   async run() {
     this.#ticket = await this.#tickets.recall();
-    const { model } = this.#wish;
-    if (model !== undefined && model !== this.#ticket?.model) this.#ticket = null;
+    if (!isLike(this.#ticket, this.#wish)) this.#ticket = null;
     // Should that world be gone, the new one is like it.
     if (this.#ticket !== null) this.#wish = { ...this.#wish, ...this.#ticket.wish };
     for (;;) {
@@ -85,22 +102,24 @@ export class Connection {
 
   /** @returns {Promise<Closing>} how it ended */
   async #once() {
+    const onMessage = (/** @type {any} */ message) => this.#onMessage(message);
+    let attachment;
     try {
       this.#ticket ??= await this.#create();
+      attachment = await this.#dialer.dial(this.#ticket, { ...this.#events, onMessage });
     } catch (error) {
       return closingOfFailure(error);
     }
-    const { id, token } = this.#ticket;
-    const url = new URL(`v1/sessions/${id}/ws`, document.baseURI);
-    url.protocol = url.protocol.replace("http", "ws");
-    const hello = { token, codecs: this.#codecs };
-    const onMessage = (/** @type {any} */ message) => this.#onMessage(message);
-    this.#attachment = new Attachment(url.href, hello, { ...this.#events, onMessage });
-    return closingOf(await this.#attachment.ended);
+    this.#attachment = attachment;
+    this.#wasOpen = false;
+    const code = await attachment.ended;
+    this.#dialer.ended(attachment, this.#wasOpen, code);
+    if (code === BROKEN && this.#dialer.isAutomatic) return { next: "now", reason: "" };
+    return closingOf(code);
   }
 
   async #create() {
-    const { id, token, view } = await request("v1/sessions", this.#wish);
+    const { id, token, view } = await request("v1/sessions", { body: this.#wish });
     const ticket = { id, token, model: view.model };
     await this.#tickets.keep(ticket);
     return ticket;
@@ -137,9 +156,17 @@ export class Connection {
     this.#events.onMessage({ type: "page.new_session", reason, isLoss });
   }
 
+  #onAttached() {
+    this.#attempt = 0;
+    this.#wasOpen = true;
+    if (this.#attachment === null) return;
+    this.#dialer.opened(this.#attachment);
+    this.#events.onMessage({ type: "page.transport", transport: this.#attachment.transport });
+  }
+
   /** @param {any} message */
   #onMessage(message) {
-    if (message.type === "session.attached") this.#attempt = 0;
+    if (message.type === "session.attached") this.#onAttached();
     if (message.view !== undefined) {
       const { model, program, prompt } = message.view; // a lost world is begun again as it was
       this.#wish = { model, program, prompt };
@@ -147,4 +174,14 @@ export class Connection {
     }
     this.#events.onMessage(message);
   }
+}
+
+/**
+ * Whether a kept session is what is wished for, as far as anything is.
+ * @param {import("./ticket.js").Ticket | null} ticket @param {Wish} wish
+ */
+function isLike(ticket, { model, program }) {
+  const isOther = (/** @type {string | undefined} */ wished, /** @type {string | undefined} */ had) =>
+    wished !== undefined && wished !== had;
+  return !isOther(model, ticket?.model) && !isOther(program, ticket?.wish?.program);
 }

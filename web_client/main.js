@@ -1,10 +1,19 @@
-// The wiring: connection and screen bring messages, `reduce` makes the view, `Page` shows it.
+// The wiring: connection and screens bring messages, `reduce` makes the view, `Page` shows it.
 
 import { Connection } from "./connection.js";
-import { findDirections, HeldKeys, listenToButton, listenToKeyboard, takesText } from "./keys.js";
+import { Dialer } from "./dialer.js";
+import { Dials } from "./dials.js";
+import { featuresOf } from "./features.js";
+import { Gestures } from "./gestures.js";
+import { Inputs } from "./inputs.js";
+import { findDirections, HeldKeys } from "./keys.js";
+import { Offer } from "./offer.js";
 import { Page } from "./page.js";
-import { request } from "./requests.js";
+import { PeerScreen } from "./peer_screen.js";
+import { Recorder } from "./recorder.js";
+import { keepChoice, recallChoice } from "./route.js";
 import { Screen } from "./screen.js";
+import { Sound } from "./sound.js";
 import { Stage } from "./stage.js";
 import { INITIAL_VIEW, reduce } from "./state.js";
 import { TicketStore } from "./ticket.js";
@@ -27,7 +36,13 @@ function dispatch(message) {
   queueMicrotask(() => {
     isDrawing = false;
     page.render(view, performance.now());
+    dials.render(featuresOf(view.session).dials);
   });
+}
+
+/** @param {string} code @param {string} message */
+function fail(code, message) {
+  dispatch({ type: "page.failed", code, message });
 }
 
 // --- what the server says ---
@@ -41,17 +56,26 @@ function onMessage(message) {
       break;
     case "session.interrupted":
       screen.dropBefore(message.next_us);
+      sound.cut();
       break;
     case "media.init":
-      if (message.kind !== "video") break;
-      screen.init(message);
-      stage.resize();
+      onInit(message);
       break;
+    case "request.accepted":
+    case "error":
+      inputs.onAnswer(message.command);
+      break;
+    case "page.transport":
+      screen = message.transport === "webrtc" ? peerScreen : socketScreen;
+      inputs.onAttached();
+      break;
+    case "page.connecting":
     case "page.lost":
     case "page.over":
     case "page.new_session":
       held.forget(); // the server lets go of keys by itself
       screen.close();
+      sound.close();
       break;
   }
 }
@@ -63,13 +87,29 @@ function onAttached(session) {
   page.part("pad").hidden = directions.size === 0;
   page.part("hint").hidden = directions.size === 0;
   if (unsaid !== null) say(unsaid);
-  offerModels().catch(() => {}); // without a list there is no choice to offer
+  offer.show(session).catch(() => {}); // without a list there is no choice to offer
 }
 
-/** @param {import("./wire.js").MediaChunk} header @param {Uint8Array} payload */
+/** @param {any} media */
+function onInit(media) {
+  if (media.kind === "audio") sound.init(media);
+  else {
+    screen.init(media);
+    stage.resize();
+  }
+}
+
+/** @param {import("./wire.js").MediaChunk} header @param {Uint8Array | null} payload */
 function onMedia(header, payload) {
   dispatch(header);
-  screen.push(header, payload);
+  if (header.stream !== view.media?.stream) sound.push(header, payload);
+  else screen.push(header, payload);
+}
+
+/** @param {MediaStreamTrack} track */
+function onTrack(track) {
+  if (track.kind === "video") peerScreen.play(track);
+  else sound.play(track);
 }
 
 // --- what is shown ---
@@ -81,12 +121,17 @@ const stage = new Stage(
   page.part("glow"),
 );
 
-const screen = new Screen(page.part("picture"), {
-  onDrawn({ chunk, last, ptsUs }, atMs) {
-    if (last) connection.send("playhead", { chunk, pts_us: ptsUs });
+/** @type {import("./screen.js").ScreenEvents} */
+const screenEvents = {
+  onDrawn(atMs) {
+    connection.attachment?.notePresented();
     stage.light(atMs);
   },
+  onSeen(chunk, ptsUs) {
+    connection.send("playhead", { chunk, pts_us: ptsUs });
+  },
   onShown({ ptsUs, durationUs }, atMs) {
+    sound.follow(ptsUs, atMs);
     dispatch({ type: "page.shown", ptsUs, durationUs, atMs });
   },
   onSkipped(count) {
@@ -97,14 +142,17 @@ const screen = new Screen(page.part("picture"), {
   },
   onFailure(error) {
     fail("decoder", `This browser could not decode the video: ${error.message}`);
-    connection.useCodecs(["jpeg"]);
+    dialer.useCodecs(["jpeg"]);
+    connection.reattach();
   },
-});
+};
 
-/** @param {string} code @param {string} message */
-function fail(code, message) {
-  dispatch({ type: "page.failed", code, message });
-}
+const socketScreen = new Screen(page.part("picture"), screenEvents);
+const peerScreen = new PeerScreen(page.part("video"), page.part("picture"), screenEvents);
+/** @type {Screen | PeerScreen} the one that the link feeds */
+let screen = socketScreen;
+
+const sound = new Sound();
 
 // --- what the person does ---
 
@@ -115,10 +163,6 @@ const held = new HeldKeys((target, edge) => {
   }
 });
 
-function releaseAll() {
-  if (held.forget()) connection.send("release_all");
-}
-
 /** @param {string} text */
 function say(text) {
   const id = connection.send("push_text", { text });
@@ -127,79 +171,67 @@ function say(text) {
   else dispatch({ type: "page.prompted", id, text });
 }
 
+/** @param {string} text @returns {boolean} whether it was sent */
+function ask(text) {
+  const id = connection.send("push_text", { text, mode: "turn" });
+  if (id === null) fail("away", "The server is away. Ask again when it is back.");
+  else dispatch({ type: "page.asked", id, text });
+  return id !== null;
+}
+
 /** A page that was hidden, or without a network, need not wait any longer. */
 function hurry() {
   if (view.link === "lost" && !document.hidden) connection.retry();
 }
 
-function listen() {
-  listenToKeyboard({ window, document, held, releaseAll });
-  for (const button of page.part("pad").querySelectorAll("button")) {
-    listenToButton(button, button.dataset.direction, held);
+function onVisibility() {
+  for (const each of [socketScreen, peerScreen]) {
+    if (document.hidden) each.hide();
+    else each.show();
   }
-  for (const tool of document.querySelectorAll("[data-command]")) {
-    tool.addEventListener("click", () => {
-      const command = /** @type {HTMLElement} */ (tool).dataset.command ?? "";
-      if (tool.getAttribute("aria-disabled") !== "true") connection.send(command);
-    });
-  }
-  page.part("ask").addEventListener("submit", (/** @type {Event} */ event) => {
-    event.preventDefault();
-    say(page.part("prompt").value);
-    page.part("picture").focus(); // back to walking
-  });
-  page.part("chips").addEventListener("click", (/** @type {Event} */ event) => {
-    const chip = /** @type {HTMLElement} */ (event.target).closest("button");
-    if (chip === null) return;
-    page.part("prompt").value = chip.textContent;
-    say(chip.textContent ?? "");
-  });
-  page.part("prompt").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Escape") page.part("picture").focus();
-  });
-  addEventListener("keydown", (event) => {
-    if (event.key !== "/" || takesText(event.target)) return;
-    event.preventDefault();
-    page.part("prompt").select();
-  });
-  page.part("veil-action").addEventListener("click", () => {
-    if (page.part("veil-action").dataset.action === "renew") connection.renew();
-    else connection.retry();
-  });
-  page.part("error-close").addEventListener("click", () => dispatch({ type: "page.error_read" }));
-  page.part("model").addEventListener("change", () => {
-    connection.renew({ model: page.part("model").value, program: undefined });
-  });
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) screen.hide();
-    else screen.show();
-    hurry();
-  });
-  addEventListener("online", hurry);
-  setInterval(() => dispatch({ type: "page.tick", nowMs: performance.now() }), TICK_MS);
-}
-
-/** Offer the models, when there is a choice. */
-async function offerModels() {
-  const { models } = await request("v1/models");
-  page.part("model").replaceChildren(
-    ...models.map((/** @type {{name: string}} */ { name }) => new Option(name, name)),
-  );
-  page.part("model").value = view.session.model;
-  page.part("model-field").hidden = models.length < 2;
+  hurry();
 }
 
 const forced = query.get("codec");
-const codecs = await findCodecs(forced === "h264" || forced === "jpeg" ? forced : null);
+const codecs = await findCodecs(forced);
+const choice = recallChoice(query.get("transport"), localStorage);
+const dialer = new Dialer(choice, codecs, forced);
 const wish = { model: query.get("model") ?? undefined, program: query.get("program") ?? undefined };
 const tickets = new TicketStore(sessionStorage, navigator.locks);
-const connection = new Connection(tickets, codecs, wish, {
+const connection = new Connection(tickets, dialer, wish, {
   onMessage,
   onMedia,
+  onTrack,
   expectsPictures: () => view.session?.state === "active" && !document.hidden,
 });
-if (document.hidden) screen.hide();
-listen();
+const offer = new Offer(page, (wished) => connection.renew(wished));
+const inputs = new Inputs(page, connection, () => featuresOf(view.session).inputs, fail);
+const recorder = new Recorder(page, connection, fail);
+const dials = new Dials(page.part("dials"), (name, value) => {
+  connection.send("update", { parameters: { [name]: value } });
+});
+
+page.part("transport").value = choice;
+new Gestures(page, {
+  held,
+  say,
+  ask,
+  connection,
+  dispatch,
+  onSound: () => sound.toggle(),
+  onTransport(/** @type {import("./route.js").Choice} */ wanted) {
+    keepChoice(wanted, localStorage);
+    dialer.choose(wanted);
+    connection.reattach();
+  },
+  speaker: () => featuresOf(view.session).speaker,
+}).listen();
+document.addEventListener("visibilitychange", onVisibility);
+addEventListener("online", hurry);
+addEventListener("pagehide", () => connection.hangUp());
+addEventListener("pageshow", ({ persisted }) => persisted && connection.reattach());
 addEventListener("unhandledrejection", ({ reason }) => fail("page", String(reason)));
 addEventListener("error", ({ message }) => fail("page", message));
+setInterval(() => dispatch({ type: "page.tick", nowMs: performance.now() }), TICK_MS);
+if (document.hidden) onVisibility();
 await connection.run();

@@ -1,7 +1,10 @@
 // The page: shows a view. It reads nothing back from the document.
 
+import { featuresOf } from "./features.js";
+import { isSpeaking } from "./narration.js";
 import { Panel } from "./panel.js";
 import { statusOf } from "./status.js";
+import { Talk } from "./talk.js";
 import { clipped, SPOKEN_CHARS, wishText } from "./wish.js";
 
 /** @typedef {import("./state.js").View} View */
@@ -10,6 +13,7 @@ export class Page {
   /** @type {Record<string, HTMLElement>} */
   #parts = {};
   #panel;
+  #talk;
   #tools;
   /** @type {View | null} */
   #shown = null;
@@ -21,6 +25,7 @@ export class Page {
       this.#parts[element.dataset.part ?? ""] = element;
     }
     this.#panel = new Panel(document);
+    this.#talk = new Talk(this.#parts.lines);
     this.#tools = [...document.querySelectorAll("[data-command]")].map(
       (tool) => /** @type {HTMLElement} */ (tool),
     );
@@ -44,7 +49,9 @@ export class Page {
     if (was?.error !== view.error) this.#renderError(view);
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
-    if (was?.media !== view.media) this.#renderMedia(view);
+    if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
+    if (was?.session !== view.session) this.#renderInputs(view);
+    if (was?.media !== view.media || was?.transport !== view.transport) this.#renderMedia(view);
   }
 
   /** @param {string} name @param {string} text */
@@ -125,11 +132,36 @@ export class Page {
   }
 
   /** @param {View} view */
-  #renderMedia({ media }) {
+  #renderTalk({ session, lines }) {
+    const { hasText, takesTurns, narrates } = featuresOf(session);
+    this.#parts.talk.hidden = !hasText;
+    if (!hasText) return;
+    this.#parts["question-form"].hidden = !takesTurns;
+    this.#parts["narrate-field"].hidden = narrates === null;
+    /** @type {HTMLInputElement} */ (this.#parts.narrate).checked = narrates === true;
+    this.#parts.hush.setAttribute("aria-disabled", String(!isSpeaking(lines)));
+    this.#talk.render(lines);
+  }
+
+  /** @param {View} view */
+  #renderInputs({ session }) {
+    const { inputs, hasSound } = featuresOf(session);
+    const takes = (/** @type {string} */ kind) => inputs.some((input) => input.kind === kind);
+    this.#parts.camera.hidden = !takes("video");
+    this.#parts["file-button"].hidden = !takes("video");
+    this.#parts.microphone.hidden = !takes("audio");
+    this.#parts.sound.hidden = !hasSound;
+    this.#parts["dials-box"].hidden = featuresOf(session).dials.length === 0;
+  }
+
+  /** @param {View} view */
+  #renderMedia({ media, transport }) {
     if (media === null) return;
     const codec = media.codec.startsWith("avc1") ? "H.264" : media.codec.toUpperCase();
-    this.#text("fine", `${media.width} × ${media.height} pixels, ${codec}`);
+    const way = { webrtc: "WebRTC", websocket: "WebSocket" }[transport ?? "websocket"];
+    this.#text("fine", `${media.width} × ${media.height} pixels, ${codec} over ${way}`);
     this.#parts.fine.dataset.codec = media.codec;
+    this.#parts.fine.dataset.transport = transport ?? "";
   }
 }
 

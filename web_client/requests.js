@@ -1,6 +1,7 @@
 // The server's REST interface.
 
 const LIMIT_MS = 15_000;
+const NO_CONTENT = 204;
 
 /** The server answered with an error of its own. */
 export class RefusedError extends Error {
@@ -10,6 +11,7 @@ export class RefusedError extends Error {
    */
   constructor(status, { code, message, retry_after_s }) {
     super(message);
+    this.status = status;
     this.code = code;
     this.retryAfterS = retry_after_s ?? null;
     /** Whether the same request may succeed later. */
@@ -18,20 +20,39 @@ export class RefusedError extends Error {
 }
 
 /**
+ * @typedef {object} Asked
+ * @property {string} [method] GET, or POST with a body
+ * @property {object} [body]
+ * @property {string} [token] of the session
+ * @property {boolean} [keepalive] whether it goes on when the page ends
+ *
  * @param {string} path relative to the page
- * @param {object} [body] makes it a POST
- * @returns {Promise<any>}
+ * @param {Asked} [asked]
+ * @returns {Promise<any>} the answer; null when it is empty
  * @throws {RefusedError} refused
  * @throws {Error} not reached, not in time, or not answered by this server
  */
-export async function request(path, body) {
+export async function request(path, asked = {}) {
+  const response = await send(path, asked);
+  return response.status === NO_CONTENT ? null : response.json();
+}
+
+/**
+ * The same for an answer that is no JSON.
+ * @param {string} path @param {Asked} [asked]
+ * @returns {Promise<Response>}
+ */
+export async function send(path, { method, body, token, keepalive = false } = {}) {
+  /** @type {Record<string, string>} */
+  const headers = body === undefined ? {} : { "content-type": "application/json" };
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const response = await fetch(path, {
-    method: body === undefined ? "GET" : "POST",
-    headers: body === undefined ? {} : { "content-type": "application/json" },
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers,
     body: body === undefined ? undefined : JSON.stringify(body),
+    keepalive,
     signal: AbortSignal.timeout(LIMIT_MS),
   });
-  const answer = await response.json();
-  if (!response.ok) throw new RefusedError(response.status, answer.error);
-  return answer;
+  if (!response.ok) throw new RefusedError(response.status, (await response.json()).error);
+  return response;
 }

@@ -14,8 +14,10 @@ import { createDecoder } from "./video.js";
  * @property {boolean} last
  *
  * @typedef {object} ScreenEvents
- * @property {(picture: Picture, atMs: number) => void} onDrawn as soon as it is drawn
- * @property {(picture: Picture, atMs: number) => void} onShown at the browser's next frame
+ * @property {(atMs: number) => void} onDrawn as soon as a picture is drawn
+ * @property {(chunk: number, ptsUs: number) => void} onSeen every picture of the chunk is past
+ * @property {(picture: {ptsUs: number, durationUs: number}, atMs: number) => void} onShown
+ *   at the browser's next frame
  * @property {(count: number) => void} onSkipped pictures that will never be shown
  * @property {() => void} onNeedKey nothing can be decoded before a key frame
  * @property {(error: Error) => void} onFailure a decoder died again and again
@@ -174,7 +176,8 @@ export class Screen {
     // An odd size is padded to an even one for H.264; only the true size is drawn.
     this.#context.drawImage(picture.image, 0, 0, width, height, 0, 0, width, height);
     picture.image.close();
-    this.#events.onDrawn(picture, nowMs);
+    this.#events.onDrawn(nowMs);
+    if (picture.last) this.#events.onSeen(picture.chunk, picture.ptsUs);
     requestAnimationFrame((atMs) => this.#events.onShown(picture, Math.max(atMs, nowMs)));
   }
 }

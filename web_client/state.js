@@ -2,6 +2,7 @@
 // Messages are the server's events, and what the page itself notices: types that begin with `page.`.
 
 import * as latencies from "./latency.js";
+import * as narrations from "./narration.js";
 import * as showings from "./showing.js";
 import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
 
@@ -16,15 +17,18 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {string} ending why the session itself ended, as the server says it
  * @property {"retry" | "renew" | null} offer what can be done about a link that is over
  * @property {"driver" | "viewer" | null} role
+ * @property {import("./route.js").Transport | null} transport that the link takes, once it is open
  * @property {string} id of the session
  * @property {any} session the server's SessionView, once attached
  * @property {number | null} promptChars how long a prompt may be, once the server has said so
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
- * @property {{codec: string, width: number, height: number} | null} media
+ * @property {{stream: string, codec: string, width: number, height: number} | null} media
  * @property {latencies.Latency} latency
  * @property {showings.Showing} screen
  * @property {Wish | null} wish the newest prompt that was asked for here, and what became of it
+ * @property {narrations.Lines} lines what was said and asked
+ * @property {boolean} isHeard whether the model hears somebody speak
  * @property {{code: string, message: string} | null} error
  * @property {string} announcement what a screen reader says next
  * @property {string} notice what happened to the world before this one, for a while
@@ -42,6 +46,7 @@ export const INITIAL_VIEW = Object.freeze({
   ending: "",
   offer: null,
   role: null,
+  transport: null,
   id: "",
   session: null,
   promptChars: null,
@@ -51,6 +56,8 @@ export const INITIAL_VIEW = Object.freeze({
   latency: latencies.NO_LATENCY,
   screen: showings.NOTHING_SHOWN,
   wish: null,
+  lines: narrations.NOTHING_SAID,
+  isHeard: false,
   error: null,
   announcement: "",
   notice: "",
@@ -67,6 +74,10 @@ const REDUCERS = {
   "page.error_read": (view) => ({ ...view, error: null }),
   "page.pressed": onPressed,
   "page.prompted": onPrompted,
+  "page.asked": (view, { id, text }) => {
+    return { ...view, lines: narrations.asked(view.lines, id, text), error: null };
+  },
+  "page.transport": (view, { transport }) => ({ ...view, transport }),
   "page.shown": onShown,
   "page.skipped": (view, { count }) => ({ ...view, screen: showings.skipped(view.screen, count) }),
   "page.tick": onTick,
@@ -85,10 +96,12 @@ const REDUCERS = {
   "control.applied": onApplied,
   "control.superseded": (view, { control }) => settled(view, control, "replaced"),
 
-  "media.init": (view, media) => ({ ...view, media }),
+  "media.init": (view, media) => (media.kind === "audio" ? view : { ...view, media }),
   "media.chunk": onChunk,
   "media.complete": (view) => view,
-  "text.delta": (view) => view,
+  "text.delta": (view, delta) => ({ ...view, lines: narrations.heard(view.lines, delta) }),
+  "turn.started": (view) => ({ ...view, isHeard: true }),
+  "turn.ended": (view) => ({ ...view, isHeard: false }),
   "artifact.created": (view) => view,
   "trace.step": (view) => view,
   error: onError,
@@ -117,7 +130,7 @@ function said(view, announcement) {
 /** @param {View} view @param {"lost" | "over"} link */
 function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = null }) {
   const error = link === "over" ? null : view.error; // the veil says it
-  const waits = { queued: null, recovering: false };
+  const waits = { queued: null, recovering: false, isHeard: false };
   const notice = link === "over" ? "" : view.notice;
   const next = withoutPresses({
     ...view, link, reason, isBusy, retryAtMs, offer, error, notice, ...waits,
@@ -150,7 +163,8 @@ function onUpdated(view, { view: session }) {
 
 /** @param {View} view */
 function onRecovering(view) {
-  const next = withoutPresses({ ...view, recovering: true });
+  const lines = narrations.brokenOff(view.lines);
+  const next = withoutPresses({ ...view, recovering: true, lines });
   return said(next, "The model was lost. Bringing the world back.");
 }
 
@@ -166,7 +180,8 @@ function onQueued(view, { position }) {
 
 /** @param {View} view */
 function onInterrupted(view, { seen_us, next_us, reason }) {
-  const next = { ...view, screen: showings.cut(view.screen, next_us) };
+  const lines = narrations.brokenOff(view.lines);
+  const next = { ...view, lines, screen: showings.cut(view.screen, next_us) };
   if (reason === "reset") return withoutPresses(next);
   return { ...next, latency: latencies.unseen(view.latency, seen_us) };
 }
@@ -217,13 +232,15 @@ function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = n
 function settled(view, id, outcome) {
   const latency = latencies.forgotten(view.latency, id);
   const isWish = view.wish !== null && view.wish.id === id;
-  return { ...view, latency, wish: isWish ? { ...view.wish, outcome } : view.wish };
+  const wish = isWish ? { ...view.wish, outcome } : view.wish;
+  return { ...view, latency, wish, lines: narrations.refused(view.lines, id) };
 }
 
 // --- pictures ---
 
 /** @param {View} view */
-function onChunk(view, { pts_us, duration_us, dropped = 0 }) {
+function onChunk(view, { stream, pts_us, duration_us, dropped = 0 }) {
+  if (view.media !== null && stream !== view.media.stream) return view; // sound
   const back = view.recovering ? said(view, "The world is back.") : view;
   const screen = showings.came(view.screen, pts_us + duration_us, dropped);
   return { ...back, recovering: false, queued: null, screen };

@@ -11,12 +11,12 @@
 const H264_PROBE = "avc1.42001f";
 
 /**
- * Which codecs to offer, best first.
- * @param {"h264" | "jpeg" | null} forced
- * @returns {Promise<("h264" | "jpeg")[]>}
+ * Which codecs for pictures to offer to a socket, best first.
+ * @param {string | null} forced
+ * @returns {Promise<string[]>}
  */
 export async function findCodecs(forced) {
-  if (forced !== null) return [forced];
+  if (forced === "h264" || forced === "jpeg") return [forced];
   if (typeof VideoDecoder === "undefined") return ["jpeg"];
   const { supported } = await VideoDecoder.isConfigSupported({ codec: H264_PROBE });
   return supported ? ["h264", "jpeg"] : ["jpeg"];

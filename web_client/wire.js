@@ -37,6 +37,20 @@ export function parseBinary(buffer) {
 }
 
 /**
+ * Join a command that has bytes with them, as the server does with its events.
+ * @param {object} header @param {Uint8Array} payload
+ * @returns {Uint8Array}
+ */
+export function makeBinary(header, payload) {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const frame = new Uint8Array(PREFIX_BYTES + text.length + payload.length);
+  new DataView(frame.buffer).setUint32(0, text.length, false);
+  frame.set(text, PREFIX_BYTES);
+  frame.set(payload, PREFIX_BYTES + text.length);
+  return frame;
+}
+
+/**
  * Read a JSON event.
  * @param {string} text
  * @returns {{type: string}}

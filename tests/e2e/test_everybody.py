@@ -81,7 +81,7 @@ async def test_tab_reaches_every_control_and_each_shows_its_focus(
     page = await browser.new_page(viewport=PHONE)  # type: ignore[arg-type]
     await Player.at(page, server.url)
     everything = await page.evaluate(
-        """[...document.querySelectorAll("a, button, input, select")]
+        """[...document.querySelectorAll("a, button, input, select, summary")]
              .filter((one) => one.checkVisibility()).length"""
     )
     names = []

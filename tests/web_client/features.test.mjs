@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { featuresOf, titleOf } from "../../web_client/features.js";
+import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
+
+test("a session that is not there yet can do nothing", () => {
+  assert.deepEqual(featuresOf(null), {
+    hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [], hasSound: false,
+    dials: [],
+  });
+});
+
+test("parameters without a label are not for people, and the narrator has a switch of its own", () => {
+  const parameters = [
+    { name: "narrate", label: "Narrate", value: 1 },
+    { name: "steps", label: "Steps", value: 3 },
+    { name: "fault", label: "", value: 0 },
+  ];
+  const features = featuresOf({ parameters });
+  assert.equal(features.narrates, true);
+  assert.deepEqual(features.dials.map(({ name }) => name), ["steps"]);
+});
+
+test("programs have names for people", () => {
+  assert.equal(titleOf("narrated_world"), "Narrated world");
+});
+
+test("the page knows every event that the server may send", () => {
+  const schema = JSON.parse(readFileSync(new URL("../../sessions/schema.json", import.meta.url), "utf-8"));
+  const types = Object.keys(schema.event.discriminator.mapping);
+  assert.ok(types.includes("media.chunk"));
+  for (const type of types) {
+    try {
+      reduce(INITIAL_VIEW, { type });
+    } catch (error) {
+      assert.doesNotMatch(String(error), /unknown message type/);
+    }
+  }
+});

@@ -1,0 +1,83 @@
+// Makes attachments over the transport whose turn it is.
+
+import { BROKEN } from "./closing.js";
+import { PeerAttachment } from "./peer_attachment.js";
+import { RefusedError } from "./requests.js";
+import { ended, newRoute, nextTransport, opened } from "./route.js";
+import { askIce } from "./signalling.js";
+import { SocketAttachment } from "./socket_attachment.js";
+
+/**
+ * @typedef {import("./attachment.js").Attachment} Attachment
+ * @typedef {import("./attachment.js").AttachmentEvents} AttachmentEvents
+ * @typedef {import("./route.js").Choice} Choice
+ */
+
+export class Dialer {
+  #route;
+  #codecs;
+  #firstCodec;
+  /** @type {import("./signalling.js").Ice | null} */
+  #ice = null;
+
+  /**
+   * @param {Choice} choice
+   * @param {string[]} codecs of pictures that a socket can carry here, best first
+   * @param {string | null} firstCodec what a peer connection should carry
+   */
+  constructor(choice, codecs, firstCodec) {
+    this.#route = newRoute(typeof RTCPeerConnection === "undefined" ? "websocket" : choice);
+    this.#codecs = codecs;
+    this.#firstCodec = firstCodec;
+  }
+
+  /** Take this transport from the next attachment on, whatever happened before. @param {Choice} choice */
+  choose(choice) {
+    this.#route = newRoute(choice);
+  }
+
+  /** @param {string[]} codecs */
+  useCodecs(codecs) {
+    this.#codecs = codecs;
+  }
+
+  /** Whether another transport takes over when this one breaks. */
+  get isAutomatic() {
+    return this.#route.choice === "auto";
+  }
+
+  /**
+   * @param {{id: string, token: string}} ticket @param {AttachmentEvents} events
+   * @returns {Promise<Attachment>}
+   * @throws {Error} the server is not reached
+   */
+  async dial(ticket, events) {
+    if (nextTransport(this.#route) === "webrtc") {
+      const ice = (this.#ice ??= await this.#askIce());
+      if (ice !== null) return new PeerAttachment(ticket, ice, this.#firstCodec, events);
+      this.#route = { ...this.#route, choice: "websocket" }; // there is no other on this server
+    }
+    const sound = typeof AudioDecoder === "undefined" ? [] : ["opus"];
+    return new SocketAttachment(ticket, [...this.#codecs, ...sound], events);
+  }
+
+  /** @param {Attachment} attachment it is open */
+  opened(attachment) {
+    this.#route = opened(this.#route, attachment.transport);
+  }
+
+  /** @param {Attachment} attachment @param {boolean} wasOpen @param {number} code */
+  ended(attachment, wasOpen, code) {
+    const isBroken = code === BROKEN;
+    this.#route = ended(this.#route, attachment.transport, { wasOpen, isBroken });
+  }
+
+  async #askIce() {
+    try {
+      return await askIce();
+    } catch (error) {
+      if (error instanceof RefusedError && !error.isPassing) return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,51 @@
+// What the program of a session can do beyond showing a world, from the server's view of it.
+
+/**
+ * @typedef {object} Features
+ * @property {boolean} hasText whether it says something
+ * @property {boolean} takesTurns whether it can be asked
+ * @property {string | null} speaker the loop that speaks, which can be interrupted by itself
+ * @property {boolean | null} narrates whether the narrator is on; null without one
+ * @property {Input[]} inputs what can be shown or said to it
+ * @property {boolean} hasSound
+ * @property {Dial[]} dials numbers that a person may turn
+ *
+ * @typedef {object} Input
+ * @property {string} name
+ * @property {"video" | "audio"} kind
+ * @property {"latest" | "fifo"} merge
+ * @property {number} width
+ * @property {number} height
+ * @property {number} rate_hz
+ * @property {number} capacity
+ * @property {string} label
+ *
+ * @typedef {{name: string, value: number, low: number, high: number, integer: boolean,
+ *   label: string}} Dial
+ */
+
+/** The parameter that is the narrator's switch. */
+export const NARRATE = "narrate";
+
+/** @param {any} session a SessionView, or null @returns {Features} */
+export function featuresOf(session) {
+  const streams = session?.streams ?? [];
+  const parameters = session?.parameters ?? [];
+  const text = streams.find((/** @type {{kind: string}} */ { kind }) => kind === "text");
+  const narrate = parameters.find((/** @type {Dial} */ { name }) => name === NARRATE);
+  return {
+    hasText: text !== undefined,
+    takesTurns: Boolean(session?.takes_turns),
+    speaker: text?.loop ?? null,
+    narrates: narrate === undefined ? null : narrate.value > 0,
+    inputs: session?.inputs ?? [],
+    hasSound: streams.some((/** @type {{kind: string}} */ { kind }) => kind === "audio"),
+    dials: parameters.filter((/** @type {Dial} */ { name, label }) => name !== NARRATE && label !== ""),
+  };
+}
+
+/** @param {string} name such as `narrated_world` @returns {string} for people */
+export function titleOf(name) {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,83 @@
+// What the model says and what it was asked, as lines: an utterance each, its question above it.
+
+/**
+ * @typedef {object} Line
+ * @property {string} key of its own for as long as the line is kept
+ * @property {string | null} question what it answers; null when nobody asked
+ * @property {string} stream
+ * @property {string} text said so far
+ * @property {"waiting" | "growing" | "done" | "broken" | "refused"} state
+ *   waiting: the question is out; broken: it was interrupted
+ */
+
+/** @typedef {readonly Line[]} Lines oldest first */
+
+const LINES_KEPT = 40;
+const OPEN = new Set(["waiting", "growing"]);
+
+/** @type {Lines} */
+export const NOTHING_SAID = Object.freeze([]);
+
+/** A question was sent. @param {Lines} lines @param {string} id of its command @param {string} text @returns {Lines} */
+export function asked(lines, id, text) {
+  return kept([...lines, { key: id, question: text, stream: "", text: "", state: "waiting" }]);
+}
+
+/** A question will never be answered. @param {Lines} lines @param {string | null | undefined} id @returns {Lines} */
+export function refused(lines, id) {
+  const isIt = (/** @type {Line} */ line) => line.key === id && line.state === "waiting";
+  return changed(lines, isIt, (line) => ({ ...line, state: "refused" }));
+}
+
+/**
+ * More was said.
+ * @param {Lines} lines
+ * @param {{stream: string, text: string, utterance: number, final?: boolean,
+ *   interrupted?: boolean, answers?: string | null}} delta
+ * @returns {Lines}
+ */
+export function heard(lines, { stream, text, utterance, final, interrupted, answers }) {
+  const said = `${stream}/${utterance}`;
+  const key = lines.some((line) => line.key === answers) ? String(answers) : said;
+  const state = interrupted ? "broken" : final ? "done" : "growing";
+  const others = changed(
+    lines,
+    (line) => line.stream === stream && line.key !== key && line.state === "growing",
+    (line) => ({ ...line, state: "broken" }), // it speaks of something else
+  );
+  const grown = others.some((line) => line.key === key)
+    ? changed(others, (line) => line.key === key, (line) => {
+        return { ...line, stream, text: line.text + text, state };
+      })
+    : [...others, { key, question: null, stream, text, state }];
+  return kept(grown.filter((line) => !isEmpty(line)));
+}
+
+/** Nothing that is unfinished will be gone on with. @param {Lines} lines @returns {Lines} */
+export function brokenOff(lines) {
+  const broken = changed(lines, (line) => OPEN.has(line.state), (line) => ({ ...line, state: "broken" }));
+  return broken.some(isEmpty) ? broken.filter((line) => !isEmpty(line)) : broken;
+}
+
+/** Whether something is being said. @param {Lines} lines */
+export function isSpeaking(lines) {
+  return lines.some((line) => OPEN.has(line.state));
+}
+
+/** @param {Line} line that has ended before it said anything */
+function isEmpty({ question, text, state }) {
+  return question === null && text.trim() === "" && !OPEN.has(state);
+}
+
+/**
+ * @param {Lines} lines @param {(line: Line) => boolean} which @param {(line: Line) => Line} change
+ * @returns {Lines} the same ones when none changes
+ */
+function changed(lines, which, change) {
+  return lines.some(which) ? lines.map((line) => (which(line) ? change(line) : line)) : lines;
+}
+
+/** @param {Lines} lines @returns {Lines} */
+function kept(lines) {
+  return lines.length > LINES_KEPT ? lines.slice(-LINES_KEPT) : lines;
+}

@@ -1,0 +1,210 @@
+// One WebRTC peer connection, from its offer to its end.
+
+import { BROKEN, codeOfFailure, codeOfReason, LEFT } from "./closing.js";
+import { Signalling } from "./signalling.js";
+import { Vigil } from "./vigil.js";
+import { parseText, WireError } from "./wire.js";
+
+/** @typedef {import("./attachment.js").AttachmentEvents} AttachmentEvents */
+
+const WATCH_EVERY_MS = 250;
+const BAD_FRAME = 4400;
+
+/** @implements {import("./attachment.js").Attachment} */
+export class PeerAttachment {
+  transport = /** @type {const} */ ("webrtc");
+  /** @type {Promise<number>} the close code; it never rejects */
+  ended;
+  /** Whether the server has let this client in. */
+  isOpen = false;
+  #peer;
+  #channel;
+  #signalling;
+  #events;
+  #hasIceServers;
+  /** @type {Record<"video" | "audio", RTCRtpTransceiver>} */
+  #lines;
+  #end = (/** @type {number} */ _code) => {};
+  /** @type {number | null} why the server is about to end this, as it said */
+  #farewell = null;
+  /** @type {RTCIceCandidate[]} those that the server has not been told */
+  #candidates = [];
+  #vigil = new Vigil(performance.now());
+  #pings = 0;
+  #watch;
+
+  /**
+   * @param {{id: string, token: string}} ticket
+   * @param {import("./signalling.js").Ice} ice
+   * @param {string | null} codec the one to ask for first
+   * @param {AttachmentEvents} events
+   */
+  constructor(ticket, ice, codec, events) {
+    this.#events = events;
+    this.#signalling = new Signalling(ticket);
+    this.#hasIceServers = ice.ice_servers.length > 0;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    const peer = new RTCPeerConnection({
+      iceServers: ice.ice_servers,
+      iceTransportPolicy: ice.relay_only ? "relay" : "all",
+      bundlePolicy: "max-bundle",
+    });
+    this.#peer = peer;
+    // Both ways from the start, so that a camera that comes later needs no new offer.
+    this.#lines = {
+      video: peer.addTransceiver("video", { direction: "sendrecv" }),
+      audio: peer.addTransceiver("audio", { direction: "sendrecv" }),
+    };
+    preferCodec(this.#lines.video, codec);
+    this.#channel = peer.createDataChannel("events", { ordered: true });
+    this.#channel.binaryType = "arraybuffer";
+    this.#channel.onmessage = ({ data }) => this.#onData(data);
+    this.#channel.onclose = () => this.leave(this.#farewell ?? BROKEN);
+    peer.ontrack = ({ track, receiver }) => this.#onTrack(track, receiver);
+    peer.onicecandidate = ({ candidate }) => this.#onCandidate(candidate);
+    peer.onconnectionstatechange = () => {
+      if (peer.connectionState === "failed") this.leave(BROKEN);
+    };
+    this.#watch = setInterval(() => this.#onWatch(), WATCH_EVERY_MS);
+    this.#open().catch((error) => this.leave(codeOfFailure(error)));
+  }
+
+  /** @param {{id: string, type: string}} command @returns {boolean} whether it was sent */
+  send(command) {
+    if (!this.isOpen || this.#channel.readyState !== "open") return false;
+    this.#channel.send(JSON.stringify(command));
+    return true;
+  }
+
+  /** @param {object} header @param {Uint8Array} payload @returns {boolean} whether it was sent */
+  sendMedia(header, payload) {
+    return false;
+  }
+
+  waitingBytes() {
+    return this.#channel.bufferedAmount;
+  }
+
+  /** @param {"video" | "audio"} kind @param {MediaStreamTrack | null} track */
+  feed(kind, track) {
+    this.#lines[kind].sender.replaceTrack(track).catch(() => {}); // it ends with the peer
+    return true;
+  }
+
+  notePresented() {
+    this.#vigil.presented();
+  }
+
+  /** The page goes, perhaps to come back: the server must not wait half a minute to notice. */
+  hangUp() {
+    this.#signalling.leave();
+    this.#peer.close();
+  }
+
+  /** End now, without waiting for the server. */
+  leave(code = LEFT) {
+    clearInterval(this.#watch);
+    this.isOpen = false;
+    this.#channel.onmessage = null;
+    this.#channel.onclose = null;
+    this.#peer.onconnectionstatechange = null;
+    if (code === LEFT || code === BROKEN) this.#signalling.leave();
+    this.#peer.close();
+    this.#end(code);
+  }
+
+  async #open() {
+    // The offer goes out without candidates: the browser finds the server's, and is found by that.
+    await this.#peer.setLocalDescription();
+    const sdp = await this.#signalling.offer(this.#peer.localDescription?.sdp ?? "");
+    if (!this.#hasIceServers && !sdp.includes("a=candidate")) {
+      this.leave(BROKEN); // a server that no address leads to
+      return;
+    }
+    await this.#peer.setRemoteDescription({ type: "answer", sdp });
+    this.#tellCandidates();
+  }
+
+  async #restart() {
+    this.#peer.restartIce();
+    await this.#peer.setLocalDescription();
+    const sdp = await this.#signalling.restart(this.#peer.localDescription?.sdp ?? "");
+    await this.#peer.setRemoteDescription({ type: "answer", sdp });
+  }
+
+  /** @param {RTCIceCandidate | null} candidate */
+  #onCandidate(candidate) {
+    // Names that only this machine can look up would hold the server up.
+    if (candidate === null || candidate.candidate === "") return;
+    if (candidate.candidate.includes(".local")) return;
+    this.#candidates.push(candidate);
+    this.#tellCandidates();
+  }
+
+  #tellCandidates() {
+    if (!this.#signalling.isKnown || this.#candidates.length === 0) return;
+    // What the server does not take now, it finds out by itself, or the vigil ends this.
+    this.#signalling.candidates(this.#candidates.splice(0)).catch(() => {});
+  }
+
+  /** @param {MediaStreamTrack} track @param {RTCRtpReceiver} receiver */
+  #onTrack(track, receiver) {
+    if ("jitterBufferTarget" in receiver && track.kind === "video") receiver.jitterBufferTarget = 0;
+    this.#events.onTrack(track, receiver);
+  }
+
+  /** @param {string} data */
+  #onData(data) {
+    this.#vigil.heard(performance.now());
+    try {
+      this.#onMessage(parseText(data));
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.leave(BAD_FRAME);
+    }
+  }
+
+  /** @param {any} message */
+  #onMessage(message) {
+    if (message.type === "pong") return;
+    if (message.type === "session.attached") this.isOpen = true;
+    this.#farewell = codeOfReason(message) ?? this.#farewell;
+    if (message.type !== "media.chunk") {
+      this.#events.onMessage(message);
+      return;
+    }
+    if (message.rtp_timestamp != null) this.#vigil.sent(performance.now());
+    this.#events.onMedia(message, null);
+  }
+
+  #onWatch() {
+    if (!this.#events.expectsPictures()) this.#vigil.presented();
+    const isCut = this.#peer.iceConnectionState === "disconnected";
+    for (const duty of this.#vigil.duties(performance.now(), { isOpen: this.isOpen, isCut })) {
+      if (duty === "dead") this.leave(BROKEN);
+      else if (duty === "restart") this.#restart().catch(() => {}); // the vigil ends what stays cut
+      else if (duty === "ask") this.send({ id: "no-picture", type: "request_key_frame" });
+      else if (this.#channel.readyState === "open") {
+        this.#channel.send(JSON.stringify({ type: "ping", n: ++this.#pings }));
+      }
+    }
+  }
+}
+
+/**
+ * Ask for a codec first; the others stay on offer.
+ * @param {RTCRtpTransceiver} line @param {string | null} codec such as `h264`
+ */
+function preferCodec(line, codec) {
+  const known = RTCRtpReceiver.getCapabilities("video")?.codecs ?? [];
+  const rank = (/** @type {{mimeType: string, sdpFmtpLine?: string}} */ { mimeType, sdpFmtpLine }) => {
+    const name = mimeType.replace("video/", "").toLowerCase();
+    // Packets of the other mode cannot hold a whole picture.
+    if (name === "h264" && !sdpFmtpLine?.includes("packetization-mode=1")) return 3;
+    if (name === codec) return 0;
+    return { h264: 1, vp8: 2 }[name] ?? 4;
+  };
+  const ranked = known.map((each, at) => ({ each, at }));
+  ranked.sort((a, b) => rank(a.each) - rank(b.each) || a.at - b.at);
+  if (ranked.length > 0) line.setCodecPreferences(ranked.map(({ each }) => each));
+}

@@ -1,0 +1,70 @@
+// How a peer connection is arranged with the server, over HTTP.
+
+import { request, send } from "./requests.js";
+
+/** @typedef {{ice_servers: RTCIceServer[], relay_only: boolean}} Ice */
+
+/** @returns {Promise<Ice>} by which servers, if any, the peers may find each other */
+export function askIce() {
+  return request("v1/ice");
+}
+
+export class Signalling {
+  #session;
+  #token;
+  /** @type {string | null} where this peer is, once the server has answered */
+  #peer = null;
+
+  /** @param {{id: string, token: string}} ticket */
+  constructor({ id, token }) {
+    this.#session = `v1/sessions/${id}/webrtc`;
+    this.#token = token;
+  }
+
+  /** Whether there is somewhere to send candidates to. */
+  get isKnown() {
+    return this.#peer !== null;
+  }
+
+  /**
+   * @param {string} sdp an offer, with or without candidates
+   * @returns {Promise<string>} the answer's SDP
+   * @throws {import("./requests.js").RefusedError}
+   */
+  async offer(sdp) {
+    const body = { type: "offer", sdp, role: "driver" };
+    const answer = await request(this.#session, { body, token: this.#token });
+    this.#peer = `${this.#session}/${answer.id}`;
+    return answer.sdp;
+  }
+
+  /** Look for another way. @param {string} sdp @returns {Promise<string>} */
+  async restart(sdp) {
+    const body = { type: "offer", sdp };
+    return (await this.#patch(body)).sdp;
+  }
+
+  /** @param {RTCIceCandidate[]} found */
+  async candidates(found) {
+    const candidates = found.map(({ candidate, sdpMid, sdpMLineIndex }) => ({
+      candidate,
+      sdpMid,
+      sdpMLineIndex,
+    }));
+    await this.#patch({ candidates });
+  }
+
+  /** Say that this peer is no more; also while the page goes. */
+  leave() {
+    if (this.#peer === null) return;
+    const asked = { method: "DELETE", token: this.#token, keepalive: true };
+    send(this.#peer, asked).catch(() => {}); // it may be over there as well
+    this.#peer = null;
+  }
+
+  /** @param {object} body */
+  #patch(body) {
+    if (this.#peer === null) throw new Error("the server has not answered the offer");
+    return request(this.#peer, { method: "PATCH", body, token: this.#token });
+  }
+}

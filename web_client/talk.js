@@ -1,0 +1,62 @@
+// The narration on the page: lines that grow, read aloud once they are whole.
+
+/** @typedef {import("./narration.js").Line} Line */
+
+const STATES = { broken: "interrupted", refused: "not taken", waiting: "thinking…" };
+
+export class Talk {
+  #list;
+  /** @type {Map<string, {item: HTMLElement, line: Line}>} */
+  #shown = new Map();
+
+  /** @param {HTMLElement} list a live region */
+  constructor(list) {
+    this.#list = list;
+  }
+
+  /** @param {import("./narration.js").Lines} lines */
+  render(lines) {
+    const isAtEnd = this.#list.scrollHeight - this.#list.scrollTop - this.#list.clientHeight < 24;
+    const keys = new Set(lines.map(({ key }) => key));
+    for (const [key, { item }] of this.#shown) {
+      if (keys.has(key)) continue;
+      item.remove();
+      this.#shown.delete(key);
+    }
+    for (const line of lines) this.#renderLine(line);
+    if (isAtEnd) this.#list.scrollTop = this.#list.scrollHeight;
+  }
+
+  /** @param {Line} line */
+  #renderLine(line) {
+    const shown = this.#shown.get(line.key);
+    if (shown?.line === line) return;
+    const item = shown?.item ?? document.createElement("div");
+    this.#shown.set(line.key, { item, line });
+    item.dataset.state = line.state;
+    // Hidden from screen readers while it grows: they read it whole, when it enters their tree.
+    const grows = line.state === "growing" || line.state === "waiting";
+    item.toggleAttribute("aria-hidden", false);
+    if (grows) item.setAttribute("aria-hidden", "true");
+    item.replaceChildren(...partsOf(line));
+    if (shown === undefined) this.#list.append(item);
+  }
+}
+
+/** @param {Line} line */
+function partsOf({ question, text, state }) {
+  const parts = [];
+  if (question !== null) parts.push(part("p", "question", question));
+  if (text.trim() !== "") parts.push(part("p", "said", text.trim()));
+  const note = STATES[/** @type {"broken"} */ (state)];
+  if (note !== undefined) parts.push(part("small", "note", note));
+  return parts;
+}
+
+/** @param {string} tag @param {string} name @param {string} text */
+function part(tag, name, text) {
+  const element = document.createElement(tag);
+  element.className = name;
+  element.textContent = text;
+  return element;
+}
