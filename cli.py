@@ -85,9 +85,16 @@ def _add_serve(commands: "Commands") -> None:
     serve.add_argument(
         "--model",
         action="append",
+        type=_model,
         metavar="MODEL",
         help="serve this one: an installed model, package.module:Name or path/to/file.py:Name, "
         "with another name as NAME=MODEL; may be repeated (default: pocket)",
+    )
+    serve.add_argument(
+        "--checkpoint",
+        action=_CheckpointOfModel,
+        metavar="PATH",
+        help="weights of the --model before it (default: those that ship with the model)",
     )
     serve.add_argument(
         "--inline",
@@ -282,8 +289,7 @@ def settings_of(chosen: argparse.Namespace) -> "list[Setting]":
     if chosen.inline:
         settings.append(Setting(("pool", "mode"), "inline", "--inline"))
     if chosen.model:
-        models = [_model(text) for text in chosen.model]
-        settings.append(Setting(("pool", "models"), models, "--model"))
+        settings.append(Setting(("pool", "models"), chosen.model, "--model"))
     return settings
 
 
@@ -296,6 +302,20 @@ def _model(text: str) -> dict[str, str]:
         place = (text.rpartition(":")[0] or text).removesuffix(".py")
         return {"name": re.split(r"[./\\]", place)[-1], "family": text}
     return {"name": text}
+
+
+class _CheckpointOfModel(argparse.Action):
+    """Gives the newest `--model` its weights; without one, the model that is served by default."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        models = namespace.model = namespace.model or [_model("pocket")]
+        models[-1]["checkpoint"] = str(values)
 
 
 def _models(chosen: argparse.Namespace) -> int:
@@ -335,6 +355,7 @@ def _train_pocket(chosen: argparse.Namespace) -> int:
 
 
 def _eval_pocket(chosen: argparse.Namespace) -> int:
+    from reverie.engine.errors import EngineError
     from reverie.evaluation import (
         EvaluationOptions,
         as_table,
@@ -351,7 +372,7 @@ def _eval_pocket(chosen: argparse.Namespace) -> int:
             draw_strip(chosen.strip, options)
             return 0
         report = run_evaluation(options, _tell_progress)
-    except ModelError as error:
+    except (ModelError, EngineError, OSError) as error:
         return _complain(str(error), FAILED)
     print(as_table(report))
     if chosen.json is not None:

@@ -1,0 +1,92 @@
+"""Figures against their bars, and the list of those that are known to be short."""
+
+from pathlib import Path
+
+import pytest
+
+from reverie.evaluation.bars import (
+    MEASURES,
+    Measure,
+    Shortfall,
+    Unit,
+    Verdict,
+    judge,
+    known_shortfalls,
+)
+from reverie.evaluation.samples import Estimate
+
+MEASURE = Measure("walk_1000_tiles", "tiles", Unit.SHARE, 0.8)
+
+
+def found(value: float, half: float) -> Estimate:
+    return Estimate(value, value - half, value + half, 100, 10)
+
+
+def known(figure: float) -> dict[str, Shortfall]:
+    return {MEASURE.name: Shortfall(figure=figure, why="the land grows monotonous")}
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "listed", "verdict"),
+    [
+        (0.80, 0.10, None, Verdict.MET),
+        (0.75, 0.06, None, Verdict.WITHIN),
+        (0.70, 0.05, None, Verdict.MISSED),
+        (0.70, 0.05, 0.72, Verdict.SHORT),
+        (0.60, 0.05, 0.72, Verdict.MISSED),  # worse than what is known
+        (0.85, 0.05, 0.72, Verdict.MET),  # better than what is known
+    ],
+)
+def test_a_bar_is_missed_by_more_than_the_interval(
+    value: float, half: float, listed: float | None, verdict: Verdict
+) -> None:
+    shortfalls = {} if listed is None else known(listed)
+    assert judge(MEASURE, found(value, half), shortfalls) is verdict
+
+
+def test_what_has_no_bar_is_told() -> None:
+    told = Measure("late_prompt_kept", "kept", Unit.SHARE, None)
+    assert judge(told, found(0.1, 0.01), {}) is Verdict.TOLD
+
+
+def test_the_bars_are_those_that_were_set() -> None:
+    assert {measure.name: measure.bar for measure in MEASURES if measure.bar is not None} == {
+        "codec": 32,
+        "actions": 0.95,
+        "prompt_colours": 0.90,
+        "prompt_kept": 0.80,
+        "walk_100_tiles": 0.85,
+        "walk_1000_tiles": 0.80,
+        "walk_1000_colours": 0.95,
+        "walk_walker": 0.95,
+        "still_tiles": 0.80,
+        "still_colours": 0.95,
+        "still_walker": 0.95,
+        "memory": 22,
+        "narration_facts": 0.90,
+        "narration_answers": 0.85,
+    }
+
+
+def test_the_list_that_ships_can_be_read_and_lists_only_what_is_short() -> None:
+    bars = {measure.name: measure.bar for measure in MEASURES}
+    for name, shortfall in known_shortfalls().items():
+        bar = bars[name]
+        assert bar is not None
+        assert shortfall.figure < bar
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"walk_1000_tiles": {"figure": 0.7}}',
+        '{"walk_1000_tiles": {"figure": NaN, "why": "nobody knows why"}}',
+        '{"walk_100_commonest": {"figure": 0.7, "why": "there is no bar for it"}}',
+        '{"dancing": {"figure": 0.7, "why": "nobody measures it"}}',
+    ],
+)
+def test_a_list_with_a_mistake_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "known.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"no bar|why|figure|finite|JSON"):
+        known_shortfalls(path)

@@ -1,0 +1,171 @@
+"""A whole evaluation on untrained weights, the forms of its report, and the command."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from simulated_stage import simulated
+from tiny_pocket import tiny_weights
+
+from reverie.cli import main
+from reverie.evaluation import strip
+from reverie.evaluation.bars import MEASURES, Shortfall, Verdict
+from reverie.evaluation.crew import Job, play_all
+from reverie.evaluation.plan import FULL, QUICK, Part, Plan
+from reverie.evaluation.report import Report, as_table, write_json
+from reverie.evaluation.run import EvaluationOptions, rows_of, run_evaluation
+from reverie.evaluation.samples import Sample
+from reverie.evaluation.stage import House
+from reverie.evaluation.trials import try_actions, try_memory, try_prompts
+from reverie.evaluation.worlds import Stream, draw_worlds
+
+SMALL: Plan = (
+    Part(try_actions, Stream.ACTIONS, worlds=3, group=2),
+    Part(try_prompts, Stream.PROMPTS, worlds=2, group=2),
+)
+CHECKPOINT = str(tiny_weights())
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    options = EvaluationOptions(steps=(1, 2), checkpoint=CHECKPOINT, workers=1, plan=SMALL)
+    return run_evaluation(options)
+
+
+def test_every_measure_is_tried_by_the_quick_and_the_full_plan() -> None:
+    for plan in (QUICK, FULL):
+        assert [part.worlds for part in plan] == [
+            sum(len(group) for group in part.groups()) for part in plan
+        ]
+        assert all(len(group) <= part.group for part in plan for group in part.groups())
+    assert [(p.trial, p.stream) for p in QUICK] == [(p.trial, p.stream) for p in FULL]
+
+
+def test_an_evaluation_measures_every_number_of_steps(report: Report) -> None:
+    assert [column.steps for column in report.columns] == [1, 2]
+    for column in report.columns:
+        assert column.fps > 0
+        assert [(row.measure.name, row.found.trials, row.found.worlds) for row in column.rows] == [
+            ("codec", 3, 3), ("actions", 30, 3), ("prompt_colours", 2, 2), ("prompt_kept", 90, 2)
+        ]  # fmt: skip
+
+
+def test_the_table_compares_steps_side_by_side(report: Report) -> None:
+    table = as_table(report)
+    assert "| measured | bar | 1 step | 2 steps |" in table
+    assert table.count("\n| ") == 2 + 4 + 1
+    assert report.weights in table
+    assert report.machine.processor in table
+
+
+def test_the_table_of_the_served_steps_has_intervals_trials_and_verdicts(report: Report) -> None:
+    column = replace(report.columns[0], rows=tuple(rows_of(samples(0.5), {})))
+    table = as_table(replace(report, columns=(column,)))
+    line = next(line for line in table.splitlines() if line.startswith("| action"))
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1:] == ["50.0 %", "33.2 to 66.8", "30 (30)", "95 %", "missed"]
+    assert "| commonest kind" not in table
+
+
+def test_a_known_shortfall_is_shown_with_its_reason_and_fails_nothing(report: Report) -> None:
+    known = {"actions": Shortfall(figure=0.55, why="left and right look alike to it")}
+    rows = rows_of(samples(0.5), known)
+    served = replace(report.columns[0], steps=report.served_steps, rows=rows)
+    short = replace(report, columns=(served,))
+    assert short.missed == ()
+    assert "short, and known" in as_table(short)
+    assert "- action followed, of five: left and right look alike to it" in as_table(short)
+    worse = replace(served, rows=rows_of(samples(0.2), known))
+    assert [row.verdict for row in replace(report, columns=(worse,)).missed] == [Verdict.MISSED]
+
+
+def test_steps_that_are_not_served_are_told_and_not_judged(report: Report) -> None:
+    rows = rows_of(samples(0.2), {})
+    assert rows[0].verdict is Verdict.MISSED
+    other = replace(report.columns[0], steps=report.served_steps + 1, rows=rows)
+    assert replace(report, columns=(other,)).missed == ()
+
+
+def samples(share: float) -> Sequence[Sample]:
+    return [Sample("actions", world, float(world < 30 * share), 1) for world in range(30)]
+
+
+def test_everything_is_in_the_json(report: Report, tmp_path: Path) -> None:
+    write_json(report, tmp_path / "eval.json")
+    written = json.loads((tmp_path / "eval.json").read_text(encoding="utf-8"))
+    row = written["columns"][1]["rows"][1]
+    assert row["measure"] == {
+        "name": "actions", "title": "action followed, of five", "unit": "share", "bar": 0.95
+    }  # fmt: skip
+    assert set(row["found"]) == {"value", "low", "high", "trials", "worlds"}
+    assert written["weights"] == report.weights
+    assert written["machine"]["cores"] > 0
+
+
+def test_rows_come_in_the_order_of_the_table() -> None:
+    mixed = [Sample(measure.name, 1, 0.5, 1) for measure in reversed(MEASURES)]
+    assert [row.measure for row in rows_of(mixed, {})] == list(MEASURES)
+
+
+@pytest.mark.timeout(120)
+def test_several_workers_find_what_one_finds() -> None:
+    house = House.load(CHECKPOINT, threads=1)
+    worlds = draw_worlds(Stream.MEMORY, 2)
+    jobs = [Job(try_memory, (world,), 1) for world in worlds]
+    found = [
+        {done.job.worlds: done.samples for done in play_all(house, CHECKPOINT, jobs, workers)}
+        for workers in (1, 2)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 2
+
+
+def test_the_command_tells_what_is_missed_and_writes_the_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reverie.evaluation.run.QUICK", SMALL)
+    file = tmp_path / "eval.json"
+    arguments = ["--quick", "--workers", "1", "--checkpoint", CHECKPOINT, "--json", str(file)]
+    assert main(["eval", "pocket", *arguments]) == 1  # nobody has trained it
+    said = capsys.readouterr()
+    assert "| codec: a picture there and back |" in said.out
+    assert "codec: a picture there and back: the bar is missed" in said.err
+    assert "3 of 3 parts done" in said.err
+    assert json.loads(file.read_text(encoding="utf-8"))["plan"] == "quick"
+
+
+def test_weights_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "pocket", "--quick", "--checkpoint", "nowhere.safetensors"]) == 1
+    assert "nowhere.safetensors" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("steps", ["0", "5", "1,1", "two", "", "1,,2"])
+def test_steps_that_there_are_not_are_refused(
+    steps: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", "pocket", "--steps", steps])
+    assert ended.value.code == 2
+    assert "is not a list of steps" in capsys.readouterr().err
+
+
+def test_a_strip_has_a_row_for_each_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strip, "SHOWN", (0, 1, 5))
+    monkeypatch.setattr(strip, "CHANGES_AT", 3)
+    path = tmp_path / "strip.png"
+    assert main(["eval", "pocket", "--checkpoint", CHECKPOINT, "--strip", str(path)]) == 0
+    with Image.open(path) as image:
+        assert image.size == (3 * 128 + 2 * 4, len(strip.ROWS) * 128 + (len(strip.ROWS) - 1) * 4)
+
+
+def test_a_strip_recolours_its_walks_where_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strip, "SHOWN", (0, 2, 3))
+    monkeypatch.setattr(strip, "CHANGES_AT", 3)
+    _, before, after = strip.frames(simulated())
+    assert before.shape == (len(strip.ROWS), 128, 128, 3)
+    dimmed = before.mean(axis=(1, 2, 3)) - after.mean(axis=(1, 2, 3))
+    assert (np.abs(dimmed) > 10).all()
