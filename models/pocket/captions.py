@@ -166,6 +166,18 @@ def reminder(biome: Biome | None, hour: Hour | None) -> str:
     return f"{land} {when}".strip()
 
 
+def reminded(caption: Caption, biome: Biome, hour: Hour) -> Caption:
+    """Put before a caption what is in force and it does not name, as a session does."""
+    kept = reminder(
+        biome if caption.biome is None else None, hour if caption.hour is None else None
+    )
+    return Caption(
+        f"{kept} {caption.text}".strip(),
+        biome if caption.biome is None else caption.biome,
+        hour if caption.hour is None else caption.hour,
+    )
+
+
 def words_of(text: str) -> list[str]:
     """Split a text into words: lower case, no punctuation."""
     kept = "".join(c if c.isalnum() else " " for c in text.lower().replace("'", ""))

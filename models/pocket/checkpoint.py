@@ -1,18 +1,21 @@
-"""Weights files: three networks in one safetensors file, and what is needed to rebuild them."""
+"""Weights files: four networks in one safetensors file, and what is needed to rebuild them."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from reverie.models.pocket.codec import Codec
-from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.config import NarratorConfig, PocketConfig, WorldConfig
+from reverie.models.pocket.luck import WAVES
+from reverie.models.pocket.narration_vocabulary import MOST_TOKENS, NarrationVocabulary
+from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.nets import PocketNets, fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.vocabulary import Vocabulary
@@ -21,6 +24,7 @@ from reverie.models.pocket.world import WorldModel
 __all__ = [
     "SHIPPED_WEIGHTS",
     "PocketNets",
+    "PocketParts",
     "TrainingRecord",
     "load_pocket",
     "save_pocket",
@@ -28,7 +32,8 @@ __all__ = [
 ]
 
 SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "pocket.safetensors"
-FORMAT = "reverie.pocket/1"
+FORMAT = "reverie.pocket/2"
+FORMAT_WITHOUT_NARRATOR = "reverie.pocket/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,28 @@ class TrainingRecord:
     seed: int
     codec_steps: int
     world_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class PocketParts:
+    """Everything that a weights file holds: networks, their sizes, their words."""
+
+    codec: Codec
+    text: TextEncoder
+    world: WorldModel
+    narrator: Narrator
+    config: PocketConfig
+    vocabulary: Vocabulary
+    narration: NarrationVocabulary
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the networks by the prefix of their tensors' names."""
+        return {
+            "codec": self.codec,
+            "text": self.text,
+            "world": self.world,
+            "narrator": self.narrator,
+        }
 
 
 def weights_version(tensors: Mapping[str, Tensor]) -> str:
@@ -50,26 +77,19 @@ def weights_version(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()[:16]
 
 
-def save_pocket(
-    path: Path,
-    codec: Codec,
-    text: TextEncoder,
-    world: WorldModel,
-    config: PocketConfig,
-    vocabulary: Vocabulary,
-    record: TrainingRecord,
-) -> str:
+def save_pocket(path: Path, parts: PocketParts, record: TrainingRecord) -> str:
     """Write a weights file in bfloat16 (the latents' statistics in float32); return its version."""
     tensors: dict[str, Tensor] = {}
-    for prefix, module in (("codec", codec), ("text", text), ("world", world)):
+    for prefix, module in parts.networks().items():
         for name, tensor in module.state_dict().items():
             kept = torch.float32 if name.startswith("latent_") else torch.bfloat16
             tensors[f"{prefix}.{name}"] = tensor.detach().cpu().to(kept).contiguous()
     version = weights_version(tensors)
     metadata = {
         "format": FORMAT,
-        "config": json.dumps(config.to_dict()),
-        "vocabulary": json.dumps(vocabulary.words),
+        "config": json.dumps(parts.config.to_dict()),
+        "vocabulary": json.dumps(parts.vocabulary.words),
+        "narration": json.dumps(parts.narration.words),
         "seed": str(record.seed),
         "codec_steps": str(record.codec_steps),
         "world_steps": str(record.world_steps),
@@ -105,15 +125,56 @@ def load_pocket(
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if metadata.get("format") == FORMAT_WITHOUT_NARRATOR:
+        metadata, tensors = _with_narrator(metadata, tensors)
     if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} holds {metadata.get('format')!r}, not {FORMAT!r}")
     config = PocketConfig.from_dict(json.loads(metadata["config"]))
-    codec, text, world = Codec(config.codec), TextEncoder(config.text), WorldModel(config.world)
-    for prefix, module in (("codec.", codec), ("text.", text), ("world.", world)):
-        own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
-        module.load_state_dict(own)
+    parts = PocketParts(
+        Codec(config.codec),
+        TextEncoder(config.text),
+        WorldModel(config.world),
+        Narrator(config.narrator, config.world),
+        config,
+        Vocabulary(tuple(json.loads(metadata["vocabulary"]))),
+        NarrationVocabulary(tuple(json.loads(metadata["narration"]))),
+    )
+    for prefix, module in parts.networks().items():
+        own = {n: t for n, t in tensors.items() if n.startswith(f"{prefix}.")}
+        module.load_state_dict({n.removeprefix(f"{prefix}."): t for n, t in own.items()})
         module.to(device).eval().requires_grad_(False)
-    codec.to(dtype).channels_last()
-    world.to(dtype)
-    vocabulary = Vocabulary(tuple(json.loads(metadata["vocabulary"])))
-    return PocketNets(codec, text, world, vocabulary, config, metadata["version"], device, dtype)
+    parts.codec.to(dtype).channels_last()
+    parts.world.to(dtype)
+    parts.narrator.to(dtype)
+    return PocketNets(
+        parts.codec,
+        parts.text,
+        parts.world,
+        parts.narrator,
+        parts.vocabulary,
+        parts.narration,
+        config,
+        metadata["version"],
+        device,
+        dtype,
+    )
+
+
+def _with_narrator(
+    metadata: dict[str, str], tensors: dict[str, Tensor]
+) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """Give weights from before the narrator one that was never trained."""
+    narration, config = NarrationVocabulary.of_grammar(), json.loads(metadata["config"])
+    sizes = NarratorConfig(len(narration), MOST_TOKENS)
+    world = WorldConfig(**config["world"])
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        narrator = Narrator(sizes, world)
+    own = {f"narrator.{name}": tensor for name, tensor in narrator.state_dict().items()}
+    luck = torch.zeros(world.width, WAVES * world.patch**2)
+    told = {
+        "format": FORMAT,
+        "config": json.dumps({**config, "narrator": asdict(sizes)}),
+        "narration": json.dumps(narration.words),
+    }
+    return {**metadata, **told}, {**tensors, **own, "world.luck.weight": luck}

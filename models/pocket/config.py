@@ -70,10 +70,24 @@ class WorldConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class NarratorConfig:
+    """Sizes of what the narrator has beside the world model's blocks.
+
+    Attributes:
+        vocabulary: number of tokens.
+        positions: longest text, in tokens.
+    """
+
+    vocabulary: int
+    positions: int
+
+
+@dataclass(frozen=True, slots=True)
 class PocketConfig:
-    """Sizes of all three networks."""
+    """Sizes of all networks."""
 
     text: TextConfig
+    narrator: NarratorConfig
     codec: CodecConfig = field(default_factory=CodecConfig)
     world: WorldConfig = field(default_factory=WorldConfig)
 
@@ -86,6 +100,7 @@ class PocketConfig:
         """Take back what `to_dict` returned."""
         return cls(
             text=TextConfig(**values["text"]),
+            narrator=NarratorConfig(**values["narrator"]),
             codec=CodecConfig(**values["codec"]),
             world=WorldConfig(**values["world"]),
         )

@@ -1,4 +1,4 @@
-"""The three networks together, ready to serve.
+"""The four networks together, ready to serve.
 
 Shapes: B sessions, Z latent channels on a grid h x w, H = W = 128 pixels, T size of a text
 embedding.
@@ -12,6 +12,8 @@ from torch import Tensor
 
 from reverie.models.pocket.codec import Codec, frames_to_tensor, tensor_to_frames
 from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
+from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
 from reverie.models.pocket.vocabulary import TokenizedPrompt, Vocabulary
 from reverie.models.pocket.world import WorldModel
@@ -25,17 +27,21 @@ class PocketNets:
         codec: frames to latents and back.
         text: prompts to vectors; always float32.
         world: the next frame's latents.
+        narrator: what it takes to say in words what the world model sees.
         vocabulary: the words behind the text encoder's ids.
+        narration: the tokens behind the narrator's ids.
         config: sizes.
         version: hash of the weights, part of every cache key.
         device: where the networks lie.
-        dtype: what codec and world model compute in.
+        dtype: what codec, world model and narrator compute in.
     """
 
     codec: Codec
     text: TextEncoder
     world: WorldModel
+    narrator: Narrator
     vocabulary: Vocabulary
+    narration: NarrationVocabulary
     config: PocketConfig
     version: str
     device: torch.device

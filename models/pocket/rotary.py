@@ -31,6 +31,13 @@ def slot_angles(slots: int, head_size: int) -> Tensor:
     return torch.cat([turns, torch.zeros(slots, half)], dim=-1)
 
 
+def text_angles(side: int, slots: int, head_size: int) -> Tensor:
+    """Return angles [slots, head_size / 2] of text: each slot, at the middle of the grid."""
+    middle = (side - 1) / 2 * _frequencies(head_size // 8, 10.0)
+    place = torch.cat([torch.zeros(head_size // 4), middle, middle])
+    return slot_angles(slots, head_size) + place
+
+
 def turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """Rotate the pairs (i, i + d/2) of the last dimension; the angles broadcast over [..., d/2]."""
     first, second = x.chunk(2, dim=-1)

@@ -5,7 +5,7 @@ h x w, N tokens of a frame, D channels, T size of a text embedding, L layers, A 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from reverie.models.pocket.block import Block, Turns
 from reverie.models.pocket.config import WorldConfig
-from reverie.models.pocket.rotary import place_angles, slot_angles, turn
+from reverie.models.pocket.luck import WAVES, luck_features
+from reverie.models.pocket.rotary import place_angles, slot_angles, text_angles, turn
 
 LEVEL_FEATURES = 64
 
@@ -64,12 +65,16 @@ class WorldModel(nn.Module):
     place_sine: Tensor
     slot_cosine: Tensor
     slot_sine: Tensor
+    text_cosine: Tensor
+    text_sine: Tensor
 
     def __init__(self, config: WorldConfig) -> None:
         super().__init__()
         self.config = config
         cells = config.latent_channels * config.patch**2
         self.enter = nn.Linear(2 * cells, config.width)
+        self.luck = nn.Linear(WAVES * config.patch**2, config.width, bias=False)
+        nn.init.zeros_(self.luck.weight)
         self.places = nn.Parameter(0.02 * torch.randn(config.tokens, config.width))
         self.actions = nn.Embedding(config.actions, config.condition)
         mixed = LEVEL_FEATURES + config.condition + config.text_width
@@ -87,7 +92,8 @@ class WorldModel(nn.Module):
             place_angles(config.side, config.head_size),
             slot_angles(config.window, config.head_size),
         )
-        for name, angles in (("place", place), ("slot", slot)):
+        text = text_angles(config.side, config.window, config.head_size)
+        for name, angles in (("place", place), ("slot", slot), ("text", text)):
             self.register_buffer(f"{name}_cosine", angles.cos(), persistent=False)
             self.register_buffer(f"{name}_sine", angles.sin(), persistent=False)
 
@@ -111,8 +117,11 @@ class WorldModel(nn.Module):
             past: the cache, from `read_past`, only with F = 1; None when there is none.
         """
         dtype = self.enter.weight.dtype
-        tokens_BFNC = torch.cat([self._patches(noisy_BFZhw), self._patches(previous_BFZhw)], dim=-1)
-        x_BFND = self.enter(tokens_BFNC.to(dtype)) + self.places
+        noisy_BFNC = self._patches(noisy_BFZhw)
+        tokens_BFNC = torch.cat([noisy_BFNC, self._patches(previous_BFZhw)], dim=-1)
+        pure_BF11 = (level_BF >= 1)[:, :, None, None].to(dtype)
+        luck_BFND = self.luck(luck_features(noisy_BFNC, self.config.latent_channels).to(dtype))
+        x_BFND = self.enter(tokens_BFNC.to(dtype)) + pure_BF11 * luck_BFND + self.places
         condition_BFC = self.condition(
             torch.cat(
                 [level_features(level_BF).to(dtype), self.actions(action_BF), text_BFT.to(dtype)],
@@ -172,6 +181,19 @@ class WorldModel(nn.Module):
             text_BT[:, None],
             past,
         )
+
+    def stack(self) -> Iterator[Block]:
+        """Return the blocks in order, for who reads text with them."""
+        for block in self.blocks:
+            assert isinstance(block, Block), "the stack holds nothing else"
+            yield block
+
+    def text_angle(self, frames: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return cosine and sine [d/2] of text behind `frames` cached frames.
+
+        Its slot is the one behind them, its place the middle of the picture.
+        """
+        return self.text_cosine[frames].to(dtype), self.text_sine[frames].to(dtype)
 
     def _turns(self, first: int, end: int, dtype: torch.dtype) -> Turns:
         return Turns(

@@ -9,9 +9,11 @@ from pathlib import Path
 import torch
 
 from reverie.models.instance import LoadOptions
-from reverie.models.pocket.checkpoint import TrainingRecord, save_pocket
+from reverie.models.pocket.checkpoint import PocketParts, TrainingRecord, save_pocket
 from reverie.models.pocket.codec import Codec, CodecConfig
-from reverie.models.pocket.config import PocketConfig, TextConfig, WorldConfig
+from reverie.models.pocket.config import NarratorConfig, PocketConfig, TextConfig, WorldConfig
+from reverie.models.pocket.narration_vocabulary import MOST_TOKENS, NarrationVocabulary
+from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.spec import WINDOW
 from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.vocabulary import Vocabulary
@@ -21,9 +23,10 @@ from reverie.models.pocket.world import WorldModel
 @cache
 def tiny_weights() -> Path:
     """Write untrained weights once a process; every output layer reacts to its input."""
-    vocabulary = Vocabulary.of_grammar()
+    vocabulary, narration = Vocabulary.of_grammar(), NarrationVocabulary.of_grammar()
     config = PocketConfig(
         text=TextConfig(len(vocabulary), width=32, heads=2, layers=1),
+        narrator=NarratorConfig(len(narration), MOST_TOKENS),
         codec=CodecConfig(encoder_width=16, decoder_width=8, decoder_blocks=1),
         world=WorldConfig(
             width=32, heads=2, layers=2, hidden=32, condition=16, text_width=32, window=WINDOW
@@ -32,12 +35,14 @@ def tiny_weights() -> Path:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(1)
         codec, text, world = Codec(config.codec), TextEncoder(config.text), WorldModel(config.world)
+        narrator = Narrator(config.narrator, config.world)
         for parameter in world.parameters():  # zeros would hide what a block does
             torch.nn.init.normal_(parameter, std=0.2)
     folder = Path(tempfile.mkdtemp(prefix="tiny-pocket-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "pocket.safetensors"
-    save_pocket(path, codec, text, world, config, vocabulary, TrainingRecord(1, 0, 0))
+    parts = PocketParts(codec, text, world, narrator, config, vocabulary, narration)
+    save_pocket(path, parts, TrainingRecord(1, 0, 0))
     return path
 
 

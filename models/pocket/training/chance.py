@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.luck import TELLING_CHANNELS
 from reverie.models.pocket.simulator import CELL_PX, FRAME_PX
 from reverie.models.pocket.terrain import Tile, tiles_at
 
@@ -29,7 +30,6 @@ ORDER = (
     Tile.WATER, Tile.SHORE, Tile.PATH, Tile.GROUND, Tile.FLOWER, Tile.HOUSE, Tile.TREE, Tile.ROCK,
 )  # fmt: skip
 """From low noise to high; kinds that look alike or meet often are near each other."""
-TELLING_CHANNELS = 2
 _SAMPLES = 40_000
 _LEAST = 1e-3
 

@@ -9,14 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.captions import Caption, append_caption, caption_for
+from reverie.models.pocket.captions import (
+    Caption,
+    append_caption,
+    caption_for,
+    reminded,
+    words_of,
+)
 from reverie.models.pocket.simulator import WorldState, advance, render, stack_states, tiles_in_view
 from reverie.models.pocket.training.states import random_actions, random_states
+from reverie.models.pocket.vocabulary import MAX_TOKENS
 
 Ints = NDArray[np.int64]
 
 CHANGE_SHARE = 0.35
 FRESH_SHARE = 0.2
+REMINDED_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,16 @@ def _draw_captions(
 ) -> tuple[Caption, Caption]:
     biome, hour = Biome(int(start.biome[row])), Hour(int(start.hour[row]))
     old = agreeing_caption(rng, biome, hour)
-    return old, changed_caption(rng, old, biome, hour) if changes else old
+    new = changed_caption(rng, old, biome, hour) if changes else old
+    if rng.random() >= REMINDED_SHARE:
+        return old, new
+    return reminded_if_short(old, biome, hour), reminded_if_short(new, biome, hour)
+
+
+def reminded_if_short(caption: Caption, biome: Biome, hour: Hour) -> Caption:
+    """Remind of what a caption leaves open, unless the model could not read all of it then."""
+    longer = reminded(caption, biome, hour)
+    return longer if len(words_of(longer.text)) <= MAX_TOKENS else caption
 
 
 def changed_caption(rng: np.random.Generator, old: Caption, biome: Biome, hour: Hour) -> Caption:

@@ -8,8 +8,14 @@ from pathlib import Path
 
 import torch
 
-from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, TrainingRecord, save_pocket
+from reverie.models.pocket.checkpoint import (
+    SHIPPED_WEIGHTS,
+    PocketParts,
+    TrainingRecord,
+    save_pocket,
+)
 from reverie.models.pocket.codec import Codec
+from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
 from reverie.models.pocket.training.checkpoints import read_checkpoint
 from reverie.models.pocket.training.loop import checkpoint_path
 from reverie.models.pocket.training.options import Preset
@@ -28,8 +34,16 @@ def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", see
     codec.load_state_dict(codec_content["task"]["codec"])
     dreamer.load_state_dict(world_content["task"]["average"])
     record = TrainingRecord(seed, int(codec_content["step"]), int(world_content["step"]))
-    vocabulary = Vocabulary.of_grammar()
-    return save_pocket(to, codec, dreamer.text, dreamer.world, config, vocabulary, record)
+    parts = PocketParts(
+        codec,
+        dreamer.text,
+        dreamer.world,
+        dreamer.narrator,
+        config,
+        Vocabulary.of_grammar(),
+        NarrationVocabulary.of_grammar(),
+    )
+    return save_pocket(to, parts, record)
 
 
 def main() -> None:

@@ -23,26 +23,34 @@ from reverie.models.pocket.captions import Caption, words_of
 from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.nets import fast_dtype
-from reverie.models.pocket.sampler import CONTEXT_LEVEL, TEMPERATURE, next_point
+from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point
 from reverie.models.pocket.simulator import WorldState, advance, render, tiles_in_view
 from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
 from reverie.models.pocket.training.chance import kinds_of, new_strip, pair_all
-from reverie.models.pocket.training.clips import agreeing_caption, changed_caption
+from reverie.models.pocket.training.clips import (
+    agreeing_caption,
+    changed_caption,
+    reminded_if_short,
+)
 from reverie.models.pocket.training.land import Land, carried, discovered, revised, true_land
 from reverie.models.pocket.training.legal_tiles import LegalTiles, Reading
 from reverie.models.pocket.training.states import random_states
 from reverie.models.pocket.vocabulary import MAX_TOKENS, Vocabulary
 from reverie.models.pocket.world import FrameOutput, WorldModel
 
-SHORTEST_LIFE, LONGEST_LIFE = 8, 400
-CHANGE_SHARE = 0.03
+SHORTEST_LIFE, LONGEST_LIFE = 8, 1200
+CHANGE_SHARE, STANDING_CHANGE_SHARE = 0.03, 0.006
 SETTLES_IN = 4
 """Frames after a change of prompt in which colours may lie between two palettes."""
 LOST_ABOVE = 0.6
 """Squared error to the nearest legal frame above which a walk starts anew."""
 MOST_WORDS = MAX_TOKENS - 4
-HABITS = (0.0, 0.8, 0.97)
-"""How likely a walker repeats what he did last; each walk has one of them."""
+STANDS = 1.0
+HABITS = (0.0, 0.8, 0.97, STANDS)
+"""How likely a walker repeats what he did last; each walk has one of them. Who `STANDS` waits."""
+HABIT_SHARES = (0.2, 0.3, 0.2, 0.3)
+WALK_TEMPERATURE = 1.0
+"""Deviation of the noise; with another one it would not tell of the land that it is read as."""
 
 
 @dataclass(slots=True)
@@ -178,7 +186,7 @@ class WalkGroup:
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         noise_BZhw = torch.randn(self.history.made_BFZhw[:, 0].shape, generator=generator)
         made_BZhw = self._make(
-            world, text, actions, levels, TEMPERATURE * noise_BZhw.to(self._device)
+            world, text, actions, levels, WALK_TEMPERATURE * noise_BZhw.to(self._device)
         )
         before = self.course.state
         state = advance(before, actions)
@@ -209,7 +217,8 @@ class WalkGroup:
     def _choose_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
         last = self.history.action_BF[:, -1].cpu().numpy()
         again = rng.random(len(last)) < self.course.habit
-        return np.where(again, last, rng.integers(len(Action), size=len(last)))
+        actions = np.where(again, last, rng.integers(len(Action), size=len(last)))
+        return np.where(self.course.habit == STANDS, int(Action.WAIT), actions)
 
     def _make(
         self,
@@ -258,13 +267,15 @@ class WalkGroup:
     def _change_prompts(self, rng: np.random.Generator) -> None:
         """Give a few walks a new prompt; what it does not name stays."""
         state, history = self.course.state, self.history
-        drawn = rng.random(len(state)) < CHANGE_SHARE
+        standing = self.course.habit == STANDS
+        drawn = rng.random(len(state)) < np.where(standing, STANDING_CHANGE_SHARE, CHANGE_SHARE)
         ready = self.course.settled > history.text_BF.shape[1]
         for row in np.flatnonzero(drawn & ready):
             old = self._captions[row]
             caption = changed_caption(rng, old, Biome(state.biome[row]), Hour(state.hour[row]))
             if len(words_of(caption.text)) > MOST_WORDS:
                 caption = agreeing_caption(rng, Biome(state.biome[row]), Hour(state.hour[row]))
+            biome, hour = Biome(state.biome[row]), Hour(state.hour[row])
             if caption.biome is not None:
                 state.biome[row] = caption.biome
             if caption.hour is not None:
@@ -274,11 +285,13 @@ class WalkGroup:
                 history.names_BTN[row, 1].clone(),
             )
             history.text_BF[row] = 0
-            self._say(int(row), caption)
+            self._say(int(row), caption, biome, hour)
             self.course.settled[row] = 0
 
-    def _say(self, row: int, caption: Caption) -> None:
+    def _say(self, row: int, caption: Caption, biome: Biome, hour: Hour) -> None:
+        """Put a caption in force, behind what it leaves open."""
         self._captions[row] = caption
+        caption = reminded_if_short(caption, biome, hour)
         ids = self._vocabulary.encode(caption.text).ids
         self.history.ids_BTL[row, 1] = pad_ids([ids])[0].to(self._device)
         self.history.names_BTN[row, 1] = torch.tensor(
@@ -318,10 +331,10 @@ class WalkGroup:
         course.land.kinds[rows], course.land.known[rows] = land.kinds, land.known
         lives = np.exp(rng.uniform(np.log(SHORTEST_LIFE), np.log(LONGEST_LIFE), count))
         course.left[rows], course.settled[rows] = lives.astype(np.int64), frames
-        course.habit[rows] = rng.choice(HABITS, size=count)
+        course.habit[rows] = rng.choice(HABITS, size=count, p=HABIT_SHARES)
         for index, row in enumerate(rows):
             biome, hour = Biome(state.biome[index]), Hour(state.hour[index])
-            self._say(int(row), agreeing_caption(rng, biome, hour))
+            self._say(int(row), agreeing_caption(rng, biome, hour), biome, hour)
             history.ids_BTL[row, 0] = history.ids_BTL[row, 1]
             history.names_BTN[row, 0] = history.names_BTN[row, 1]
         self._fill_cache(at, world, text)

@@ -49,9 +49,13 @@ class OwnWalks:
         """Mean squared error of the walks' newest frames to the nearest legal ones."""
         return float(np.mean([group.error for group in self._groups]))
 
+    def group(self, step: int) -> WalkGroup:
+        """Return the group whose turn it is."""
+        return self._groups[step % len(self._groups)]
+
     def make(self, step: int, world: WorldModel, text: TextEncoder) -> Batch:
         """Advance one group and return its last frames as clips."""
-        group = self._groups[step % len(self._groups)]
+        group = self.group(step)
         rng = np.random.default_rng([self._seed, STREAM, step])
         for _ in range(self._advance):
             group.advance(world, text, noise_levels(2 + int(rng.integers(2))), rng)

@@ -1,4 +1,4 @@
-"""Training of the world model and the text encoder: flow matching with x-prediction.
+"""Training of world model, text encoder and narrator: flow matching with x-prediction.
 
 Every frame of a clip has a noise level of its own. The blocks compute in bfloat16 where the
 processor can; the weights that the optimiser moves, and their running average (which is what is
@@ -16,10 +16,13 @@ from torch.nn import functional
 
 from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
+from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.nets import fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.training.batches import LOW_LEVEL, Batch, BatchMaker, join
 from reverie.models.pocket.training.corruption import WALKER_COLUMNS, WALKER_ROWS
+from reverie.models.pocket.training.narration_batches import NarrationBatches, narration_loss
 from reverie.models.pocket.training.optimisers import (
     MixedOptimiser,
     copy_weights,
@@ -49,11 +52,16 @@ class WorldSchedule:
         walks_after: step from which there are walks.
         walker_weight: weight of the walker's cells in the loss.
         change_weight: weight of the frame with which a prompt changes.
+        settling_weight: weight of the frames after it.
         edge_weight: weight of the cells that come into view.
+        narration_weight: weight of what the narrator says.
+        told_clips: clips of the simulator that it speaks of.
+        told_walks: walks of the model that it speaks of beside them.
+        texts: texts on each.
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 3400
+    steps: int = 6600
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -63,19 +71,25 @@ class WorldSchedule:
     groups: int = 4
     walk_frames: int = 2
     walks_after: int = 1000
-    walker_weight: float = 3.0
+    walker_weight: float = 5.0
     change_weight: float = 3.0
+    settling_weight: float = 2.0
     area_weight: float = 3.0
-    edge_weight: float = 2.0
+    edge_weight: float = 4.0
+    narration_weight: float = 0.2
+    told_clips: int = 8
+    told_walks: int = 3
+    texts: int = 4
 
 
 class Dreamer(nn.Module):
-    """The two networks that are trained together."""
+    """The networks that are trained together."""
 
     def __init__(self, config: PocketConfig) -> None:
         super().__init__()
         self.text = TextEncoder(config.text)
         self.world = WorldModel(config.world)
+        self.narrator = Narrator(config.narrator, config.world)
 
     def parts(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
         """Split the parameters into the blocks' matrices and all others."""
@@ -108,6 +122,7 @@ class WorldTraining:
         self.average = copy.deepcopy(self.master).requires_grad_(False)
         self.working = copy.deepcopy(self.master)
         self.working.world.to(fast_dtype(device))
+        self.working.narrator.to(fast_dtype(device))
         self.served = copy.deepcopy(self.working).requires_grad_(False)
         self.walks = OwnWalks(
             batches.codec,
@@ -115,6 +130,13 @@ class WorldTraining:
             batches.vocabulary,
             seed,
             (schedule.groups, schedule.walks, schedule.frames, schedule.walk_frames),
+        )
+        self.narration = NarrationBatches(
+            batches.codec,
+            batches.vocabulary,
+            NarrationVocabulary.of_grammar(),
+            seed,
+            (schedule.told_clips, schedule.told_walks, schedule.texts),
         )
         self.optimiser = MixedOptimiser(*self.master.parts(), schedule.learning_rate)
 
@@ -130,6 +152,8 @@ class WorldTraining:
         made_BFZhw = self._predict(batch, text_BFD)
         error_BF = self._errors(made_BFZhw, batch)
         weight_BF = 1 / batch.level_BF.clamp(min=0.5)
+        settling_BF = (batch.changes_BF.cumsum(dim=1) > 0) & ~batch.changes_BF
+        weight_BF[settling_BF] *= self.schedule.settling_weight
         weight_BF[batch.changes_BF] *= self.schedule.change_weight
         weight_BF[batch.fresh_B, 0] = 0
         loss = (weight_BF * error_BF).mean()
@@ -138,6 +162,7 @@ class WorldTraining:
             self.working.text.hour_head(texts_TD), batch.hour_T
         )
         (loss + 0.05 * naming).backward()  # type: ignore[no-untyped-call]
+        told = self._tell(step)
         self._update(step)
         plain_BF = (made_BFZhw.detach() - batch.clean_BFZhw).square().mean(dim=(2, 3, 4))
         return {
@@ -145,7 +170,18 @@ class WorldTraining:
             "high": plain_BF[batch.level_BF > 0.8].mean().item(),
             "naming": naming.item(),
             **walking,
+            **told,
         }
+
+    def _tell(self, step: int) -> dict[str, float]:
+        """Add the gradients of what the narrator should say."""
+        walks = self.walks.group(step) if step >= self.schedule.walks_after else None
+        longest = self.working.world.config.window - 1
+        batch = self.narration.make(step, walks, longest)
+        working = self.working
+        slots, words, right = narration_loss(batch, working.text, working.world, working.narrator)
+        (self.schedule.narration_weight * (slots + words)).backward()  # type: ignore[no-untyped-call]
+        return {"slots": slots.item(), "words": words.item(), "read": right.item()}
 
     def _predict(self, batch: Batch, text_BFD: Tensor) -> Tensor:
         level = batch.level_BF[:, :, None, None, None]
