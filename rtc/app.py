@@ -20,7 +20,9 @@ from reverie.rtc.edge import Edge
 from reverie.rtc.handshake import Hello
 from reverie.rtc.http_json import error_response, json_response
 from reverie.rtc.origins import OriginGuard, TrustRules
+from reverie.rtc.peers import PeerRoom
 from reverie.rtc.rest import SessionRoutes, with_typed_errors
+from reverie.rtc.signalling import Signalling
 from reverie.rtc.web_files import WebFiles
 from reverie.sessions.schema import protocol_schema
 
@@ -33,6 +35,8 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
         web_files: the page; None serves the client of the package.
     """
     sessions, health = SessionRoutes(edge), Health(edge)
+    room = PeerRoom(edge)
+    signalling = Signalling(edge, room)
     files = web_files or WebFiles.of_package()
     get = partial(Route, methods=["GET"])
     typed = with_typed_errors
@@ -50,18 +54,22 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             Route("/v1/sessions", typed(sessions.create), methods=["POST"]),
             get(one, typed(sessions.show)),
             Route(one, typed(sessions.delete), methods=["DELETE"]),
+            get("/v1/ice", typed(signalling.ice)),
+            Route(one + "/webrtc", typed(signalling.open), methods=["POST"]),
+            Route(one + "/webrtc/{peer}", typed(signalling.patch), methods=["PATCH"]),
+            Route(one + "/webrtc/{peer}", typed(signalling.delete), methods=["DELETE"]),
             WebSocketRoute(one + "/ws", Door(edge).open),
             WebSocketRoute("/{path:path}", _no_socket_here),
         ],
         middleware=[Middleware(OriginGuard, rules=TrustRules(edge.options))],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
-        lifespan=lambda _: _watching_loop(edge),
+        lifespan=lambda _: _living(edge, room),
     )
 
 
 @asynccontextmanager
-async def _watching_loop(edge: Edge) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as tasks:
+async def _living(edge: Edge, room: PeerRoom) -> AsyncIterator[None]:
+    async with room.running(), asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(edge.metrics.watch_loop(), name="loop delay")
         yield
         watching.cancel()

@@ -9,6 +9,7 @@ RtcError
 ├── NotAdmittedError         a socket gets no attachment; say why and close it
 ├── CannotListenError        the server's address cannot be had; choose another
 ├── PeerLeftError            a socket is gone; end what served it
+├── PeerEndedError           a WebRTC peer cannot go on; tell it why and close it
 └── ServerError              (client) what the server said or failed to say
     ├── ServerRefusedError   the server refused a request with a typed code; fix the request
     └── ConnectionLostError  no connection could be had in time; the session may still be there
@@ -133,6 +134,22 @@ class PeerLeftError(RtcError):
     def __init__(self, code: int) -> None:
         super().__init__(f"the peer left with {code}")
         self.code = code
+
+
+class PeerEndedError(RtcError):
+    """A WebRTC peer cannot go on, while its session does.
+
+    Attributes:
+        code: as for closing a WebSocket.
+        reason: likewise; stable and short.
+        message: for a person.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(f"{reason}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
 
 
 class ServerError(RtcError, SessionError):

@@ -7,6 +7,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 _DELAYS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _PROBE_S = 0.25
+_PARTS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class Metrics:
@@ -41,6 +42,29 @@ class Metrics:
         )
         self.ended = Counter(
             "reverie_attachments_ended", "By reason.", ["reason"], registry=self.registry
+        )
+        self.peers = Gauge(
+            "reverie_peers",
+            "WebRTC peers, those that do not stand yet included.",
+            registry=self.registry,
+        )
+        self.peers_connected = Counter(
+            "reverie_peers_connected", "WebRTC peers that stood.", registry=self.registry
+        )
+        self.key_requests = Counter(
+            "reverie_key_requests", "Key frames that receivers asked for.", registry=self.registry
+        )
+        self.packet_loss = Histogram(
+            "reverie_packet_loss_ratio",
+            "Part of RTP packets lost, as receivers report it.",
+            buckets=_PARTS,
+            registry=self.registry,
+        )
+        self.round_trip = Histogram(
+            "reverie_round_trip_seconds",
+            "Round trip to WebRTC receivers.",
+            buckets=_DELAYS_S,
+            registry=self.registry,
         )
         self.loop_delay = Histogram(
             "reverie_loop_delay_seconds",

@@ -17,8 +17,8 @@ from reverie.rtc.http_json import error_response
 from reverie.rtc.options import ServerOptions
 
 _PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, POST, DELETE",
-    "Access-Control-Allow-Headers": "authorization, content-type",
+    "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
+    "Access-Control-Allow-Headers": "authorization, content-type, if-match",
     "Access-Control-Max-Age": "600",
 }
 
@@ -81,6 +81,7 @@ def _with_origin(send: Send, origin: str) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["Access-Control-Allow-Origin"] = origin
+            headers["Access-Control-Expose-Headers"] = "Location, ETag, Link, Accept-Post"
             headers.add_vary_header("Origin")
         await send(message)
 

@@ -230,6 +230,9 @@ class MediaChunk(Event):
         default=0, ge=0, description="Frames, or packets, skipped before this one."
     )
     size_bytes: int = Field(ge=0)
+    rtp_timestamp: int | None = Field(
+        default=None, ge=0, lt=2**32, description="Of the frame on WebRTC, which has its bytes."
+    )
     data: bytes = Field(default=b"", exclude=True, repr=False)
 
 
@@ -252,9 +255,6 @@ class TextDelta(Event):
     chunk: int
 
 
-# --- artifacts, traces, errors ---
-
-
 # --- what is heard ---
 
 
@@ -274,6 +274,9 @@ class TurnEnded(Event):
     stream: str
     pts_us: int
     duration_us: int = Field(ge=0)
+
+
+# --- artifacts, traces, errors ---
 
 
 class ArtifactCreated(Event):
@@ -335,11 +338,11 @@ AnyEvent = Annotated[
     | MediaChunk
     | MediaComplete
     | TextDelta
+    | TurnStarted
+    | TurnEnded
     | ArtifactCreated
     | TraceStep
     | Error,
-    | TurnStarted
-    | TurnEnded
     Field(discriminator="type"),
 ]
 

@@ -83,6 +83,11 @@ class HostedSession:
         return self.state.session
 
     @property
+    def has_sound(self) -> bool:
+        """Whether there is anything to hear."""
+        return bool(self._parts.outputs.sounds)
+
+    @property
     def view(self) -> SessionView:
         """The session as it is now."""
         return self._parts.views.view()

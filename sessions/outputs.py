@@ -112,6 +112,12 @@ class VideoOutput:
         if subscription is not None:
             subscription.request_key_frame()
 
+    def limit(self, attachment: Attachment, bits_per_s: int) -> None:
+        """Note how many bits a second somebody's line can take."""
+        subscription = self._subscriptions.get(attachment.key)
+        if subscription is not None:
+            subscription.limit(bits_per_s)
+
     def cut(self, before_us: int) -> None:
         """Drop every frame before a media time, wherever it is on its way."""
         self.fanout.flush()

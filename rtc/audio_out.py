@@ -1,0 +1,52 @@
+"""The sound of one peer: Opus packets, each sent when it is due."""
+
+from collections.abc import Callable
+
+from aiortc import RTCRtpSender
+
+from reverie.media.pacer import Pacer
+from reverie.rtc.packet_track import Paced, PacketTrack
+from reverie.rtc.rtp_time import RtpTime
+from reverie.sessions.events import MediaChunk
+
+AUDIO_CLOCK_HZ = 48_000
+
+MAX_PACKETS = 250
+"""Packets of 20 ms that wait for their moment; more are lost, and counted."""
+
+
+class AudioOut:
+    """Feeds one sender with the chunks of one stream."""
+
+    def __init__(self, sender: RTCRtpSender, pacer: Pacer, now_us: Callable[[], int]) -> None:
+        """Begin to be the sender's track."""
+        self.track = PacketTrack("audio", AUDIO_CLOCK_HZ, MAX_PACKETS, now_us)
+        self.track.sent_by(sender)
+        self._pacer = pacer
+        self._time = RtpTime(AUDIO_CLOCK_HZ)
+        self._now_us = now_us
+        self._lost = 0  # since the last that was sent
+        self._lost_ever = 0
+        sender.replaceTrack(self.track)
+
+    async def send(self, chunk: MediaChunk) -> MediaChunk | None:
+        """Have a packet sent when it is due; return what to tell of it, None when it is lost."""
+        if self.track.full:
+            self._lost += 1 + chunk.dropped
+            self._lost_ever += 1
+            return None
+        due_us = self._pacer.due_us(chunk.pts_us, self._now_us())
+        ticks = self._time.ticks(due_us)
+        self.track.put(Paced(chunk.data, ticks, due_us))
+        timestamp = await self.track.rtp_timestamp(ticks)
+        dropped, self._lost = chunk.dropped + self._lost, 0
+        update = {
+            "rtp_timestamp": timestamp,
+            "dropped": dropped,
+            "index": chunk.index - self._lost_ever,
+        }
+        return chunk.model_copy(update=update)
+
+    def cut(self) -> None:
+        """Drop what waits: it was made before the world went back."""
+        self.track.cut()

@@ -1,0 +1,169 @@
+"""Offers and answers over HTTP, for the page and for programs; `whip.py` has the standard ones."""
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reverie.rtc.access import authorized, check_drives
+from reverie.rtc.edge import Edge
+from reverie.rtc.errors import HttpRefusedError
+from reverie.rtc.http_json import json_response, read_object
+from reverie.rtc.ice import parse_candidate
+from reverie.rtc.negotiation import Wishes
+from reverie.rtc.offer import read_offer
+from reverie.rtc.peers import PeerRoom
+from reverie.rtc.webrtc import Manners, WebRtcPeer
+from reverie.rtc.wire import refusal
+from reverie.sessions import HostedSession, Role
+
+MAX_CANDIDATES = 64
+
+Sdp = Annotated[str, Field(max_length=2**20)]
+
+
+class _OfferBody(BaseModel):
+    """An offer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: Literal["offer"]
+    sdp: Sdp
+    role: Literal["driver", "viewer"] = "driver"
+
+
+class _Candidate(BaseModel):
+    """What `RTCIceCandidate.toJSON` gives."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    candidate: Annotated[str, Field(max_length=1024)]
+    sdpMid: Annotated[str, Field(max_length=64)] | None = None  # noqa: N815
+    sdpMLineIndex: Annotated[int, Field(ge=0, lt=64)] | None = None  # noqa: N815
+
+
+class _Candidates(BaseModel):
+    """More candidates of a peer; an empty one says that there are no more."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    candidates: Annotated[list[_Candidate], Field(max_length=MAX_CANDIDATES)]
+
+
+class _Restart(BaseModel):
+    """A new offer for the same peer, to restart ICE."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: Literal["offer"]
+    sdp: Sdp
+
+
+class Signalling:
+    """Handlers of `/v1/ice` and `/v1/sessions/{id}/webrtc`."""
+
+    def __init__(self, edge: Edge, room: PeerRoom) -> None:
+        self._edge = edge
+        self._room = room
+
+    async def ice(self, request: Request) -> Response:
+        """Tell how to configure a peer connection; with credentials for who has a session."""
+        servers = self._room.servers
+        session = request.query_params.get("session")
+        known = servers.open_to_all()
+        if session is not None:
+            hosted, _ = authorized(self._edge, request, session)
+            known = servers.for_user(hosted.id)
+        body = {
+            "ice_servers": [each.as_json() for each in known],
+            "relay_only": servers.relay_only,
+        }
+        return json_response(body)
+
+    async def open(self, request: Request) -> Response:
+        """Answer an offer."""
+        hosted, allowed = self._session(request)
+        value = await read_object(request, self._edge.options)
+        try:
+            body = _OfferBody.model_validate(value)
+        except ValidationError as error:
+            raise refusal(error, value, _OfferBody.model_fields) from None
+        role = Role(body.role)
+        if role is Role.DRIVER:
+            check_drives(allowed)
+        offer = read_offer(body.sdp)
+        if offer.first("video") is None:
+            text = "the offer has no section for video that receives"
+            raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "no_video", text, field="sdp")
+        if not offer.has_channels:
+            text = "the offer has no section for data channels, which `events` needs"
+            raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "no_events", text, field="sdp")
+        peer = await self._room.open(hosted, role, offer, wishes_of(hosted, role), Manners())
+        codec = peer.negotiated.codec
+        answer = {
+            "type": "answer",
+            "sdp": peer.negotiated.answer,
+            "id": peer.id,
+            "codec": codec.value if codec else None,
+        }
+        location = f"/v1/sessions/{hosted.id}/webrtc/{peer.id}"
+        return json_response(answer, HTTPStatus.CREATED, {"Location": location})
+
+    async def patch(self, request: Request) -> Response:
+        """Take more candidates, or restart ICE."""
+        peer = self._peer(request)
+        value = await read_object(request, self._edge.options)
+        form = _Restart if "sdp" in value else _Candidates
+        try:
+            body = form.model_validate(value)
+        except ValidationError as error:
+            raise refusal(error, value, form.model_fields) from None
+        if isinstance(body, _Restart):
+            answer = await peer.restart(read_offer(body.sdp))
+            return json_response({"type": "answer", "sdp": answer})
+        assert isinstance(body, _Candidates)
+        parsed = [parse_candidate(each.candidate) for each in body.candidates if each.candidate]
+        await peer.add_candidates([each for each in parsed if each is not None])
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    async def delete(self, request: Request) -> Response:
+        """End a peer."""
+        self._peer(request).leave()
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    def _session(self, request: Request) -> tuple[HostedSession, Role]:
+        if not self._edge.options.rtc.enabled:
+            text = "WebRTC is switched off here (server.rtc.enabled)"
+            raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_webrtc", text)
+        return authorized(self._edge, request, str(request.path_params["id"]))
+
+    def _peer(self, request: Request) -> WebRtcPeer:
+        return peer_of(self._edge, self._room, request)
+
+
+def peer_of(edge: Edge, room: PeerRoom, request: Request) -> WebRtcPeer:
+    """Return the peer that a request names, if its token may speak for it.
+
+    Raises:
+        HttpRefusedError: there is none, or the token only watches and the peer drives.
+        SessionEndedError: the session is over.
+        UnknownSessionError: there is no such session, or the token is not its own.
+    """
+    hosted, allowed = authorized(edge, request, str(request.path_params["id"]))
+    peer = room.find(hosted.id, str(request.path_params["peer"]))
+    if peer.role is Role.DRIVER:
+        check_drives(allowed)
+    return peer
+
+
+def wishes_of(hosted: HostedSession, role: Role) -> Wishes:
+    """Return what this side would do with an offer of somebody in that role."""
+    inputs = hosted.view.inputs if role is Role.DRIVER else ()
+    return Wishes(
+        video=True,
+        audio=hosted.has_sound,
+        video_inputs=[each.name for each in inputs if each.kind == "video"],
+        audio_inputs=[each.name for each in inputs if each.kind == "audio"],
+    )
