@@ -1,0 +1,78 @@
+"""Attention backends: chosen once, when a model is loaded, and then only called.
+
+    attention = choose_attention("auto", device, dtype)
+    mixed_BAQd = attention(q_BAQd, k_BAKd, v_BAKd)
+
+Shapes: B sessions, A heads, Q queries, K keys, d channels of a head. Every query sees every key:
+which keys there are is the caller's business, so no backend has a mask to get wrong.
+"""
+
+from importlib.util import find_spec
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+AUTO = "auto"
+
+
+class Attention(Protocol):
+    """One backend."""
+
+    def __call__(self, q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
+        """Return softmax(q k^T / sqrt(d)) v, [B, A, Q, d], in the type of `q_BAQd`."""
+
+
+class UnknownBackendError(ValueError):
+    """There is no attention backend of that name, or not on this machine."""
+
+
+def plain(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
+    """Attend by the equation, in float32: what every other backend is compared with."""
+    scores = q_BAQd.float() @ k_BAKd.float().transpose(-1, -2) * q_BAQd.shape[-1] ** -0.5
+    return (scores.softmax(dim=-1) @ v_BAKd.float()).to(q_BAQd.dtype)
+
+
+def sdpa(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
+    """Attend by torch's fused operation, which picks its own implementation."""
+    return functional.scaled_dot_product_attention(q_BAQd, k_BAKd, v_BAKd)
+
+
+def flash(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
+    """Attend by the package flash-attn; for half-precision tensors on a CUDA device."""
+    from flash_attn import flash_attn_func
+
+    mixed: Tensor = flash_attn_func(
+        q_BAQd.transpose(1, 2), k_BAKd.transpose(1, 2), v_BAKd.transpose(1, 2)
+    )
+    return mixed.transpose(1, 2)
+
+
+BACKENDS: dict[str, Attention] = {"plain": plain, "sdpa": sdpa, "flash": flash}
+
+
+def choose_attention(name: str, device: torch.device, dtype: torch.dtype) -> Attention:
+    """Return a backend for a model on `device` in `dtype`.
+
+    Args:
+        name: one of `BACKENDS`, or `auto`: the fastest that can run here.
+
+    Raises:
+        UnknownBackendError: it does not exist, or cannot run here.
+    """
+    can_flash = (
+        device.type == "cuda"
+        and dtype in (torch.float16, torch.bfloat16)
+        and find_spec("flash_attn") is not None
+    )
+    if name == AUTO:
+        return flash if can_flash else sdpa
+    if name not in BACKENDS:
+        known = ", ".join((AUTO, *BACKENDS))
+        raise UnknownBackendError(f"no attention backend {name!r}; there are {known}")
+    if name == "flash" and not can_flash:
+        raise UnknownBackendError(
+            "flash needs a CUDA device, half precision and the package flash-attn"
+        )
+    return BACKENDS[name]

@@ -1,0 +1,112 @@
+"""Sizes of the Wan transformer, and how its causal descendants look back.
+
+Source: the public configurations of Wan 2.1 (1.3B, 14B), Self-Forcing and LongLive 1.0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WanConfig:
+    """Sizes of the transformer; the names are those of the public `config.json`.
+
+    Attributes:
+        dim: channels of a token.
+        ffn_dim: channels inside a feed-forward.
+        num_heads: attention heads; their size is `dim / num_heads`.
+        num_layers: transformer blocks.
+        in_dim: channels of the latents that go in.
+        out_dim: channels of the flow that comes out.
+        text_len: rows of an encoded prompt, padding included.
+        text_dim: channels of an encoded prompt.
+        freq_dim: channels of the time features.
+        patch: latent cells along one side of a token; in time a token is one latent frame.
+        eps: of every norm.
+    """
+
+    dim: int = 1536
+    ffn_dim: int = 8960
+    num_heads: int = 12
+    num_layers: int = 30
+    in_dim: int = 16
+    out_dim: int = 16
+    text_len: int = 512
+    text_dim: int = 4096
+    freq_dim: int = 256
+    patch: int = 2
+    eps: float = 1e-6
+
+    @property
+    def head_size(self) -> int:
+        """Channels of one attention head."""
+        return self.dim // self.num_heads
+
+    @classmethod
+    def from_public(cls, values: Mapping[str, Any]) -> "WanConfig":
+        """Read the fields of a public `config.json`; what is not a size is left alone.
+
+        Raises:
+            ValueError: the file is of another kind of model, or sizes contradict each other.
+        """
+        if values.get("model_type", "t2v") != "t2v":
+            raise ValueError(f"model_type {values['model_type']!r}: only t2v is understood")
+        patch = tuple(values.get("patch_size", (1, 2, 2)))
+        if len(patch) != 3 or patch[0] != 1 or patch[1] != patch[2]:
+            raise ValueError(f"patch_size {patch}: only (1, n, n) is understood")
+        known = {field.name for field in fields(cls)} - {"patch"}
+        config = cls(**{key: values[key] for key in known & values.keys()}, patch=patch[1])
+        if config.dim % config.num_heads or config.head_size % 2:
+            raise ValueError(f"{config.num_heads} heads do not share {config.dim} channels evenly")
+        return config
+
+
+T2V_1_3B = WanConfig()
+T2V_14B = WanConfig(dim=5120, ffn_dim=13824, num_heads=40, num_layers=40)
+
+
+@dataclass(frozen=True, slots=True)
+class CausalConfig:
+    """How video is made block by block, and what a block looks back on.
+
+    Attributes:
+        block: latent frames that are denoised together.
+        local: latent frames that attention sees, the block in the making included; those of the
+            sink count as well.
+        sink: the first latent frames of the video, which never leave the window.
+        levels: the timesteps of the denoise calls, before the warp by `shift`.
+        shift: of the noise schedule.
+        context_level: the timestep that the context pass is labelled with. Nothing is added.
+        recache: whether a new prompt recomputes the keys and values of the window (LongLive).
+        global_sink: whether a recache leaves the sink's keys and values as they are.
+        first_alone: whether the first block is a single frame.
+    """
+
+    block: int = 3
+    local: int = 21
+    sink: int = 0
+    levels: tuple[int, ...] = (1000, 750, 500, 250)
+    shift: float = 5.0
+    context_level: float = 0.0
+    recache: bool = False
+    global_sink: bool = True
+    first_alone: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a window that cannot hold what must be in it.
+
+        Raises:
+            ValueError: names the sizes that contradict each other.
+        """
+        if min(self.block, self.local) < 1 or self.sink < 0 or not self.levels:
+            raise ValueError("block, local and the number of levels are at least 1, sink 0")
+        if self.local < self.sink + self.block:
+            raise ValueError(
+                f"a window of {self.local} frames cannot hold a sink of {self.sink} "
+                f"and a block of {self.block}"
+            )
+
+
+SELF_FORCING = CausalConfig()
+LONGLIVE = CausalConfig(local=12, sink=3, recache=True)

@@ -1,0 +1,29 @@
+"""Where a block's noise comes from: the session's seed, or a recording."""
+
+from typing import Protocol
+
+from torch import Tensor
+
+from reverie.models.seeds import normal
+
+
+class Noise(Protocol):
+    """Draws float32 standard normal noise; equal questions have equal answers."""
+
+    def first(self, seed: int, frame: int, shape: tuple[int, ...]) -> Tensor:
+        """Return what the block that begins at latent frame `frame` is made from."""
+
+    def again(self, seed: int, frame: int, step: int, shape: tuple[int, ...]) -> Tensor:
+        """Return the fresh noise that is added before denoise call `step` of that block."""
+
+
+class SeededNoise:
+    """Noise as a function of seed, frame and step."""
+
+    def first(self, seed: int, frame: int, shape: tuple[int, ...]) -> Tensor:
+        """Draw for the first denoise call."""
+        return normal(seed, "block", frame, shape)
+
+    def again(self, seed: int, frame: int, step: int, shape: tuple[int, ...]) -> Tensor:
+        """Draw for a later one."""
+        return normal(seed, f"again {step}", frame, shape)

@@ -1,0 +1,43 @@
+"""What a loaded causal Wan consists of."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from reverie.models.wan.config import CausalConfig
+from reverie.models.wan.noise import Noise
+from reverie.models.wan.transformer import WanTransformer
+from reverie.models.wan.vae import FeatureCache
+
+
+class PromptEncoder(Protocol):
+    """From a prompt to the rows that the transformer reads."""
+
+    def encode(self, prompt: str) -> Tensor:
+        """Return [rows, text_dim], no padding among them."""
+
+
+class LatentDecoder(Protocol):
+    """From latents to pictures, a latent frame at a time."""
+
+    def decode(self, latent_Zhw: Tensor, cache: FeatureCache | None) -> tuple[Tensor, FeatureCache]:
+        """Return pictures [F, H, W, 3] in -1..1 and the next cache; see `StreamingVae.decode`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WanParts:
+    """Networks and configuration.
+
+    Attributes:
+        grid: rows and columns of the latents.
+        adapters: names and versions of the LoRAs in force.
+    """
+
+    transformer: WanTransformer
+    decoder: LatentDecoder
+    text: PromptEncoder
+    causal: CausalConfig
+    noise: Noise
+    grid: tuple[int, int]
+    adapters: tuple[str, ...] = ()

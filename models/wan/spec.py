@@ -1,0 +1,147 @@
+"""What causal Wan is, and how it is loaded.
+
+    reverie serve --model wan --checkpoint random      tiny random weights: noise, to try paths
+
+The heavy libraries of the extra `wan` are imported when a model is loaded, not before.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from reverie.models.blocks import BlockPool
+from reverie.models.controls import ParameterSpec
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import LoopKernel
+from reverie.models.spec import (
+    Capability,
+    CapabilityMatrix,
+    ComponentSpec,
+    LoopSpec,
+    ModelSpec,
+    ProgramSpec,
+    StreamKind,
+    StreamSpec,
+)
+from reverie.models.wan.config import LONGLIVE, T2V_1_3B, CausalConfig, WanConfig
+from reverie.models.wan.kernel import WanKernel
+from reverie.models.wan.parts import WanParts
+from reverie.models.wan.state import OnPrompt
+
+RATE_HZ = 16.0
+GRID = (60, 104)
+"""Rows and columns of the latents: 480 x 832 pixels."""
+CELL_PX = 8
+FRAMES_A_LATENT = 4
+RANDOM = "random"
+"""The checkpoint that is no file: tiny random weights."""
+
+ON_PROMPT = ParameterSpec(
+    "on_prompt",
+    OnPrompt.FINISH,
+    OnPrompt.WAIT,
+    OnPrompt.RESTART,
+    integer=True,
+    label="A new prompt: 0 waits for the next chunk, 1 finishes this one, 2 starts it again",
+)
+
+
+def wan_spec(
+    config: WanConfig, causal: CausalConfig, grid: tuple[int, int], name: str = "wan"
+) -> ModelSpec:
+    """Describe a causal Wan of these sizes."""
+    loop = LoopSpec(
+        name="video_continuation",
+        components=("transformer", "vae", "text"),
+        streams=(
+            StreamSpec("video", StreamKind.VIDEO, grid[1] * CELL_PX, grid[0] * CELL_PX, RATE_HZ),
+        ),
+        parameters=(ON_PROMPT,),
+        chunk_frames=causal.block * FRAMES_A_LATENT,
+        window_blocks=causal.local,
+        chunk_blocks=causal.block,
+        rebuild_blocks=causal.local if causal.recache else 0,
+        prompt_tokens=config.text_len,
+    )
+    return ModelSpec(
+        name=name,
+        title="Causal Wan: video made block by block from text (Self-Forcing, LongLive)",
+        licence="Apache-2.0 (public weights: Wan 2.1, LongLive; Self-Forcing: see its card)",
+        components=(
+            ComponentSpec("transformer", "causal diffusion transformer"),
+            ComponentSpec("vae", "latents to pictures and back"),
+            ComponentSpec("text", "umT5 prompt encoder"),
+        ),
+        loops=(loop,),
+        programs=(ProgramSpec("continuation", ("video_continuation",), lead_chunks=1),),
+        capabilities=CapabilityMatrix(
+            {
+                "video_continuation": frozenset(
+                    {Capability.TEXT_PROMPT, Capability.REWIND, Capability.FORK}
+                )
+            }
+        ),
+        precisions=("float32", "bfloat16"),
+    )
+
+
+class Wan:
+    """The family behind the entry point `wan`."""
+
+    spec = wan_spec(T2V_1_3B, LONGLIVE, GRID)
+
+    def __init__(self) -> None:
+        self._parts: dict[str, WanParts] = {}
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        """Load what `options.checkpoint` names.
+
+        Raises:
+            CheckpointError: no checkpoint is named, a file is missing or does not fit, or the extra
+                `wan` is not installed.
+        """
+        if options.checkpoint is None:
+            raise CheckpointError(
+                "wan has no weights of its own: name a folder as checkpoint, or `random`"
+            )
+        try:
+            from reverie.models.wan.loading import load_parts
+        except ImportError as error:
+            why = "wan needs the extra: pip install 'reverie[wan]'"
+            raise CheckpointError(f"{why} ({error})") from error
+        loaded = load_parts(options)
+        instance = assemble(loaded.parts, loaded.version, options)
+        self._parts[instance.name] = loaded.parts
+        return instance
+
+    def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
+        """Return the kernel of `video_continuation`, the one loop."""
+        return WanKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
+
+
+def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstance:
+    """Put an instance together; its cache pool holds as many sessions as were asked for."""
+    config = parts.transformer.config
+    spec = replace(wan_spec(config, parts.causal, parts.grid))
+    rows, columns = (side // config.patch for side in parts.grid)
+    weight = next(parts.transformer.parameters())
+    shape = (2, config.num_layers, rows * columns, config.num_heads, config.head_size)
+    blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
+    return ModelInstance(
+        name="wan",
+        spec=spec,
+        device=weight.device,
+        dtype=weight.dtype,
+        weights_version=version,
+        components={"transformer": parts.transformer},
+        blocks=BlockPool(blocks, shape, weight.dtype, weight.device),
+    )
+
+
+def device_of(name: str) -> torch.device:
+    """Return a device by name; `auto` is CUDA when there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(name)

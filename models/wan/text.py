@@ -1,0 +1,46 @@
+"""From a prompt to the rows that the transformer reads."""
+
+import hashlib
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase, UMT5EncoderModel
+
+
+class Umt5Text:
+    """The umT5 encoder of the public models; padding is cut off again."""
+
+    def __init__(
+        self, encoder: UMT5EncoderModel, tokenizer: PreTrainedTokenizerBase, length: int
+    ) -> None:
+        """Use loaded parts; `length` is the most tokens that are read."""
+        self._encoder, self._tokenizer, self._length = encoder, tokenizer, length
+
+    @torch.no_grad()
+    def encode(self, prompt: str) -> Tensor:
+        """Return [rows, text_dim]; a longer prompt is cut at `length` tokens."""
+        read = self._tokenizer(
+            [prompt], max_length=self._length, truncation=True, return_tensors="pt"
+        ).to(self._encoder.device)
+        rows: Tensor = self._encoder(read.input_ids, read.attention_mask).last_hidden_state[0]
+        return rows
+
+
+class HashedText:
+    """Rows of noise that depend on the words alone: for weights that know no language."""
+
+    def __init__(self, length: int, width: int, device: torch.device, dtype: torch.dtype) -> None:
+        """Make rows of `width` numbers, at most `length` of them."""
+        self._length, self._width = length, width
+        self._device, self._dtype = device, dtype
+
+    def encode(self, prompt: str) -> Tensor:
+        """Return a row for each word, at least one."""
+        words = prompt.split()[: self._length] or [""]
+        rows = torch.stack([self._row(word) for word in words])
+        return rows.to(self._device, self._dtype)
+
+    def _row(self, word: str) -> Tensor:
+        digest = hashlib.blake2b(word.lower().encode(), digest_size=8).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
+        return torch.randn(self._width, generator=generator)

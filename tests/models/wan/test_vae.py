@@ -1,0 +1,126 @@
+"""The streaming VAE against the whole one."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
+from safetensors import safe_open
+from safetensors.torch import load_file
+from torch import Tensor
+
+from reverie.models.wan.vae import FeatureCache, StreamingVae, grouped
+
+GOLDENS = Path(__file__).resolve().parents[2] / "goldens" / "wan_vae"
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, Tensor]:
+    return load_file(GOLDENS / "io.safetensors")
+
+
+@pytest.fixture(scope="module")
+def vae() -> StreamingVae:
+    weights = GOLDENS / "weights_diffusers.safetensors"
+    with safe_open(weights, "pt") as file:
+        config = json.loads(file.metadata()["cfg"])
+    whole = AutoencoderKLWan(**config).eval()
+    whole.load_state_dict(load_file(weights))
+    return StreamingVae(whole)
+
+
+def decoded(
+    vae: StreamingVae, latents_ZFhw: Tensor, cache: FeatureCache | None = None
+) -> tuple[Tensor, FeatureCache | None]:
+    """Return pictures as [3, F, H, W] and the cache after them."""
+    pictures = []
+    for latent_Zhw in latents_ZFhw.unbind(1):
+        made, cache = vae.decode(latent_Zhw, cache)
+        pictures.append(made)
+    return torch.cat(pictures).permute(3, 0, 1, 2), cache
+
+
+def assert_near(made: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(made, wanted, atol=TOLERANCE, rtol=0)
+
+
+class TestDecoding:
+    """Latents to pictures."""
+
+    def test_chunks_equal_the_whole(self, vae: StreamingVae, numbers: dict[str, Tensor]) -> None:
+        latents = numbers["in.latents"][0]
+        first, cache = decoded(vae, latents[:, :3])
+        second, _ = decoded(vae, latents[:, 3:], cache)
+        assert (first.shape[1], second.shape[1]) == (9, 12)
+        assert_near(first, numbers["out.stream_chunk0"][0])
+        assert_near(second, numbers["out.stream_chunk1"][0])
+        assert_near(torch.cat([first, second], dim=1), numbers["out.decode_full"][0])
+
+    def test_the_carried_features_are_the_reference_features(
+        self, vae: StreamingVae, numbers: dict[str, Tensor]
+    ) -> None:
+        _, cache = decoded(vae, numbers["in.latents"][0, :, :3])
+        assert cache is not None
+        compared = 0
+        for key, wanted in numbers.items():
+            if key.startswith("cache_after3."):
+                made = cache[int(key.rpartition(".")[2])]
+                assert isinstance(made, Tensor)
+                assert_near(made, wanted)
+                compared += 1
+        assert compared == 24
+
+    def test_sessions_do_not_mix(self, vae: StreamingVae, numbers: dict[str, Tensor]) -> None:
+        latents = numbers["in.latents"][0]
+        mine: list[Tensor] = []
+        my_cache: FeatureCache | None = None
+        their_cache: FeatureCache | None = None
+        for latent_Zhw in latents.unbind(1):
+            made, my_cache = vae.decode(latent_Zhw, my_cache)
+            _, their_cache = vae.decode(latent_Zhw.flip(-1), their_cache)
+            mine.append(made)
+        alone, _ = decoded(vae, latents)
+        assert torch.equal(torch.cat(mine).permute(3, 0, 1, 2), alone)
+
+    def test_a_cache_that_was_kept_is_not_edited(
+        self, vae: StreamingVae, numbers: dict[str, Tensor]
+    ) -> None:
+        latents = numbers["in.latents"][0]
+        _, kept = decoded(vae, latents[:, :3])
+        once, _ = decoded(vae, latents[:, 3:], kept)
+        again, _ = decoded(vae, latents[:, 3:], kept)
+        assert torch.equal(once, again)
+
+    def test_no_cache_begins_a_new_video(
+        self, vae: StreamingVae, numbers: dict[str, Tensor]
+    ) -> None:
+        latents = numbers["in.latents"][0, :, :2]
+        first, _ = decoded(vae, latents)
+        decoded(vae, latents.flip(-1))
+        again, _ = decoded(vae, latents)
+        assert torch.equal(first, again)
+        assert first.shape[1] == 5
+
+
+class TestEncoding:
+    """Pictures to latents."""
+
+    def test_streamed_encoding_equals_the_whole(
+        self, vae: StreamingVae, numbers: dict[str, Tensor]
+    ) -> None:
+        pictures_FHWC = numbers["in.pixels"][0].permute(1, 2, 3, 0)
+        cache: FeatureCache | None = None
+        latents = []
+        for group in grouped(len(pictures_FHWC)):
+            latent, cache = vae.encode(pictures_FHWC[group], cache)
+            latents.append(latent)
+        assert_near(torch.stack(latents, dim=1), numbers["out.encode"][0])
+
+    def test_pictures_beyond_the_last_whole_group_are_left(self) -> None:
+        assert [(group.start, group.stop) for group in grouped(11)] == [(0, 1), (1, 5), (5, 9)]
+
+    def test_a_wrong_number_of_pictures_is_refused(self, vae: StreamingVae) -> None:
+        with pytest.raises(ValueError, match="1 pictures make this latent frame, not 4"):
+            vae.encode(torch.zeros(4, 24, 32, 3), None)
