@@ -31,7 +31,8 @@ class UnknownBackendError(ValueError):
 def plain(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
     """Attend by the equation, in float32: what every other backend is compared with."""
     scores = q_BAQd.float() @ k_BAKd.float().transpose(-1, -2) * q_BAQd.shape[-1] ** -0.5
-    return (scores.softmax(dim=-1) @ v_BAKd.float()).to(q_BAQd.dtype)
+    mixed: Tensor = scores.softmax(dim=-1) @ v_BAKd.float()
+    return mixed.to(q_BAQd.dtype)
 
 
 def sdpa(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
