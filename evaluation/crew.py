@@ -6,7 +6,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from reverie.evaluation.samples import Sample
-from reverie.evaluation.stage import House
+from reverie.evaluation.stage import House, ServedTheatre
 from reverie.evaluation.trials import Trial
 from reverie.evaluation.worlds import World
 
@@ -34,7 +34,7 @@ class Done:
 
 def play(house: House, job: Job) -> Done:
     """Play one job on a loaded model."""
-    return Done(job, tuple(job.trial(house.theatre(job.steps), job.worlds)))
+    return Done(job, tuple(job.trial(ServedTheatre(house, job.steps), job.worlds)))
 
 
 def play_all(

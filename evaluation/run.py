@@ -15,7 +15,7 @@ from reverie.evaluation.crew import Job, play_all
 from reverie.evaluation.plan import FULL, QUICK, Plan
 from reverie.evaluation.report import Column, Report, Row
 from reverie.evaluation.samples import Sample, estimate
-from reverie.evaluation.stage import House
+from reverie.evaluation.stage import House, ServedTheatre
 from reverie.evaluation.worlds import Stream, draw_worlds
 from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.spec import DEFAULT_STEPS
@@ -101,7 +101,7 @@ def frames_a_second(house: House, steps: int) -> float:
     worlds = draw_worlds(Stream.SPEED, 1)
     right = np.full(1, Action.RIGHT)
     rates = []
-    with closing(house.theatre(steps)(worlds)) as stage:
+    with closing(ServedTheatre(house, steps).stage(worlds)) as stage:
         stage.begin()
         for _ in range(WARM_UP_FRAMES):
             stage.act(right)

@@ -7,7 +7,7 @@ back is a rewind.
 Shapes: N sessions, H = W = 128 pixels.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from reverie.engine.options import DriverOptions
 from reverie.engine.rollouts import Rollouts
+from reverie.evaluation.talking import ServedTeller, Teller
 from reverie.evaluation.worlds import World
 from reverie.models.behavior import Steering
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel, LoopRequest
 from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.spec import WORLD_MODEL, Pocket
+from reverie.models.pocket.spec import Pocket
 
 Pictures = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -29,6 +30,7 @@ Ints = NDArray[np.int64]
 SESSIONS = 24
 """Sessions that an instance holds at most."""
 HISTORY_CHUNKS = 2
+WORLD_LOOP, TEXT_LOOP = "world_model", "ar_decode"
 OPTIONS = DriverOptions(history_chunks=HISTORY_CHUNKS, snapshot_every_us=0, capture=True)
 
 _HELD = {
@@ -59,16 +61,23 @@ class Stage(Protocol):
         """Give everything back."""
 
 
-Theatre = Callable[[Sequence[World]], Stage]
-"""Opens a stage for some worlds."""
+class Theatre(Protocol):
+    """Opens sessions in some worlds."""
+
+    def stage(self, worlds: Sequence[World]) -> Stage:
+        """Open sessions that are steered and looked at."""
+
+    def teller(self, worlds: Sequence[World]) -> Teller:
+        """Open sessions that tell what they see."""
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """A loaded model and its world loop."""
+    """A loaded model and its two loops."""
 
     instance: ModelInstance
-    kernel: LoopKernel[Any]
+    world: LoopKernel[Any]
+    narrator: LoopKernel[Any] | None
 
     @classmethod
     def load(cls, checkpoint: str | None, threads: int = 0, sessions: int = SESSIONS) -> "House":
@@ -90,25 +99,50 @@ class House:
         )
         family = Pocket()
         instance = family.load(options)
-        return cls(instance, family.kernel(WORLD_MODEL.name, instance))
+        known = {loop.name for loop in instance.spec.loops}
+        narrator = family.kernel(TEXT_LOOP, instance) if TEXT_LOOP in known else None
+        return cls(instance, family.kernel(WORLD_LOOP, instance), narrator)
 
-    def theatre(self, steps: int) -> Theatre:
-        """Return what opens stages whose sessions denoise in so many steps."""
-        return lambda worlds: ServedStage(self, worlds, steps)
+
+@dataclass(frozen=True, slots=True)
+class ServedTheatre:
+    """Opens sessions of one house that denoise in so many steps."""
+
+    house: House
+    steps: int
+
+    def stage(self, worlds: Sequence[World]) -> "ServedStage":
+        """Open sessions of the world loop alone."""
+        return ServedStage(self.house.world, self.house.instance, self._requests(worlds))
+
+    def teller(self, worlds: Sequence[World]) -> ServedTeller:
+        """Open sessions of both loops, whose narrators speak unasked and as fast as they can."""
+        house, requests = self.house, self._requests(worlds, narrate=1.0, pace=0.0)
+        assert house.narrator is not None, "the model has a narrator"
+        return ServedTeller(house.instance, house.world, house.narrator, requests)
+
+    def _requests(self, worlds: Sequence[World], **chosen: float) -> list[LoopRequest]:
+        loops = self.house.instance.spec.loops
+        defaults = {known.name: known.default for loop in loops for known in loop.parameters}
+        parameters = {**defaults, "steps": self.steps, **chosen}
+        return [
+            LoopRequest(f"world-{world.seed}", world.seed, world.prompt, parameters)
+            for world in worlds
+        ]
 
 
 class ServedStage:
     """Sessions of one house, each behind a driver of its own."""
 
-    def __init__(self, house: House, worlds: Sequence[World], steps: int) -> None:
-        self._rollouts = Rollouts(house.kernel, house.instance, max(1, len(worlds)), OPTIONS)
-        self._sessions = [f"world-{world.seed}" for world in worlds]
-        self._prompts: Sequence[str | None] = [None] * len(worlds)  # that are yet to be said
+    def __init__(
+        self, world: LoopKernel[Any], instance: ModelInstance, requests: Sequence[LoopRequest]
+    ) -> None:
+        self._rollouts = Rollouts(world, instance, max(1, len(requests)), OPTIONS)
+        self._sessions = [request.session for request in requests]
+        self._prompts: Sequence[str | None] = [None] * len(requests)  # that are yet to be said
         self._newest = self._before = dict.fromkeys(self._sessions, -1)  # numbers of chunks
-        parameters = {known.name: known.default for known in WORLD_MODEL.parameters}
-        parameters["steps"] = steps
-        for session, world in zip(self._sessions, worlds, strict=True):
-            self._rollouts.open(LoopRequest(session, world.seed, world.prompt, parameters))
+        for request in requests:
+            self._rollouts.open(request)
 
     def begin(self) -> Pictures:
         """Return the first picture of every session."""

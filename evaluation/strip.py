@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from reverie.evaluation.run import EvaluationOptions
-from reverie.evaluation.stage import House, Pictures, Theatre
+from reverie.evaluation.stage import House, Pictures, ServedTheatre, Theatre
 from reverie.evaluation.trials import random_walk
 from reverie.evaluation.worlds import Stream, draw_worlds
 from reverie.models.pocket.spec import DEFAULT_STEPS
@@ -43,14 +43,14 @@ def draw_strip(path: Path, options: EvaluationOptions) -> None:
     """
     house = House.load(options.checkpoint)
     steps = options.steps[0] if options.steps else DEFAULT_STEPS
-    Image.fromarray(join(frames(house.theatre(steps)))).save(path, optimize=True)
+    Image.fromarray(join(frames(ServedTheatre(house, steps)))).save(path, optimize=True)
 
 
 def frames(theatre: Theatre) -> list[Pictures]:
     """Walk and return the shown pictures, a list over time of uint8 [rows, H, W, 3]."""
     drawn = draw_worlds(Stream.STRIP, len(ROWS))
     worlds = [world.under(row.first) for world, row in zip(drawn, ROWS, strict=True)]
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         shown = [stage.begin()]
         for frame, actions in enumerate(random_walk(worlds, max(SHOWN)), start=1):
             if frame == CHANGES_AT:

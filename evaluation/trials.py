@@ -17,6 +17,9 @@ from reverie.evaluation.stage import Ints, Stage, Theatre
 from reverie.evaluation.worlds import World, true_states
 from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import biome_caption, hour_caption, whole_caption
+from reverie.models.pocket.narration_facts import Unreadable, truths
+from reverie.models.pocket.narration_questions import ask
+from reverie.models.pocket.narration_sentences import facts
 from reverie.models.pocket.simulator import CELL_PX, WorldState, advance, render
 
 TOUR_FRAMES = 4
@@ -27,6 +30,8 @@ LONG_FRAMES = 1000
 STILL_FRAMES = 300
 LOOK_EVERY = 10
 """Of how many frames one is looked at for the walker."""
+QUESTIONS = 6
+"""Asked in each world, one after another."""
 HABIT = 0.8
 """How likely a walker does again what he did last."""
 
@@ -43,7 +48,7 @@ Trial = Callable[[Theatre, Sequence[World]], Iterator[Sample]]
 def try_actions(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Try every action from the first picture, and again from one after a short walk."""
     state = true_states(worlds)
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         first = stage.begin()
         yield from _samples(
             "codec", worlds, [psnr(*pair) for pair in zip(first, render(state), strict=True)]
@@ -68,7 +73,7 @@ def _every_action(stage: Stage, state: WorldState, worlds: Sequence[World]) -> I
 def try_prompts(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Ask for another biome, hour or both after the first picture."""
     state = true_states(worlds)
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         stage.begin()
         kinds = read(render(state), state).kinds
         yield from _recolour(stage, state, worlds, kinds, "prompt")
@@ -77,7 +82,7 @@ def try_prompts(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
 def try_short_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Look after `SHORT_FRAMES` of walking, and ask for other colours then."""
     state = true_states(worlds)
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         made = stage.begin()
         yield from _samples("true_commonest", worlds, read(render(state), state).commonest)
         for actions in random_walk(worlds, SHORT_FRAMES):
@@ -90,7 +95,7 @@ def try_short_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sampl
 def try_long_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Look after `SHORT_FRAMES` and `LONG_FRAMES` of walking, and at the walker on the way."""
     state = true_states(worlds)
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         stage.begin()
         for number, actions in enumerate(random_walk(worlds, LONG_FRAMES), start=1):
             made, state = stage.act(actions), advance(state, actions)
@@ -107,7 +112,7 @@ def try_long_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample
 def try_standing(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Stand still for `STILL_FRAMES`."""
     state = true_states(worlds)
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         made = stage.begin()
         wait = np.full(len(worlds), Action.WAIT)
         for number in range(1, STILL_FRAMES + 1):
@@ -124,7 +129,7 @@ def try_standing(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
 def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Walk out and back, each world another way, and look at what never left the view."""
     state = true_states(worlds)
-    with closing(theatre(worlds)) as stage:
+    with closing(theatre.stage(worlds)) as stage:
         made = stage.begin()
         ways = np.array([list(_BACK)[world.number % len(_BACK)] for world in worlds])
         back = np.array([_BACK[Action(way)] for way in ways])
@@ -136,6 +141,28 @@ def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
             for picture, true, part in zip(made, render(state), stayed, strict=True)
         ]
         yield from _samples("memory", worlds, found)
+
+
+def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Let narrators tell of true first pictures, and ask them about these.
+
+    Who says nothing has said one thing that is not true.
+    """
+    told_of = truths(true_states(worlds), np.full(len(worlds), Action.WAIT))
+    with closing(theatre.teller(worlds)) as teller:
+        for world, truth, text in zip(worlds, told_of, teller.tell(), strict=True):
+            stated = facts(text) or (Unreadable(text),)
+            true = sum(truth.holds(fact) for fact in stated)
+            yield Sample("narration_facts", world.seed, true, len(stated))
+        rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
+        for _ in range(QUESTIONS):
+            asked = [ask(rng, truth) for rng, truth in zip(rngs, told_of, strict=True)]
+            answers = teller.ask([question.text for question in asked])
+            right = [
+                question.answered(answer, truth)
+                for question, answer, truth in zip(asked, answers, told_of, strict=True)
+            ]
+            yield from _samples("narration_answers", worlds, right)
 
 
 def _stayed(way: Action) -> tuple[slice, slice]:

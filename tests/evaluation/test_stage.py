@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tiny_pocket import tiny_weights
 
-from reverie.evaluation.stage import House
+from reverie.evaluation.stage import House, ServedTheatre
 from reverie.evaluation.worlds import Stream, draw_worlds, true_states
 from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.simulator import render
@@ -30,17 +30,17 @@ def _gives_everything_back(house: House) -> Iterator[None]:
 
 def test_the_first_picture_is_the_simulators_own(house: House) -> None:
     truth = render(true_states(WORLDS))
-    with closing(house.theatre(1)(WORLDS)) as stage:
+    with closing(ServedTheatre(house, 1).stage(WORLDS)) as stage:
         shown = stage.begin()
     assert shown.shape == truth.shape
     again, other = render(true_states(WORLDS[::-1])), shown[::-1]  # untrained, but it sees them
-    with closing(house.theatre(1)(WORLDS[::-1])) as stage:
+    with closing(ServedTheatre(house, 1).stage(WORLDS[::-1])) as stage:
         assert np.array_equal(stage.begin(), other)
     assert not np.array_equal(again, truth)
 
 
 def test_actions_act_at_once_and_on_their_own_world_alone(house: House) -> None:
-    with closing(house.theatre(2)(WORLDS)) as stage:
+    with closing(ServedTheatre(house, 2).stage(WORLDS)) as stage:
         stage.begin()
         waited = stage.act(WAIT)
         stage.go_back()
@@ -50,7 +50,7 @@ def test_actions_act_at_once_and_on_their_own_world_alone(house: House) -> None:
 
 
 def test_going_back_leads_to_the_very_same_state(house: House) -> None:
-    with closing(house.theatre(2)(WORLDS)) as stage:
+    with closing(ServedTheatre(house, 2).stage(WORLDS)) as stage:
         stage.begin()
         stage.act(LEFT)
         first = stage.act(UP)
@@ -63,7 +63,7 @@ def test_going_back_leads_to_the_very_same_state(house: House) -> None:
 
 def test_a_prompt_acts_on_the_next_picture_and_stays(house: House) -> None:
     def pictures(prompts: list[str] | None) -> list[np.ndarray]:
-        with closing(house.theatre(1)(WORLDS)) as stage:
+        with closing(ServedTheatre(house, 1).stage(WORLDS)) as stage:
             stage.begin()
             if prompts:
                 stage.say(prompts)
@@ -76,7 +76,7 @@ def test_a_prompt_acts_on_the_next_picture_and_stays(house: House) -> None:
 def test_a_world_plays_alike_alone_and_beside_others(house: House) -> None:
     def last(chosen: slice) -> np.ndarray:
         worlds = WORLDS[chosen]
-        with closing(house.theatre(1)(worlds)) as stage:
+        with closing(ServedTheatre(house, 1).stage(worlds)) as stage:
             stage.begin()
             for action in (Action.LEFT, Action.LEFT, Action.WAIT):
                 made = stage.act(np.full(len(worlds), action))
@@ -88,7 +88,7 @@ def test_a_world_plays_alike_alone_and_beside_others(house: House) -> None:
 
 def test_more_steps_make_another_picture(house: House) -> None:
     def second(steps: int) -> np.ndarray:
-        with closing(house.theatre(steps)(WORLDS)) as stage:
+        with closing(ServedTheatre(house, steps).stage(WORLDS)) as stage:
             stage.begin()
             return stage.act(WAIT)
 

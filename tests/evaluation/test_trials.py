@@ -16,6 +16,7 @@ from reverie.evaluation.trials import (
     try_actions,
     try_long_walks,
     try_memory,
+    try_narration,
     try_prompts,
     try_short_walks,
     try_standing,
@@ -142,6 +143,36 @@ def test_land_that_is_forgotten_on_the_way_is_found() -> None:
         return replace(state, seed=state.seed + (state.clock == 4))
 
     assert run(try_memory, Faults(walk=forget))["memory"] < 15
+
+
+def test_true_words_succeed() -> None:
+    assert run(try_narration) == {"narration_facts": 1, "narration_answers": 1}
+    found = list(try_narration(simulated(), WORLDS))
+    facts = [sample.trials for sample in found if sample.measure == "narration_facts"]
+    assert min(facts) >= 7  # biome, hour, what he does, and four directions
+    answers = [sample for sample in found if sample.measure == "narration_answers"]
+    assert len(answers) == trials.QUESTIONS * len(WORLDS)
+
+
+def test_words_about_a_biome_that_is_not_there_are_found() -> None:
+    def swap(text: str) -> str:
+        return text.replace("a snowy land", "a candy land").replace("a neon city", "a snowy land")
+
+    found = run(try_narration, Faults(speak=swap))
+    assert 0.9 < found["narration_facts"] < 1
+    assert 0.8 < found["narration_answers"] < 1
+
+
+def test_a_wrong_side_is_found() -> None:
+    found = run(try_narration, Faults(speak=lambda text: text.replace("to the left", "above")))
+    assert 0.7 < found["narration_facts"] < 1
+    assert 0.7 < found["narration_answers"] < 1
+
+
+@pytest.mark.parametrize("speech", ["", "la la la.", "i see dragons to the left."])
+def test_silence_and_babble_are_not_true(speech: str) -> None:
+    found = run(try_narration, Faults(speak=lambda _: speech))
+    assert found == {"narration_facts": 0, "narration_answers": 0}
 
 
 def test_walks_are_random_and_the_same_again() -> None:

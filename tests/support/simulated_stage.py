@@ -5,9 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reverie.evaluation.stage import Ints, Pictures, Stage, Theatre
+from reverie.evaluation.stage import Ints, Pictures
 from reverie.evaluation.worlds import World, true_states
+from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.captions import read_caption
+from reverie.models.pocket.narration_facts import Direction, truths
+from reverie.models.pocket.narration_questions import ask
+from reverie.models.pocket.narration_sentences import say_doing, say_place, say_side
 from reverie.models.pocket.simulator import WorldState, advance, render
 
 Actions = Callable[[Ints], Ints]
@@ -24,12 +28,14 @@ class Faults:
         recolour: what worlds look like after a prompt, instead of what it asks for.
         paint: what becomes of every picture.
         walk: where worlds are after a step, instead of where they should be.
+        speak: what becomes of what narrators say.
     """
 
     actions: Actions = lambda actions: actions
     recolour: States = lambda state: state
     paint: Paint = lambda pictures: pictures
     walk: States = lambda state: state
+    speak: Callable[[str], str] = lambda text: text
 
 
 class SimulatedStage:
@@ -72,10 +78,44 @@ def _named(name: int | None, current: int) -> int:
     return current if name is None else int(name)
 
 
-def simulated(faults: Faults | None = None) -> Theatre:
+class SimulatedTeller:
+    """Narrators that know the truth, behind the interface of those that look."""
+
+    def __init__(self, worlds: Sequence[World], faults: Faults) -> None:
+        state = faults.walk(true_states(worlds))
+        self._truths = truths(state, np.full(len(worlds), Action.WAIT))
+        self._rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
+        self._faults = faults
+
+    def tell(self) -> list[str]:
+        said = [
+            " ".join((say_place(t), say_doing(t), *(say_side(t, way) for way in Direction)))
+            for t in self._truths
+        ]
+        return [self._faults.speak(text) for text in said]
+
+    def ask(self, questions: Sequence[str]) -> list[str]:
+        asked = [ask(rng, truth) for rng, truth in zip(self._rngs, self._truths, strict=True)]
+        assert [question.text for question in asked] == list(questions)
+        return [self._faults.speak(question.answer) for question in asked]
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class SimulatedTheatre:
+    """A theatre in which the simulator plays."""
+
+    faults: Faults
+
+    def stage(self, worlds: Sequence[World]) -> SimulatedStage:
+        return SimulatedStage(worlds, self.faults)
+
+    def teller(self, worlds: Sequence[World]) -> SimulatedTeller:
+        return SimulatedTeller(worlds, self.faults)
+
+
+def simulated(faults: Faults | None = None) -> SimulatedTheatre:
     """Return a theatre in which the simulator plays."""
-
-    def theatre(worlds: Sequence[World]) -> Stage:
-        return SimulatedStage(worlds, faults or Faults())
-
-    return theatre
+    return SimulatedTheatre(faults or Faults())
