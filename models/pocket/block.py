@@ -45,6 +45,21 @@ class LayerOutput:
     v_BFAND: Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class SaidLayer:
+    """What a block returns for text.
+
+    Attributes:
+        x_BRTD: tokens of R texts on each session's frames.
+        k_BRAtd: keys of these tokens behind those said before, turned.
+        v_BRAtd: values.
+    """
+
+    x_BRTD: Tensor
+    k_BRAtd: Tensor
+    v_BRAtd: Tensor
+
+
 class Attention(nn.Module):
     """Every token sees its own frame and the frames before it."""
 
@@ -71,6 +86,41 @@ class Attention(nn.Module):
         read = turn(k, turns.slot_cosine, turns.slot_sine)
         mixed = self._attend_one(q, read, v, past) if frames == 1 else self._attend_all(q, read, v)
         return LayerOutput(self.out(mixed), k, v)
+
+    def read(
+        self,
+        x_BRTD: Tensor,
+        angle: tuple[Tensor, Tensor],
+        past: tuple[Tensor, Tensor],
+        said: tuple[Tensor, Tensor] | None,
+    ) -> SaidLayer:
+        """Let texts see the cached frames, what was said before, and themselves up to here.
+
+        Args:
+            x_BRTD: the new tokens of R texts a session.
+            angle: cosine and sine [d/2] of all text.
+            past: as in `forward`.
+            said: keys and values [B, R, A, S, d] of earlier tokens of the same texts.
+        """
+        B, R, T, _ = x_BRTD.shape
+        qkv = self.qkv(x_BRTD).view(B, R, T, 3, self.heads, self.head_size)
+        q, k, v = qkv.permute(3, 0, 1, 4, 2, 5).unbind(0)  # [B, R, A, T, d]
+        q = turn(functional.rms_norm(q, (self.head_size,), self.q_scale.to(q.dtype)), *angle)
+        k = turn(functional.rms_norm(k, (self.head_size,), self.k_scale.to(k.dtype)), *angle)
+        before = 0
+        if said is not None:
+            before = said[0].shape[3]
+            k, v = torch.cat([said[0], k], dim=3), torch.cat([said[1], v], dim=3)
+        q = q * self.head_size**-0.5
+        flat = q.transpose(1, 2).flatten(2, 3)  # [B, A, R * T, d]
+        seen = (flat @ past[0].transpose(2, 3)).view(B, self.heads, R, T, -1)
+        later = torch.ones(T, before + T, dtype=torch.bool, device=q.device).triu(before + 1)
+        heard = (q @ k.transpose(3, 4)).masked_fill(later, float("-inf"))
+        weights = torch.cat([seen.transpose(1, 2), heard], dim=-1).softmax(dim=-1)
+        on_past, on_text = weights[..., : seen.shape[-1]], weights[..., seen.shape[-1] :]
+        mixed = on_past.transpose(1, 2).flatten(2, 3) @ past[1]
+        mixed = mixed.view(B, self.heads, R, T, -1).transpose(1, 2) + on_text @ v
+        return SaidLayer(self.out(mixed.transpose(2, 3).flatten(3)), k, v)
 
     def _attend_one(
         self, q: Tensor, k: Tensor, v: Tensor, past: tuple[Tensor, Tensor] | None
@@ -132,6 +182,14 @@ class ConvolutionalFeedForward(nn.Module):
         result: Tensor = self.down(spread * functional.silu(gate))
         return result
 
+    def lone(self, x: Tensor) -> Tensor:
+        """Return what is added to tokens that lie on no grid: each sees itself alone."""
+        value, gate = self.up(x).chunk(2, dim=-1)
+        assert self.spread.bias is not None, "the convolution has a bias"
+        spread = torch.addcmul(self.spread.bias, value, self.spread.weight[:, 0, 1, 1])
+        result: Tensor = self.down(spread * functional.silu(gate))
+        return result
+
 
 class Block(nn.Module):
     """Attention and feed-forward, both shifted, scaled and gated by the frame's condition."""
@@ -164,3 +222,23 @@ class Block(nn.Module):
         change = self.forward_part(torch.addcmul(forward_shift, normal, 1 + forward_scale))
         x_BFND = torch.addcmul(x_BFND, forward_gate, change)
         return LayerOutput(x_BFND, attended.k_BFAND, attended.v_BFAND)
+
+    def read(
+        self,
+        x_BRTD: Tensor,
+        condition_C: Tensor,
+        angle: tuple[Tensor, Tensor],
+        past: tuple[Tensor, Tensor],
+        said: tuple[Tensor, Tensor] | None,
+    ) -> SaidLayer:
+        """Run the block on text; see `Attention.read`."""
+        shift, scale, gate, forward_shift, forward_scale, forward_gate = self.modulation(
+            condition_C
+        ).chunk(6, dim=-1)
+        normal = functional.layer_norm(x_BRTD, (self.width,))
+        attended = self.attention.read(torch.addcmul(shift, normal, 1 + scale), angle, past, said)
+        x_BRTD = torch.addcmul(x_BRTD, gate, attended.x_BRTD)
+        normal = functional.layer_norm(x_BRTD, (self.width,))
+        change = self.forward_part.lone(torch.addcmul(forward_shift, normal, 1 + forward_scale))
+        x_BRTD = torch.addcmul(x_BRTD, forward_gate, change)
+        return SaidLayer(x_BRTD, attended.k_BRAtd, attended.v_BRAtd)
