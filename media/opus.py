@@ -1,5 +1,8 @@
 """Opus by libopus: 48 kHz, packets of 20 ms, from sound of any rate (RFC 6716)."""
 
+from dataclasses import dataclass
+from functools import cache
+
 import av
 import numpy as np
 
@@ -103,3 +106,19 @@ def _open(layout: str, channels: int) -> av.AudioCodecContext:
     except av.FFmpegError as error:
         raise EncodeError(f"libopus refuses {layout}: {error}") from error
     return context
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A packet in which nothing is heard, and the header of the stream that it is from."""
+
+    packet: bytes
+    description: bytes
+
+
+@cache
+def silence(channels: int) -> Silence:
+    """Return 20 ms of silence, as libopus codes it once it has settled."""
+    encoder = OpusEncoder(SoundShape(OPUS_HZ, channels))
+    packets = encoder.encode(np.zeros((10 * PACKET_SAMPLES, channels), np.int16))
+    return Silence(packets[-1], encoder.format.description)

@@ -1,0 +1,130 @@
+"""The last seconds of a session as they were encoded, for a clip: bounded in time and in bytes."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reverie.media.fragmented_mp4 import FragmentedMp4, Recorded
+from reverie.media.sound import SoundPacket
+from reverie.media.types import MediaFrame
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A key frame, what depends on it, and the sound that came beside it."""
+
+    frames: list[MediaFrame]
+    sounds: list[tuple[str, SoundPacket]]
+
+    @property
+    def size_bytes(self) -> int:
+        frames = sum(len(media.encoded.data) for media in self.frames)
+        return frames + sum(len(packet.data) for _, packet in self.sounds)
+
+    @property
+    def from_us(self) -> int:
+        return self.frames[0].tag.pts_us
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A whole file; `from_us` is the media time at which it begins."""
+
+    data: bytes
+    recorded: Recorded
+    from_us: int
+
+
+class Replay:
+    """Keeps whole groups; the oldest gives way, the only one too when it is too much."""
+
+    def __init__(self, keep_us: int, keep_bytes: int) -> None:
+        """Keep at least `keep_us`, as long as that is no more than `keep_bytes`."""
+        self._keep_us = keep_us
+        self._keep_bytes = keep_bytes
+        self._groups: deque[_Group] = deque()
+        self._bytes = 0
+        self._lost = True  # frames are missing: nothing is taken before the next key frame
+
+    @property
+    def size_bytes(self) -> int:
+        """How much is kept."""
+        return self._bytes
+
+    @property
+    def kept_us(self) -> int:
+        """How much time is kept."""
+        newest_us = self._newest_us
+        return newest_us - self._groups[0].from_us if newest_us is not None else 0
+
+    def picture(self, media: MediaFrame) -> None:
+        """Take the next frame."""
+        if media.encoded.key:
+            self._groups.append(_Group([], []))
+            self._lost = False
+        elif self._lost or media.dropped:
+            self._lost = True
+            return
+        newest_us = self._newest_us
+        if newest_us is not None and media.tag.pts_us <= newest_us:
+            return  # a still of what is here already
+        self._groups[-1].frames.append(media)
+        self._bytes += len(media.encoded.data)
+        self._forget()
+
+    def sound(self, stream: str, packet: SoundPacket) -> None:
+        """Take the next packet of an audio stream."""
+        if self._groups:
+            self._groups[-1].sounds.append((stream, packet))
+            self._bytes += len(packet.data)
+            self._forget()
+
+    def lose(self) -> None:
+        """Note that frames are missing."""
+        self._lost = True
+
+    def clip(self, seconds_us: int, sounds: Sequence[tuple[str, int]]) -> Clip | None:
+        """Return the last so many microseconds, from the key frame before them.
+
+        Args:
+            sounds: the audio streams, each with its channels.
+
+        Returns:
+            None when nothing is kept.
+        """
+        newest_us = self._newest_us
+        if newest_us is None:
+            return None
+        groups = [group for group in self._groups if group.frames]
+        wanted = [group for group in groups if group.from_us > newest_us - seconds_us]
+        first = max(0, len(groups) - len(wanted) - 1)
+        file = FragmentedMp4(sounds)
+        parts = []
+        for group in groups[first:]:
+            # The first frame begins the file, so that the sound beside it has a place there.
+            parts.append(file.picture(group.frames[0]))
+            for stream, packet in group.sounds:
+                file.sound(stream, packet)
+            parts += [file.picture(media) for media in group.frames[1:]]
+        parts.append(file.finish())
+        return Clip(b"".join(parts), file.recorded, groups[first].from_us)
+
+    @property
+    def _newest_us(self) -> int | None:
+        for group in reversed(self._groups):
+            if group.frames:
+                return group.frames[-1].tag.pts_us
+        return None
+
+    def _forget(self) -> None:
+        if len(self._groups) == 1 and self._bytes > self._keep_bytes:
+            self._groups.clear()
+            self._bytes, self._lost = 0, True
+        while len(self._groups) > 1:
+            oldest, second = self._groups[0], self._groups[1]
+            newest_us = self._newest_us or 0
+            enough = bool(second.frames) and newest_us - second.from_us >= self._keep_us
+            if oldest.frames and not enough and self._bytes <= self._keep_bytes:
+                return
+            self._groups.popleft()
+            self._bytes -= oldest.size_bytes
