@@ -140,7 +140,7 @@ class LoopDriver(Generic[S]):
     @property
     def next_chunk(self) -> int:
         """The number that the next new chunk will have."""
-        return self._parts.outlet.chunk
+        return self._parts.outlet.chunk + self._parts.making.frames_out
 
     @property
     def request(self) -> LoopRequest:

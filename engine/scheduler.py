@@ -85,9 +85,9 @@ class StepScheduler:
             ran[chosen.session] += 1
         waited = {}
         for candidate in candidates:
-            owner, chosen = candidate.owner, candidate in picked
-            self._passed[owner] = 0 if chosen else self._passed.get(owner, 0) + 1
-            waited[owner] = 0 if chosen else self._waited.get(owner, 0) + ran[candidate.session]
+            owner, runs = candidate.owner, candidate in picked
+            self._passed[owner] = 0 if runs else self._passed.get(owner, 0) + 1
+            waited[owner] = 0 if runs else self._waited.get(owner, 0) + ran[candidate.session]
         self._waited = waited
 
 

@@ -26,11 +26,11 @@ class Inbox:
         """Begin to read."""
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
-    def take(self, *, wait: bool) -> list[ToWorker]:
-        """Return all messages that are there; with `wait`, at least one."""
+    def take(self, *, wait: bool, limit_s: float | None = None) -> list[ToWorker]:
+        """Return all messages that are there; with `wait`, at least one or those after a limit."""
         with self._changed:
             if wait:
-                self._changed.wait_for(lambda: self._messages)
+                self._changed.wait_for(lambda: self._messages, limit_s)
             messages, self._messages = self._messages, []
             return messages
 

@@ -37,11 +37,16 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True)
 class KeptSnapshot:
-    """The durable part of a snapshot that was taken by name, and the chunk that it stands at."""
+    """What outlives its worker of a snapshot that was taken by name.
+
+    Attributes:
+        chunk: the chunk of the leading loop that it stands at.
+        durables: one for each loop that has one; its `loop` says whose it is.
+    """
 
     name: str
     chunk: int
-    durable: Durable
+    durables: tuple[Durable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,10 @@ class OpenSession:
     """Start a program for a session.
 
     Attributes:
-        durable: state to go on from (after a crash); None begins anew.
+        durables: states to go on from (after a crash); loops without one begin anew.
         kept: snapshots that it can be restored to.
-        chunks: chunks put out before, so that numbers go on; likewise `pts_us`.
+        chunks: chunks put out before, so that numbers go on; likewise `pts_us`, and the
+            `utterances` of each loop of text.
         alone: never run it in one pass with others: it is suspected of having ended a worker.
     """
 
@@ -61,10 +67,11 @@ class OpenSession:
     seed: int
     prompt: str
     parameters: Mapping[str, float] = field(default_factory=dict)
-    durable: Durable | None = None
+    durables: tuple[Durable, ...] = ()
     kept: tuple[KeptSnapshot, ...] = ()
     chunks: int = 0
     pts_us: int = 0
+    utterances: Mapping[str, int] = field(default_factory=dict)
     trace: bool = False
     alone: bool = False
 
@@ -129,12 +136,15 @@ class Advance:
 class Interrupt:
     """Drop what is unfinished or unseen; go on from `seen`, the last chunk that was seen.
 
-    None: nothing was seen yet.
+    Attributes:
+        seen: None: nothing was seen yet.
+        loop: the one to interrupt; None interrupts all of them.
     """
 
     request: int
     session: str
     seen: int | None
+    loop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +274,16 @@ class Done:
             put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `Rewind`
             and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
         pts_us: media time at which the next chunk will begin.
-        durable: for `TakeSnapshot`, what of it outlives the worker; None when nothing does.
+        durables: for `TakeSnapshot`, what of it outlives the worker.
+        utterances: for each loop of text, the number that its next new utterance will have.
     """
 
     request: int
     session: str
     chunk: int = -1
     pts_us: int = 0
-    durable: Durable | None = None
+    durables: tuple[Durable, ...] = ()
+    utterances: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

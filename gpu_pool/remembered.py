@@ -46,6 +46,7 @@ from reverie.gpu_pool.messages import (
 )
 from reverie.gpu_pool.opening import Opening
 from reverie.models.controls import KeyEdge
+from reverie.models.loop import Durable
 
 _SNAPSHOTS = 4
 _PENDING = 4096
@@ -75,7 +76,9 @@ class Remembered:
 
     def __init__(self, opening: Opening) -> None:
         """Begin as the session was asked for."""
-        self.chunks = 0
+        self._chunks = 0
+        self._utterances: dict[str, int] = {}  # begun, of each loop of text
+        self._spoken: dict[str, Durable] = {}  # the newest state of each of those
         self._opening = opening
         self._pts_us = 0
         self._seed = opening.seed
@@ -89,6 +92,11 @@ class Remembered:
         self._snapshots: list[SnapshotOut] = []
         self._kept: dict[str, KeptSnapshot | None] = {}
         self._lost: set[str] = set()
+
+    @property
+    def chunks(self) -> int:
+        """Chunks that were put out; utterances, where there are no others."""
+        return self._chunks or max(self._utterances.values(), default=0)
 
     @property
     def pts_us(self) -> int:
@@ -133,10 +141,11 @@ class Remembered:
             case Reset(seed=seed):
                 self._seed = self._seed if seed is None else seed
                 self._snapshots.clear()
+                self._spoken.clear()
             case TakeSnapshot(name=name):
                 self._keep(name, done)
             case RestoreSnapshot(name=name) if kept := self._kept.get(name):
-                self._snapshots = [SnapshotOut(done.session, kept.chunk, kept.durable)]
+                self._restore(done.session, kept)
             case Interrupt() | Rewind() | RestoreSnapshot():
                 # What came after the chunk gone back to is a world that is no more.
                 self._snapshots = [kept for kept in self._snapshots if kept.chunk <= done.chunk]
@@ -151,12 +160,14 @@ class Remembered:
                 frames = len(emission.frames)
                 end_us = emission.pts_us + frames * emission.duration_us
                 self._pts_us = max(self._pts_us, end_us)
-                self.chunks = max(self.chunks, emission.chunk + 1)
+                self._chunks = max(self._chunks, emission.chunk + 1)
             case SamplesOut():
                 self._pts_us = max(self._pts_us, emission.pts_us + emission.duration_us)
-                self.chunks = max(self.chunks, emission.chunk + 1)
-            case TextOut():
-                self.chunks = max(self.chunks, emission.chunk + 1)
+                self._chunks = max(self._chunks, emission.chunk + 1)
+            case TextOut(loop=loop):
+                self._utterances[loop] = max(self._utterances.get(loop, 0), emission.chunk + 1)
+            case SnapshotOut(durable=durable) if durable.loop in self._utterances:
+                self._spoken[durable.loop] = durable
             case SnapshotOut():
                 self._snapshots = [*self._snapshots, emission][-_SNAPSHOTS:]
             case ControlApplied(control=control):
@@ -182,10 +193,11 @@ class Remembered:
             seed=self._seed,
             prompt=self._prompt,
             parameters=dict(self._parameters),
-            durable=snapshot.durable if snapshot else None,
+            durables=(*([snapshot.durable] if snapshot else ()), *self._spoken.values()),
             kept=tuple(kept for kept in self._kept.values() if kept),
-            chunks=self.chunks,
+            chunks=self._chunks,
             pts_us=self._pts_us,
+            utterances=dict(self._utterances),
             trace=self._opening.trace,
         )
         messages: list[ToWorker] = []
@@ -226,9 +238,19 @@ class Remembered:
                 pass
 
     def _keep(self, name: str, done: Done) -> None:
-        durable = done.durable
-        self._kept[name] = None if durable is None else KeptSnapshot(name, done.chunk, durable)
+        leads = [durable for durable in done.durables if durable.loop not in self._utterances]
+        lasts = bool(leads) or (bool(done.durables) and not self._chunks)
+        self._kept[name] = KeptSnapshot(name, done.chunk, done.durables) if lasts else None
         self._lost.discard(name)
+
+    def _restore(self, session: str, kept: KeptSnapshot) -> None:
+        self._snapshots.clear()
+        self._spoken.clear()
+        for durable in kept.durables:
+            if durable.loop in self._utterances:
+                self._spoken[durable.loop] = durable
+            else:
+                self._snapshots = [SnapshotOut(session, kept.chunk, durable)]
 
     def _lose_what_does_not_last(self) -> None:
         gone = [name for name, kept in self._kept.items() if kept is None]

@@ -1,16 +1,15 @@
 """Run every branch of a model once before anybody waits for it.
 
-A short session through the real driver: two chunks, then a new prompt and every control, then an
-interrupt, then a revival from the durable state. What fails here fails at load, not in a session.
+A short session of each program, through the real drivers: two chunks, then a new prompt, every
+control and a turn, then an interrupt, then a revival from the durable states. What fails here fails
+at load, not in a session.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from reverie.engine.batch import run_batch
-from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import (
     Emission,
     FramesOut,
@@ -26,13 +25,15 @@ from reverie.engine.inputs import (
     KeysInput,
     PromptInput,
     StreamInput,
+    TurnInput,
 )
-from reverie.engine.options import DriverOptions
+from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.errors import WarmUpError
+from reverie.gpu_pool.messages import OpenSession
+from reverie.gpu_pool.resident import Model, Resident
 from reverie.models.controls import KeyEdge, MediaInput, Merge
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import Durable, LoopKernel, LoopRequest
-from reverie.models.spec import InputSpec, LoopSpec, StreamKind
+from reverie.models.loop import Durable
+from reverie.models.spec import PACE, InputSpec, LoopSpec, StreamKind
 
 _SESSION = "warm-up"
 _CONTROL = ControlId("warm-up")
@@ -40,20 +41,16 @@ _UNITS = 10_000
 
 
 class WarmUp:
-    """One loop of an instance, run for a few chunks."""
+    """One program of a model, run for a few chunks."""
 
-    def __init__(
-        self,
-        kernel: LoopKernel[Any],
-        instance: ModelInstance,
-        options: DriverOptions,
-        now_us: Callable[[], int],
-    ) -> None:
-        self._kernel = kernel
-        self._instance = instance
-        self._options = options
+    def __init__(self, model: Model, program: str, now_us: Callable[[], int]) -> None:
+        self._model = model
+        self._program = program
+        self._loops = model.loops(program)
         self._now_us = now_us
-        self._durable: Durable | None = None
+        self._durables: dict[str, Durable] = {}
+        self._chunks = 0  # put out by the leading loop
+        self._spoken: set[str] = set()  # loops of text that have ended an utterance
 
     def run(self) -> None:
         """Run every branch, and leave nothing behind.
@@ -62,60 +59,80 @@ class WarmUp:
             WarmUpError: a step failed, or nothing came out.
         """
         self._live(self._drive)
-        if self._durable is not None:
-            self._live(self._chunk, self._durable)
+        if self._durables:
+            self._live(self._chunk, tuple(self._durables.values()))
 
-    def _live(
-        self, what: Callable[[LoopDriver[Any]], None], durable: Durable | None = None
-    ) -> None:
-        spec = self._kernel.spec
-        defaults = {parameter.name: parameter.default for parameter in spec.parameters}
-        request = LoopRequest(_SESSION, seed=0, prompt="", parameters=defaults)
-        driver = LoopDriver(self._kernel, self._instance, request, self._options, durable=durable)
+    def _live(self, what: Callable[[Resident], None], durables: tuple[Durable, ...] = ()) -> None:
+        specs = self._model.instance.spec.program_parameters(self._program)
+        # Nobody reads along, so what speaks may do so as fast as it can.
+        hasty = {spec.name: max(0.0, spec.low) for spec in specs if spec.name == PACE}
+        opening = OpenSession(
+            0, _SESSION, self._program, seed=0, prompt="", parameters=hasty, durables=durables
+        )
+        resident = Resident(self._model, opening)
         try:
-            driver.watched(True)
-            what(driver)
+            resident.watched(True)
+            what(resident)
         finally:
-            driver.close()
+            resident.close()
 
-    def _drive(self, driver: LoopDriver[Any]) -> None:
-        self._chunk(driver)
-        self._chunk(driver)
-        driver.push(_every_control(self._kernel.spec))
-        self._chunk(driver)
-        driver.interrupt(0)
-        self._chunk(driver)
+    def _drive(self, resident: Resident) -> None:
+        self._chunk(resident)
+        self._chunk(resident)
+        for loop in self._loops:
+            resident.push(_every_control(loop))
+        self._chunk(resident)
+        asked = {loop.name for loop in self._loops if loop.takes_turns}
+        self._until(resident, lambda: asked <= self._spoken)
+        resident.interrupt(0, None)
+        self._chunk(resident)
 
-    def _chunk(self, driver: LoopDriver[Any]) -> None:
-        """Run until one more chunk is out, and seen; what only answers media is given some."""
-        media = _every_medium(self._kernel.spec)
+    def _chunk(self, resident: Resident) -> None:
+        """Run until one more chunk is out, and seen."""
+        chunks = self._chunks
+        self._until(resident, lambda: self._chunks > chunks)
+
+    def _until(self, resident: Resident, done: Callable[[], bool]) -> None:
+        """Run units until something is so; a loop that only answers is given something to."""
+        scheduler = StepScheduler()
+        answerable = [item for loop in self._loops for item in _everything_answered(loop)]
         for _ in range(_UNITS):
-            if driver.ready(self._now_us()) is None:
-                self._put_out(driver.take_emissions())
-                if media:
-                    driver.push(media)
-                    media = ()
-                    continue
-                raise WarmUpError(f"loop {self._kernel.spec.name} puts nothing out")
-            run_batch(self._kernel, self._instance, [driver], self._now_us)
-            if (chunk := self._put_out(driver.take_emissions())) is not None:
-                driver.seen(chunk, self._now_us())
+            if done():
                 return
-        raise WarmUpError(f"loop {self._kernel.spec.name} puts nothing out in {_UNITS} units")
+            picked = scheduler.pick(resident.candidates(self._now_us()))
+            drivers = [resident.driver(candidate.owner.loop) for candidate in picked]
+            for driver in drivers:
+                kernel = self._model.kernels[driver.loop]
+                run_batch(kernel, self._model.instance, [driver], self._now_us)
+            self._hear(resident, resident.take_emissions())
+            if not drivers:
+                if not answerable:
+                    break
+                resident.push(answerable)
+                answerable = []
+        raise WarmUpError(f"program {self._program} puts nothing out")
 
-    def _put_out(self, emissions: list[Emission]) -> int | None:
-        chunk = None
+    def _hear(self, resident: Resident, emissions: list[Emission]) -> None:
         for emission in emissions:
             match emission:
-                case StepFailed(message=message):
-                    raise WarmUpError(f"loop {self._kernel.spec.name}: {message}")
+                case StepFailed(loop=loop, message=message):
+                    raise WarmUpError(f"loop {loop}: {message}")
                 case SnapshotOut(durable=durable):
-                    self._durable = durable
-                case FramesOut() | SamplesOut() | TextOut():
-                    chunk = emission.chunk
+                    self._durables[durable.loop] = durable
+                case FramesOut() | SamplesOut():
+                    self._chunks = max(self._chunks, emission.chunk + 1)
+                    resident.seen(emission.chunk, self._now_us())
+                case TextOut(final=True, loop=loop):
+                    self._spoken.add(loop)
+                    if loop == self._loops[0].name:
+                        self._chunks = max(self._chunks, emission.chunk + 1)
                 case _:
                     pass
-        return chunk
+
+
+def _everything_answered(spec: LoopSpec) -> tuple[ControlInput, ...]:
+    turns = (TurnInput(_CONTROL, "what is there?"),) if spec.takes_turns else ()
+    return (*_every_medium(spec), *turns)
 
 
 def _every_medium(spec: LoopSpec) -> tuple[ControlInput, ...]:
@@ -130,7 +147,7 @@ def _blank(spec: InputSpec) -> MediaInput:
 
 
 def _every_control(spec: LoopSpec) -> tuple[ControlInput, ...]:
-    inputs: list[ControlInput] = [*_every_medium(spec)]
+    inputs: list[ControlInput] = [*_everything_answered(spec)]
     if spec.prompt_tokens:
         inputs.append(PromptInput(_CONTROL, "a quiet place"))
     for control in spec.controls:

@@ -8,12 +8,13 @@ code runs in a process of its own (`process.py`) and on a thread (`thread.py`).
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
 from reverie.engine.admission import Admission, CostBook
 from reverie.engine.batch import run_batch
+from reverie.engine.candidate import Candidate
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.connection import Connection
@@ -38,7 +39,8 @@ from reverie.gpu_pool.messages import (
     Watched,
 )
 from reverie.gpu_pool.outgoing import Outgoing
-from reverie.gpu_pool.residents import Model, Resident, Residents
+from reverie.gpu_pool.resident import Model
+from reverie.gpu_pool.residents import Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.errors import ModelError
@@ -91,19 +93,22 @@ class Worker:
         options = DriverOptions(history_chunks=message.options.history_chunks)
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
         admission = Admission(instance, message.options.sessions, options)
-        for kernel in kernels.values():
-            WarmUp(kernel, instance, options, now_us).run()
+        model = Model(instance, kernels, admission, options)
+        # Programs of the same loops take the same branches.
+        programs = {program.loops: program.name for program in reversed(instance.spec.programs)}
+        for program in programs.values():
+            WarmUp(model, program, now_us).run()
+        together = [model.loops(program.name) for program in instance.spec.programs]
         ring = RingWriter(self._memory, layout_for(instance.spec, message.ring_slots))
         self._connection.send(
             Loaded(
                 spec=instance.spec,
                 weights_version=instance.weights_version,
-                slots=min(admission.slots(loop) for loop in instance.spec.loops),
-                session_bytes=max(admission.session_bytes(loop) for loop in instance.spec.loops),
+                slots=min(admission.slots(loops) for loops in together),
+                session_bytes=max(admission.session_bytes(loops) for loops in together),
                 ring=ring.layout,
             )
         )
-        model = Model(instance, kernels, admission, options)
         return Floor(model, self._connection, ring, self._heartbeat, message.max_batch)
 
 
@@ -138,7 +143,8 @@ class Floor:
             self._outgoing.flush()
             busy = self._step()
             self._outgoing.flush()
-            messages = inbox.take(wait=not busy)
+            limit_s = None if busy else self._residents.wait_s()
+            messages = inbox.take(wait=not busy, limit_s=limit_s)
 
     def _apply(self, message: ToWorker) -> None:
         match message:
@@ -163,24 +169,29 @@ class Floor:
         """Run one batch; False when there was nothing to run, or no room for what came out."""
         if self._outgoing.blocked:
             return False
-        batch = self._scheduler.pick(self._residents.candidates())
-        if not batch:
+        picked = self._scheduler.pick(self._residents.candidates())
+        if not picked:
             return False
-        residents = _apart([self._residents[candidate.session] for candidate in batch])
-        drivers = [resident.driver for resident in residents]
-        kernel = self._model.kernels[residents[0].loop]
+        batch = self._apart(picked)
+        residents = [self._residents[candidate.session] for candidate in batch]
+        drivers = []
+        for resident, candidate in zip(residents, batch, strict=True):
+            driver = resident.driver(candidate.owner.loop)
+            driver.waited = candidate.waited
+            drivers.append(driver)
+        kernel = self._model.kernels[drivers[0].loop]
         with self._heartbeat.unit([resident.serial for resident in residents]):
             run_batch(kernel, self._model.instance, drivers, now_us, self._costs)
-        for driver in drivers:
-            self._outgoing.emit(driver.take_emissions())
+        for resident in residents:
+            self._outgoing.emit(resident.take_emissions())
         return True
 
-
-def _apart(residents: list[Resident]) -> list[Resident]:
-    """Return those that may run in one pass with the first, which is the most urgent."""
-    if residents[0].alone:
-        return residents[:1]
-    return [resident for resident in residents if not resident.alone]
+    def _apart(self, batch: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return those that may run in one pass with the first, which is the most urgent."""
+        alone = [self._residents[candidate.session].alone for candidate in batch]
+        if alone[0]:
+            return batch[:1]
+        return [each for each, is_alone in zip(batch, alone, strict=True) if not is_alone]
 
 
 def _told(error: Exception, family: str) -> str:

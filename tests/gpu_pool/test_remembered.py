@@ -79,7 +79,7 @@ def test_a_session_begins_as_it_was_asked_for(remembered: Remembered) -> None:
     assert (revival.chunk, revival.following) == (-1, ())
     opening = revival.opening
     assert (opening.prompt, opening.seed, opening.chunks, opening.pts_us) == ("a lake", 7, 0, 0)
-    assert opening.durable is None
+    assert opening.durables == ()
     assert revival.numbered(5, alone=True)[0] == type(opening)(
         5, "s", "world", 7, "a lake", {"speed": 1.0}, alone=True
     )
@@ -157,8 +157,7 @@ def test_the_newest_snapshot_is_gone_on_from(remembered: Remembered) -> None:
     remembered.heard(snapshot(5))
     revival = remembered.revival()
     assert revival.chunk == 5
-    assert revival.opening.durable is not None
-    assert revival.opening.durable.text == "5"
+    assert [durable.text for durable in revival.opening.durables] == ["5"]
 
 
 @pytest.mark.parametrize(
@@ -175,8 +174,8 @@ def test_a_world_that_was_left_is_not_gone_back_to(remembered: Remembered, messa
 
 def test_a_snapshot_that_lasts_is_given_to_the_next_worker(remembered: Remembered) -> None:
     durable = Durable("world_model", "v", {}, "3")
-    remembered.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, durable))
-    kept = KeptSnapshot("here", 3, durable)
+    remembered.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, (durable,)))
+    kept = KeptSnapshot("here", 3, (durable,))
     for _ in range(2):
         assert remembered.revival().opening.kept == (kept,)
     remembered.check(RestoreSnapshot(0, "s", "here"))
@@ -184,12 +183,12 @@ def test_a_snapshot_that_lasts_is_given_to_the_next_worker(remembered: Remembere
 
 def test_a_world_that_was_restored_is_the_one_gone_back_to(remembered: Remembered) -> None:
     durable = Durable("world_model", "v", {}, "3")
-    remembered.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, durable))
+    remembered.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, (durable,)))
     for chunk in (40, 41, 42, 43):  # older ones are not kept
         remembered.heard(snapshot(chunk))
     asked(remembered, RestoreSnapshot(0, "s", "here"), chunk=3)
     revival = remembered.revival()
-    assert (revival.chunk, revival.opening.durable) == (3, durable)
+    assert (revival.chunk, revival.opening.durables) == (3, (durable,))
 
 
 def test_a_snapshot_that_does_not_last_is_said_to_be_lost_with_its_worker(
@@ -209,7 +208,7 @@ def test_a_snapshot_that_does_not_last_is_said_to_be_lost_with_its_worker(
 def test_after_a_reset_it_begins_again_with_the_new_seed(remembered: Remembered) -> None:
     remembered.heard(snapshot(1))
     asked(remembered, Reset(0, "s", seed=9))
-    assert remembered.revival().opening.durable is None
+    assert remembered.revival().opening.durables == ()
     assert remembered.revival().opening.seed == 9
     asked(remembered, Reset(0, "s"))
     assert remembered.revival().opening.seed == 9

@@ -1,22 +1,29 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import odd_models
 import pytest
 import stub_model
 from stub_model import StubFamily, StubState, read_log
+from talking_stub import TalkingFamily, TalkKernel, TalkState
 
+from reverie.engine.admission import Admission
 from reverie.engine.options import DriverOptions
 from reverie.gpu_pool.errors import WarmUpError
+from reverie.gpu_pool.resident import Model
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import Idle
+from reverie.models.loop import Idle, StepBatch, StepResult
 
 
 def warm(family: StubFamily) -> ModelInstance:
     instance = family.load(LoadOptions(sessions=1, history_chunks=2))
-    kernel = family.kernel("world_model", instance)
+    options = DriverOptions(history_chunks=2)
+    kernels = {loop.name: family.kernel(loop.name, instance) for loop in family.spec.loops}
+    model = Model(instance, kernels, Admission(instance, 1, options), options)
     ticks = iter(range(1_000_000))
-    WarmUp(kernel, instance, DriverOptions(history_chunks=2), lambda: next(ticks)).run()
+    for program in family.spec.programs:
+        WarmUp(model, program.name, lambda: next(ticks)).run()
     return instance
 
 
@@ -53,3 +60,27 @@ def test_a_loop_that_has_nothing_to_do_fails_the_warm_up(monkeypatch: pytest.Mon
     monkeypatch.setattr(stub_model.StubKernel, "plan_step", lambda *_: Idle("asleep"))
     with pytest.raises(WarmUpError, match="puts nothing out"):
         warm(StubFamily())
+
+
+def test_every_loop_of_every_program_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    run = TalkKernel.run_step
+
+    def noted(self: TalkKernel, batch: StepBatch[TalkState]) -> Sequence[StepResult[TalkState]]:
+        ran.extend(unit.plan.kind for unit in batch.units)
+        return run(self, batch)
+
+    monkeypatch.setattr(TalkKernel, "run_step", noted)
+    instance = warm(TalkingFamily())
+    assert {"look", "word"} <= set(ran)
+    assert instance.blocks is not None
+    assert instance.blocks.free == instance.blocks.count
+
+
+def test_a_loop_of_text_that_fails_fails_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: TalkKernel, state: TalkState) -> None:
+        raise RuntimeError("told to fail")
+
+    monkeypatch.setattr(TalkKernel, "_fail_if_told", fail)
+    with pytest.raises(WarmUpError, match=r"ar_decode: .*told to fail"):
+        warm(TalkingFamily())

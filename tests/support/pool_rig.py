@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import stub_model
 
-from reverie.engine.emissions import FramesOut
-from reverie.engine.inputs import ControlId, KeysInput, PromptInput
+from reverie.engine.emissions import ControlApplied, ControlSuperseded, FramesOut, TextOut
+from reverie.engine.inputs import OPENING, ControlId, KeysInput, PromptInput
 from reverie.gpu_pool import Lease, Notice, Opening, Pool, PoolOptions
 from reverie.gpu_pool.messages import PushInputs, Seen
 from reverie.gpu_pool.process import ProcessHost
@@ -22,21 +22,33 @@ T = TypeVar("T")
 
 
 class Viewer:
-    """A sink that keeps what it hears, and sees every chunk as soon as it comes."""
+    """A sink that keeps what it hears, and sees every chunk as soon as it comes.
+
+    Attributes:
+        opening: the receipt of the prompt that the session was opened with; it is no notice here.
+    """
 
     def __init__(self, session: str) -> None:
         self.session = session
         self.notices: list[Notice] = []
         self.positions: list[int] = []
         self.lease: Lease | None = None
+        self.opening: ControlApplied | ControlSuperseded | None = None
         self.sees = True
         self._news = asyncio.Event()
 
     def __call__(self, notice: Notice) -> None:
-        self.notices.append(notice)
         self._news.set()
+        if isinstance(notice, ControlApplied | ControlSuperseded) and notice.control == OPENING:
+            self.opening = notice
+            return
+        self.notices.append(notice)
         if isinstance(notice, FramesOut) and self.sees and self.lease:
             self.lease.send(Seen(self.session, notice.chunk))
+
+    @property
+    def texts(self) -> list[TextOut]:
+        return [notice for notice in self.notices if isinstance(notice, TextOut)]
 
     @property
     def frames(self) -> list[FramesOut]:
@@ -59,18 +71,22 @@ class Viewer:
 
         return await self.until(found)
 
-    async def open(self, pool: Pool, **parameters: float) -> Lease:
+    async def open(
+        self, pool: Pool, program: str = "world", *, trace: bool = False, **parameters: float
+    ) -> Lease:
         """Lease a slot and begin to watch."""
-        opening = Opening(self.session, "stub", "world", 7, "a frozen lake", parameters)
+        opening = Opening(self.session, "stub", program, 7, "a frozen lake", parameters, trace)
         self.lease = await pool.lease(opening, self, self.positions.append)
         for out in self.frames:
             self.lease.send(Seen(self.session, out.chunk))
         return self.lease
 
     @asynccontextmanager
-    async def watching(self, pool: Pool, **parameters: float) -> AsyncIterator[Lease]:
+    async def watching(
+        self, pool: Pool, program: str = "world", *, trace: bool = False, **parameters: float
+    ) -> AsyncIterator[Lease]:
         """Hold a slot for the length of the block."""
-        lease = await self.open(pool, **parameters)
+        lease = await self.open(pool, program, trace=trace, **parameters)
         try:
             yield lease
         finally:

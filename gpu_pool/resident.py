@@ -1,0 +1,369 @@
+"""A session in its worker: a driver for each loop of its program. Step thread only.
+
+The first loop leads: chunks, positions and the session's end are its own. The others fail alone:
+one that has ended is begun anew, a few times, while the first goes on.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from reverie.engine.admission import Admission
+from reverie.engine.candidate import Candidate
+from reverie.engine.driver import LoopDriver
+from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, TextOut
+from reverie.engine.errors import (
+    NoSnapshotError,
+    UnknownLoopError,
+    UnknownSnapshotError,
+)
+from reverie.engine.inputs import ControlInput, TurnInput
+from reverie.engine.options import DriverOptions
+from reverie.engine.position import Position
+from reverie.gpu_pool.messages import OpenSession
+from reverie.models.blocks import LoopState
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import Durable, LoopKernel, LoopRequest
+from reverie.models.spec import LoopSpec, ProgramSpec
+
+logger = logging.getLogger(__name__)
+
+RESTARTS = 3
+"""Times that a loop which follows is begun anew before it has put out an utterance in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a worker has loaded."""
+
+    instance: ModelInstance
+    kernels: dict[str, LoopKernel[Any]]
+    admission: Admission
+    options: DriverOptions
+
+    def loops(self, program: str) -> tuple[LoopSpec, ...]:
+        """Return the loops of a program, the one that leads first.
+
+        Raises:
+            SpecError: there is no such program.
+        """
+        spec = self.instance.spec
+        return tuple(spec.loop(name) for name in spec.program(program).loops)
+
+
+class Resident:
+    """An open session.
+
+    Attributes:
+        serial: what the heartbeat calls it.
+        alone: never runs in one pass with others.
+    """
+
+    def __init__(self, model: Model, message: OpenSession) -> None:
+        """Begin its loops; whatever a model raises then passes through, and nothing is left."""
+        self.serial = message.request
+        self.alone = message.alone
+        self._model = model
+        self._program: ProgramSpec = model.instance.spec.program(message.program)
+        self._trace = message.trace
+        self._watched: bool | None = None
+        self._drivers: dict[str, LoopDriver[Any]] = {}
+        self._restarts: defaultdict[str, int] = defaultdict(int)
+        try:
+            self._begin_all(message)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def leading(self) -> LoopDriver[Any]:
+        """The driver whose chunks are the session's."""
+        return self._drivers[self._program.loops[0]]
+
+    @property
+    def position(self) -> Position:
+        """Where the session stands now."""
+        return self.leading.position
+
+    @property
+    def utterances(self) -> dict[str, int]:
+        """The number that the next new utterance of each loop of text will have."""
+        return {
+            name: driver.next_chunk for name, driver in self._drivers.items() if not driver.is_paced
+        }
+
+    def driver(self, loop: str) -> LoopDriver[Any]:
+        """Return the driver of a loop.
+
+        Raises:
+            UnknownLoopError: the program runs none of that name.
+        """
+        if loop not in self._drivers:
+            raise UnknownLoopError(f"no loop {loop!r}; known: {', '.join(self._drivers)}")
+        return self._drivers[loop]
+
+    def candidates(self, now_us: int) -> list[Candidate]:
+        """Return what could run now."""
+        found = [driver.ready(now_us) for driver in self._drivers.values()]
+        return [candidate for candidate in found if candidate is not None]
+
+    def wake_us(self, now_us: int) -> int | None:
+        """Return when something can run although nothing comes in meanwhile; None: never."""
+        times = [driver.wake_us(now_us) for driver in self._drivers.values()]
+        return min((time_us for time_us in times if time_us is not None), default=None)
+
+    def take_emissions(self) -> list[Emission]:
+        """Return what has happened since the last call; a loop that has ended begins anew."""
+        emissions: list[Emission] = []
+        for name, driver in list(self._drivers.items()):
+            heard = driver.take_emissions()
+            if any(isinstance(one, TextOut) and one.final for one in heard):
+                self._restarts[name] = 0
+            if any(isinstance(one, StepFailed) and one.fatal for one in heard):
+                heard = self._survived(name, driver, heard)
+            emissions += heard
+        return emissions
+
+    # --- what it is told ---
+
+    def push(self, inputs: Sequence[ControlInput]) -> list[Emission]:
+        """Give each input to the loops that take it; return word of those that none takes.
+
+        The first of them gives the receipt. A turn is for the first alone.
+        """
+        nobody: list[Emission] = []
+        for item in inputs:
+            alive = [driver for driver in self._drivers.values() if not driver.ended]
+            takers = [driver for driver in alive if driver.takes(item)]
+            if not takers:
+                nobody.append(ControlSuperseded(self.leading.session, item.control, None))
+            for number, driver in enumerate(takers[:1] if isinstance(item, TurnInput) else takers):
+                driver.push((item,), silent=number > 0)
+        return nobody
+
+    def release_keys(self) -> None:
+        """Let go of every held key."""
+        for driver in self._drivers.values():
+            driver.release_keys()
+
+    def seen(self, chunk: int, now_us: int) -> None:
+        """Note that the viewer has seen every frame up to and including `chunk`."""
+        for driver in self._drivers.values():
+            driver.seen(chunk, now_us)
+
+    def watched(self, watched: bool) -> None:
+        """Stop at the next chunk boundaries while nobody watches."""
+        self._watched = watched
+        for driver in self._drivers.values():
+            driver.watched(watched)
+
+    # --- what it is asked ---
+
+    def pause(self) -> Position:
+        """Run no further unit."""
+        for driver in self._drivers.values():
+            driver.pause()
+        return self.position
+
+    def resume(self) -> Position:
+        """Go on."""
+        for driver in self._drivers.values():
+            driver.resume()
+        return self.position
+
+    def advance(self, chunks: int) -> Position:
+        """Put out `chunks` more chunks, then be paused; loops of text beside them stay paused."""
+        for driver in self._drivers.values():
+            if driver.is_paced or driver is self.leading:
+                driver.advance(chunks)
+            else:
+                driver.pause()
+        return self.position
+
+    def interrupt(self, seen: int | None, loop: str | None) -> Position:
+        """Drop what is unfinished or unseen, of one loop or of all.
+
+        Raises:
+            UnknownLoopError: the program runs no such loop.
+            LoopEndedError: it has ended.
+        """
+        if loop is not None:
+            driver = self.driver(loop)
+            return driver.interrupt(seen) if driver.is_paced else driver.break_off()
+        for driver in self._all_alive():
+            if driver.is_paced:
+                driver.interrupt(seen)
+            else:
+                driver.break_off()
+        return self.position
+
+    def rewind(self, chunk: int) -> Position:
+        """Go on from right after `chunk`; loops of text beside it end what they are saying.
+
+        Raises:
+            ChunkNotKeptError: it is not kept any more.
+        """
+        self.leading.rewind(chunk)
+        for driver in self._followers():
+            if driver.is_paced:
+                driver.rewind(chunk)
+            else:
+                driver.break_off()
+        return self.position
+
+    def reset(self, seed: int | None) -> Position:
+        """Begin again under the prompt and parameters now in effect; None keeps the seed."""
+        for driver in self._all_alive():
+            driver.reset(seed)
+        return self.position
+
+    def snapshot(self, name: str) -> Position:
+        """Keep the state after the newest chunk, and those of the other loops that have one.
+
+        Raises:
+            NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
+            SnapshotLimitError: there are too many already.
+        """
+        position = self.leading.snapshot(name)
+        for driver in self._followers():
+            try:
+                driver.snapshot(name)
+            except NoSnapshotError:
+                continue  # it has said nothing yet, and will begin anew
+        return position
+
+    def kept(self, name: str) -> tuple[Durable, ...]:
+        """Return what outlives this worker of a snapshot."""
+        found = [driver.kept(name) for driver in self._drivers.values()]
+        return tuple(durable for durable in found if durable is not None)
+
+    def restore(self, name: str) -> Position:
+        """Go on from a kept state; a loop that had said nothing then begins anew.
+
+        Raises:
+            UnknownSnapshotError: there is none of that name.
+        """
+        self.leading.restore(name)
+        for driver in self._followers():
+            try:
+                driver.restore(name)
+            except UnknownSnapshotError:
+                driver.reset()
+        return self.position
+
+    def close(self) -> Position:
+        """End every loop and give every block back; may be repeated."""
+        positions = [driver.close() for driver in reversed(self._drivers.values())]
+        return positions[-1] if positions else Position(-1, 0)
+
+    # --- inside ---
+
+    def _followers(self) -> list[LoopDriver[Any]]:
+        return [driver for driver in self._all_alive() if driver is not self.leading]
+
+    def _all_alive(self) -> list[LoopDriver[Any]]:
+        """Return the drivers that have not ended; the leading one always, for it to say so."""
+        return [
+            driver
+            for driver in self._drivers.values()
+            if driver is self.leading or not driver.ended
+        ]
+
+    def _begin_all(self, message: OpenSession) -> None:
+        durables = {durable.loop: durable for durable in message.durables}
+        anew = not durables and not message.chunks and not message.utterances
+        reader: str | None = None  # the loop that says what became of the opening prompt
+        for loop in self._model.loops(message.program):
+            leads = loop.name == self._program.loops[0]
+            told = anew and reader is None and loop.prompt_tokens > 0
+            reader = loop.name if told else reader
+            self._drivers[loop.name] = self._begin(
+                loop,
+                self._request(loop, message),
+                chunks=message.utterances.get(loop.name, message.chunks if leads else 0),
+                pts_us=message.pts_us,
+                durable=durables.get(loop.name),
+                receipt_for_opening=told,
+            )
+        for snapshot in message.kept:
+            for durable in snapshot.durables:
+                leads = durable.loop == self._program.loops[0]
+                chunk = snapshot.chunk if leads else -1
+                self.driver(durable.loop).keep(snapshot.name, chunk, durable)
+
+    def _request(self, loop: LoopSpec, message: OpenSession) -> LoopRequest:
+        specs = self._model.instance.spec.program_parameters(message.program)
+        values = {spec.name: spec.default for spec in specs} | dict(message.parameters)
+        mine = {spec.name: values[spec.name] for spec in loop.parameters}
+        return LoopRequest(message.session, message.seed, message.prompt, mine)
+
+    def _begin(
+        self,
+        loop: LoopSpec,
+        request: LoopRequest,
+        *,
+        chunks: int,
+        pts_us: int,
+        durable: Durable | None = None,
+        receipt_for_opening: bool = False,
+    ) -> LoopDriver[Any]:
+        leads = loop.name == self._program.loops[0]
+        options = replace(
+            self._model.options,
+            lead_chunks=self._program.lead_chunks,
+            trace=self._trace,
+            receipt_for_opening=receipt_for_opening,
+        )
+        has_clock = any(stream.rate_hz > 0 for stream in loop.streams)
+        return LoopDriver(
+            self._model.kernels[loop.name],
+            self._model.instance,
+            request,
+            options,
+            durable=durable,
+            chunks=chunks,
+            pts_us=pts_us,
+            sights={name: partial(self._sight, name) for name in loop.reads},
+            beside=None if leads or has_clock else self._media_us,
+        )
+
+    def _sight(self, loop: str) -> LoopState | None:
+        return self._drivers[loop].sight
+
+    def _media_us(self) -> int:
+        return self.leading.position.pts_us
+
+    def _survived(
+        self, name: str, driver: LoopDriver[Any], heard: list[Emission]
+    ) -> list[Emission]:
+        """Begin a loop anew that has ended, unless it leads; return what is to be told."""
+        if driver is self.leading or self._restarts[name] >= RESTARTS:
+            return heard
+        self._restarts[name] += 1
+        try:
+            self._drivers[name] = self._successor(driver)
+        except Exception:
+            # The session boundary: a loop that cannot even begin stays ended, alone.
+            logger.exception("session %s: %s cannot begin anew", driver.session, name)
+            return heard
+        return [
+            replace(one, fatal=False, restarted=True)
+            if isinstance(one, StepFailed) and one.fatal
+            else one
+            for one in heard
+        ]
+
+    def _successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
+        loop = self._model.instance.spec.loop(driver.loop)
+        driver.close()
+        successor = self._begin(
+            loop, driver.request, chunks=driver.next_chunk, pts_us=driver.position.pts_us
+        )
+        if driver.paused:
+            successor.pause()
+        if self._watched is not None:
+            successor.watched(self._watched)
+        return successor
