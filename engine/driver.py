@@ -393,6 +393,7 @@ class LoopDriver(Generic[S]):
         moment = Moment(result.state, now.chunk, prompt, parameters)
         parts.states.adopt(moment, unit.blocks)
         parts.making.notes = result.notes or parts.making.notes
+        parts.making.turn_notes.update(result.turn_notes)
         parts.unit = None
 
     def _show(self, now_us: int) -> None:

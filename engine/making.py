@@ -26,6 +26,7 @@ class Making:
         opening: the session's opening prompt acts in it, and has no receipt yet.
         taken: controls whose receipts are not out yet; a rollback puts them back.
         notes: what the text encoder had to say about the prompt among them.
+        turn_notes: the same for the turns among them, by their ids.
         begun: a unit of the chunk has run, so that it is not a place to stop.
         open: the chunk has taken controls and is not committed.
         frames_out: some of its frames are out, so that its number is used up.
@@ -36,6 +37,7 @@ class Making:
     opening: bool = False
     taken: list[TakenAt] = field(default_factory=list)
     notes: PromptNotes | None = None
+    turn_notes: dict[str, PromptNotes] = field(default_factory=dict)
     begun: bool = False
     open: bool = False
     frames_out: bool = False
@@ -66,7 +68,9 @@ class Making:
             self.opening = False
         for entry in self.taken:
             for control in entry.taken.receipts:
-                said = notes if control == entry.taken.prompt else PromptNotes()
+                said = self.turn_notes.get(control, PromptNotes())
+                said = notes if control == entry.taken.prompt else said
                 receipts.append(applied(control, entry.step, said))
         self.taken.clear()
+        self.turn_notes.clear()
         return receipts

@@ -157,7 +157,7 @@ Output = FrameOutput | AudioOutput | TextOutput
 
 @dataclass(frozen=True, slots=True)
 class PromptNotes:
-    """What a text encoder has to say about a prompt, for the receipt.
+    """What a text encoder has to say about a prompt, or a turn, for the receipt.
 
     Attributes:
         unknown_words: words that it does not know, in order.
@@ -177,12 +177,14 @@ class StepResult(Generic[S]):
         outputs: for the streams that the plan names.
         checks: tensors that must be finite, or the step is rolled back.
         notes: set by the unit that read a prompt.
+        turn_notes: what there is to say about turns that the unit took, by their ids.
     """
 
     state: S
     outputs: tuple[Output, ...] = ()
     checks: tuple[Tensor, ...] = ()
     notes: PromptNotes | None = None
+    turn_notes: Mapping[str, PromptNotes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ output is the narrator's reading of that slot: one pass over the slots is a look
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
@@ -136,18 +137,24 @@ class NarrationVocabulary:
         words = (_LAND_WORDS[truth.biome], HOURS[truth.hour], walks, FACINGS[truth.facing], *bare)
         return tuple(self._id_of[word] for word in words)
 
-    def joined(self, before: int | None, token: int) -> str:
-        """Return the piece of text that a token adds behind the token `before`.
+    def piece(self, before: int | None, token: int, after: int) -> str:
+        """Return the text of a token between two others: a whole word, with the space behind it.
 
-        Whole words with the space before them; a sentence begins with a capital letter.
+        A sentence begins with a capital letter; None is before the first token, `END` after the
+        last one.
         """
-        word = self.word(token)
-        last = "" if before is None else self.word(before)
+        word, last = self.word(token), "" if before is None else self.word(before)
         if last in ("", "."):
             word = word[:1].upper() + word[1:]
         elif word == "i":
             word = "I"
-        return word if before is None or word in (".", ",") else f" {word}"
+        return word if after == END or self.word(after) in (".", ",") else f"{word} "
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Return the text of what was said, up to the first `END`."""
+        said = [*tokens[: tokens.index(END)], END] if END in tokens else [*tokens, END]
+        befores = (None, *said[:-2])
+        return "".join(map(self.piece, befores, said[:-1], said[1:]))
 
 
 _LAND_WORDS: dict[Biome, str] = {biome: LANDS[biome].split()[1] for biome in Biome}

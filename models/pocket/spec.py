@@ -13,12 +13,15 @@ from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.pocket.checkpoint import load_pocket
 from reverie.models.pocket.kernel import PocketKernel
+from reverie.models.pocket.narrator import NarratorKernel
+from reverie.models.pocket.narrator_units import STREAM as NARRATION
 from reverie.models.pocket.nets import PocketNets, fast_dtype
 from reverie.models.pocket.sampler import MAX_STEPS
 from reverie.models.pocket.simulator import FRAME_PX
 from reverie.models.pocket.units import MOVES
 from reverie.models.pocket.vocabulary import MAX_TOKENS
 from reverie.models.spec import (
+    PACE,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
@@ -34,6 +37,8 @@ WINDOW = 6
 RATE_HZ = 12.0
 DEFAULT_STEPS = 3
 MAX_GUIDANCE = 4.0
+DEFAULT_PACE = 8.0
+"""Words a second: about as fast as people read."""
 DEFAULT_THREADS = 1
 """On a CPU. Two threads wait for each other at every operation: on two quiet cores that is twice
 the speed, but beside a server and a browser a tenth of it."""
@@ -52,6 +57,20 @@ WORLD_MODEL = LoopSpec(
     prompt_tokens=MAX_TOKENS,
 )
 
+AR_DECODE = LoopSpec(
+    name="ar_decode",
+    components=("world", "narrator"),
+    streams=(StreamSpec(NARRATION, StreamKind.TEXT),),
+    parameters=(
+        ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Tell what changes"),
+        ParameterSpec(PACE, DEFAULT_PACE, 0.0, 100.0, label="Words a second; 0: no limit"),
+    ),
+    window_blocks=WINDOW - 1,
+    chunk_blocks=1,
+    reads=("world_model",),
+    takes_turns=True,
+)
+
 POCKET = ModelSpec(
     name="pocket",
     title="Pocket: a small world seen from above",
@@ -60,9 +79,14 @@ POCKET = ModelSpec(
         ComponentSpec("world", "block-causal transformer over frames"),
         ComponentSpec("codec", "pictures to latents and back"),
         ComponentSpec("text", "prompt encoder"),
+        ComponentSpec("narrator", "words for what the transformer sees"),
     ),
-    loops=(WORLD_MODEL,),
-    programs=(ProgramSpec("world", ("world_model",), lead_chunks=1),),
+    loops=(WORLD_MODEL, AR_DECODE),
+    programs=(
+        ProgramSpec("world", ("world_model",), lead_chunks=1),
+        ProgramSpec("narrated_world", ("world_model", "ar_decode"), lead_chunks=1),
+        ProgramSpec("chat", ("world_model", "ar_decode"), 1, {"narrate": 0.0}),
+    ),
     capabilities=CapabilityMatrix(
         {
             "world_model": frozenset(
@@ -73,7 +97,8 @@ POCKET = ModelSpec(
                     Capability.DURABLE,
                     Capability.BATCH,
                 }
-            )
+            ),
+            "ar_decode": frozenset({Capability.DURABLE, Capability.BATCH}),
         }
     ),
     precisions=("float32", "bfloat16"),
@@ -105,8 +130,11 @@ class Pocket:
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
-        """Return the kernel of `world_model`, the one loop."""
-        return PocketKernel(self.spec.loop(loop), self._nets[instance.name], instance)
+        """Return the kernel of one of the loops."""
+        nets, spec = self._nets[instance.name], self.spec.loop(loop)
+        if loop == AR_DECODE.name:
+            return NarratorKernel(spec, nets, instance)
+        return PocketKernel(spec, nets, instance)
 
 
 def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelInstance:
@@ -118,9 +146,14 @@ def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelIn
         device=nets.device,
         dtype=nets.dtype,
         weights_version=nets.version,
-        components={"world": nets.world, "codec": nets.codec, "text": nets.text},
+        components={
+            "world": nets.world,
+            "codec": nets.codec,
+            "text": nets.text,
+            "narrator": nets.narrator,
+        },
         blocks=BlockPool(
-            sessions * WORLD_MODEL.blocks_a_session(history_chunks),
+            sessions * POCKET.blocks_a_session(history_chunks),
             (2, world.layers, world.heads, world.tokens, world.head_size),
             nets.dtype,
             nets.device,

@@ -46,12 +46,8 @@ def some_truths(count: int = 60) -> list[Truth]:
 
 
 def spoken(text: str) -> str:
-    """Return a text as the narrator would put it out, token by token."""
-    said, before = "", None
-    for token in VOCABULARY.encode(text)[:-1]:
-        said += VOCABULARY.joined(before, token)
-        before = token
-    return said
+    """Return a text as the narrator would put it out."""
+    return VOCABULARY.text(VOCABULARY.encode(text))
 
 
 def test_the_lines_of_the_truth_are_the_tiles_around_his_own() -> None:
