@@ -4,9 +4,23 @@ None of this is promised by those packages. `tests/rtc/test_aiortc_seams.py` fai
 them moves what is used here: then this module is what has to be changed.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import errno
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
 
-from aiortc import RTCRtpSender
+from aioice import Connection
+from aiortc import (
+    RTCIceCandidate,
+    RTCIceGatherer,
+    RTCIceTransport,
+    RTCPeerConnection,
+    RTCRtpSender,
+)
+from aiortc.rtcicetransport import candidate_to_aioice
 from aiortc.rtp import (
     RTCP_PSFB_APP,
     AnyRtcpPacket,
@@ -63,3 +77,136 @@ def round_trip_s(sender: RTCRtpSender) -> float | None:
     """Return the smoothed round trip time; None before the first report."""
     trip: float | None = vars(sender)["_RTCRtpSender__rtt"]
     return trip
+
+
+# --- ports ---
+
+_PORTS: ContextVar[tuple[int, int] | None] = ContextVar("ports", default=None)
+
+
+@contextmanager
+def within_ports(ports: tuple[int, int] | None) -> Iterator[None]:
+    """Have candidates that are gathered in the block use ports in a range; None: any.
+
+    aioice asks the event loop for any free port; only while such a block gathers, the loop hears
+    "one of these" instead.
+    """
+    if ports is None:
+        yield
+        return
+    _teach(asyncio.get_running_loop())
+    token = _PORTS.set(ports)
+    try:
+        yield
+    finally:
+        _PORTS.reset(token)
+
+
+def _teach(loop: asyncio.AbstractEventLoop) -> None:
+    make = loop.create_datagram_endpoint
+    if getattr(make, "knows_ports", False):
+        return
+
+    async def make_within(factory: Any, local_addr: Any = None, **others: Any) -> Any:
+        ports = _PORTS.get()
+        if ports is None or local_addr is None or local_addr[1] != 0:
+            return await make(factory, local_addr=local_addr, **others)
+        lowest, highest = ports
+        begin = random.randrange(lowest, highest + 1)
+        for port in (*range(begin, highest + 1), *range(lowest, begin)):
+            try:
+                return await make(factory, local_addr=(local_addr[0], port), **others)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        raise OSError(errno.EADDRINUSE, f"no port of {lowest} to {highest} is free")
+
+    make_within.knows_ports = True  # type: ignore[attr-defined]
+    loop.create_datagram_endpoint = make_within  # type: ignore[method-assign, assignment]
+
+
+# --- paths ---
+
+
+class IcePath:
+    """One path to a peer: aioice's connection, of which aiortc shows nothing."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def controlling(self) -> bool:
+        """Whether this end chooses among the ways."""
+        return self.connection.ice_controlling
+
+    def prepare(self, *, controlling: bool, ufrag: str, password: str) -> None:
+        """Say who is at the other end."""
+        self.connection.ice_controlling = controlling
+        self.connection.remote_username = ufrag
+        self.connection.remote_password = password
+
+    async def connect(self) -> None:
+        """Find a way that works.
+
+        Raises:
+            ConnectionError: there is none.
+        """
+        await self.connection.connect()
+
+    async def add_candidate(self, candidate: RTCIceCandidate) -> None:
+        """Try to reach the other end there as well; too late, it is ignored."""
+        with suppress(ValueError):
+            await self.connection.add_remote_candidate(candidate_to_aioice(candidate))
+
+    async def recv(self) -> bytes:
+        """Return the next datagram.
+
+        Raises:
+            ConnectionError: the path is closed.
+        """
+        return await self.connection.recv()
+
+    async def send(self, data: bytes) -> None:
+        """Send a datagram.
+
+        Raises:
+            ConnectionError: the path is closed.
+        """
+        await self.connection.send(data)
+
+    async def close(self) -> None:
+        """Give up the path. Closing twice is closing once."""
+        await self.connection.close()
+
+
+def ice_transport_of(connection: RTCPeerConnection) -> RTCIceTransport:
+    """Return the one transport of a connection whose sections are bundled."""
+    for transceiver in connection.getTransceivers():
+        return transceiver.receiver.transport.transport
+    assert connection.sctp is not None, "a connection has a section"
+    return connection.sctp.transport.transport
+
+
+def path_of(holder: RTCIceTransport | RTCIceGatherer) -> IcePath:
+    """Return the path under a transport, or the one that a gatherer gathers for."""
+    return IcePath(holder._connection)
+
+
+def speak_through(
+    transport: RTCIceTransport,
+    receive: Callable[[], Awaitable[bytes]],
+    send: Callable[[bytes], Awaitable[None]],
+) -> None:
+    """Have DTLS use these for its datagrams, which asks the transport for them each time."""
+    transport._recv = receive  # type: ignore[assignment]
+    transport._send = send  # type: ignore[assignment]
+
+
+def lead_elsewhere(transport: RTCIceTransport, path: IcePath) -> None:
+    """Have a transport watch and close another path from now on, and no more the one before."""
+    inside = vars(transport)
+    watching: asyncio.Future[None] | None = inside["_RTCIceTransport__monitor_task"]
+    if watching is not None:
+        watching.cancel()
+    transport._connection = path.connection
+    inside["_RTCIceTransport__monitor_task"] = asyncio.ensure_future(transport._monitor())

@@ -24,6 +24,7 @@ from reverie.rtc.peers import PeerRoom
 from reverie.rtc.rest import SessionRoutes, with_typed_errors
 from reverie.rtc.signalling import Signalling
 from reverie.rtc.web_files import WebFiles
+from reverie.rtc.whip import WhipRoutes
 from reverie.sessions.schema import protocol_schema
 
 
@@ -58,12 +59,25 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             Route(one + "/webrtc", typed(signalling.open), methods=["POST"]),
             Route(one + "/webrtc/{peer}", typed(signalling.patch), methods=["PATCH"]),
             Route(one + "/webrtc/{peer}", typed(signalling.delete), methods=["DELETE"]),
+            *_standard(one + "/whep", WhipRoutes(edge, room, "whep")),
+            *_standard(one + "/whip", WhipRoutes(edge, room, "whip")),
             WebSocketRoute(one + "/ws", Door(edge).open),
             WebSocketRoute("/{path:path}", _no_socket_here),
         ],
         middleware=[Middleware(OriginGuard, rules=TrustRules(edge.options))],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
         lifespan=lambda _: _living(edge, room),
+    )
+
+
+def _standard(path: str, routes: WhipRoutes) -> tuple[Route, ...]:
+    typed = with_typed_errors
+    return (
+        Route(path, typed(routes.open), methods=["POST"]),
+        Route(path, routes.options, methods=["OPTIONS"]),
+        Route(path + "/{peer}", typed(routes.patch), methods=["PATCH"]),
+        Route(path + "/{peer}", typed(routes.delete), methods=["DELETE"]),
+        Route(path + "/{peer}", routes.options, methods=["OPTIONS"]),
     )
 
 

@@ -55,7 +55,7 @@ async def read_object(request: Request, options: ServerOptions) -> dict[str, obj
         HttpRefusedError: it is too large, too slow, or not declared as JSON.
         BadMessageError: it is no JSON object as the protocol means it.
     """
-    body = await _read_body(request, options)
+    body = await read_body(request, options)
     if not body:
         return {}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -86,7 +86,12 @@ def address_of(request: Request) -> str:
     return str(address)
 
 
-async def _read_body(request: Request, options: ServerOptions) -> bytes:
+async def read_body(request: Request, options: ServerOptions) -> bytes:
+    """Return a request's body.
+
+    Raises:
+        HttpRefusedError: it is too large, or too slow.
+    """
     limit = options.body_bytes
     declared = request.headers.get("content-length", "0")
     body = bytearray()

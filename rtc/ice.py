@@ -49,6 +49,15 @@ class IceServer:
         return tuple(f'<{url}>; rel="ice-server"{secret}' for url in self.urls)
 
 
+@dataclass(frozen=True, slots=True)
+class IceEnd:
+    """What one end of a path tells the other: its secrets for this path, and where it may be."""
+
+    ufrag: str
+    password: str
+    candidates: tuple[RTCIceCandidate, ...] = ()
+
+
 class IceServers:
     """The servers of a deployment, with credentials for whoever asks."""
 
@@ -107,9 +116,17 @@ def parse_candidate(text: str) -> RTCIceCandidate | None:
         raise HttpRefusedError(
             400, "bad_candidate", "this is no candidate", field="candidates"
         ) from None
-    if not usable or candidate.type not in _KINDS or candidate.protocol.lower() != "udp":
-        return None
-    return candidate if candidate.component == 1 and _is_address(candidate.ip) else None
+    return candidate if usable and is_usable(candidate) else None
+
+
+def is_usable(candidate: RTCIceCandidate) -> bool:
+    """Tell whether a candidate is an address that UDP can be sent to."""
+    return (
+        candidate.component == 1
+        and candidate.type in _KINDS
+        and candidate.protocol.lower() == "udp"
+        and _is_address(candidate.ip)
+    )
 
 
 def without_names(sdp: str) -> str:

@@ -51,6 +51,9 @@ class Metrics:
         self.peers_connected = Counter(
             "reverie_peers_connected", "WebRTC peers that stood.", registry=self.registry
         )
+        self.restarts = Counter(
+            "reverie_ice_restarts", "Paths that peers had laid anew.", registry=self.registry
+        )
         self.key_requests = Counter(
             "reverie_key_requests", "Key frames that receivers asked for.", registry=self.registry
         )

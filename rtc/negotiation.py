@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Literal
 
 from aiortc import (
+    RTCConfiguration,
     RTCPeerConnection,
     RTCRtpCapabilities,
     RTCRtpSender,
@@ -20,11 +21,15 @@ from aiortc.exceptions import (
     InvalidStateError,
     OperationError,
 )
+from aiortc.rtcicetransport import RTCIceParameters
 from aiortc.rtcrtpparameters import RTCRtpCodecCapability
+from aiortc.sdp import SessionDescription
 
 from reverie.media import Codec
+from reverie.rtc.aiortc_seams import ice_transport_of, within_ports
 from reverie.rtc.errors import HttpRefusedError
-from reverie.rtc.ice import IceServers
+from reverie.rtc.ice import IceEnd
+from reverie.rtc.ice_route import IceRoute
 from reverie.rtc.offer import Offer, Section, bad_offer
 from reverie.rtc.webrtc_options import WebRtcOptions
 
@@ -75,8 +80,9 @@ class Negotiated:
     """
 
     connection: RTCPeerConnection
+    offer: Offer
     answer: str
-    ufrag: str
+    route: IceRoute
     codec: Codec | None
     video: RTCRtpSender | None
     audio: RTCRtpSender | None
@@ -84,7 +90,7 @@ class Negotiated:
 
 
 async def negotiate(
-    offer: Offer, wishes: Wishes, servers: IceServers, options: WebRtcOptions
+    offer: Offer, wishes: Wishes, configuration: RTCConfiguration, options: WebRtcOptions
 ) -> Negotiated:
     """Return a connection for an offer, with its answer. If this fails, none is left.
 
@@ -92,20 +98,21 @@ async def negotiate(
         HttpRefusedError: the offer cannot be answered, or a server that helps did not answer.
     """
     codec = _choose(offer) if wishes.video else None
-    connection = RTCPeerConnection(servers.configuration())
+    connection = RTCPeerConnection(configuration)
     try:
         plan = _Plan(connection, wishes, codec)
         for section in offer.sections:
             plan.add(section)
-        async with asyncio.timeout(options.gather_timeout_s):
-            await connection.setRemoteDescription(RTCSessionDescription(offer.sdp, "offer"))
-            await connection.setLocalDescription(await connection.createAnswer())
+        with within_ports(options.ports):
+            async with asyncio.timeout(options.gather_timeout_s):
+                await connection.setRemoteDescription(RTCSessionDescription(offer.sdp, "offer"))
+                route = IceRoute(ice_transport_of(connection), offer.end.ufrag)
+                await connection.setLocalDescription(await connection.createAnswer())
+        if not ice_transport_of(connection).iceGatherer.getLocalCandidates():
+            raise no_candidates()
     except TimeoutError:
         await connection.close()
-        text = "the STUN and TURN servers did not answer in time (gather_timeout_s)"
-        raise HttpRefusedError(
-            HTTPStatus.SERVICE_UNAVAILABLE, "no_candidates", text, retry_after_s=5
-        ) from None
+        raise no_candidates() from None
     except _REFUSED as error:
         await connection.close()
         raise bad_offer(f"the offer cannot be answered: {type(error).__name__}") from error
@@ -115,12 +122,22 @@ async def negotiate(
     return Negotiated(
         connection=connection,
         answer=_with_our_profile(connection.localDescription.sdp),
-        ufrag=offer.ufrag,
+        offer=offer,
+        route=route,
         codec=codec,
         video=plan.video,
         audio=plan.audio,
         inputs=plan.inputs,
     )
+
+
+def no_candidates() -> HttpRefusedError:
+    """Return the refusal of a server that cannot be reached by anybody."""
+    text = (
+        "no address or port can be had for a peer: see the network, server.rtc.ports, and whether "
+        "the STUN and TURN servers answer in time (gather_timeout_s)"
+    )
+    return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "no_candidates", text, retry_after_s=5)
 
 
 class _Plan:
@@ -161,6 +178,16 @@ class _Plan:
             self.audio = transceiver.sender
         if receive:
             self.inputs[sources.pop(0)] = transceiver
+
+
+def answer_to_restart(answer: str, end: IceEnd) -> str:
+    """Return an answer like the one before, with a new end of the path."""
+    description = SessionDescription.parse(answer)
+    for media in description.media:
+        media.ice = RTCIceParameters(end.ufrag, end.password)
+        media.ice_candidates = list(end.candidates)
+        media.ice_candidates_complete = True
+    return str(description)
 
 
 def _choose(offer: Offer) -> Codec:

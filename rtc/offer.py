@@ -4,6 +4,7 @@ The SDP comes from outside and its parser was written for friends, so whatever i
 `bad_offer`, and so is what would make a peer that can never stand.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
@@ -14,7 +15,7 @@ from aiortc.sdp import parse_h264_profile_level_id as parse_profile
 
 from reverie.media import Codec
 from reverie.rtc.errors import HttpRefusedError
-from reverie.rtc.ice import without_names
+from reverie.rtc.ice import IceEnd, is_usable, without_names
 
 MAX_SDP_CHARS = 100_000
 MAX_SECTIONS = 16
@@ -47,21 +48,29 @@ class Offer:
 
     Attributes:
         sdp: without candidates that are names.
-        ufrag: names the peer's side of ICE.
+        mids: of the sections; with their kinds what a restart may not change.
+        fingerprints: of the peer's certificate.
+        end: the peer's end of the path, which all sections share.
     """
 
     sdp: str
     sections: tuple[Section, ...]
-    ufrag: str
+    mids: tuple[str, ...]
+    fingerprints: frozenset[str]
+    end: IceEnd
 
     def first(self, kind: str) -> Section | None:
         """Return the first section of a kind in which the peer receives."""
         return next((each for each in self.sections if each.kind == kind and each.wants), None)
 
+    def has(self, kind: str) -> bool:
+        """Whether there is a section of a kind."""
+        return any(each.kind == kind for each in self.sections)
+
     @property
     def has_channels(self) -> bool:
         """Whether there is a section for data channels."""
-        return any(each.kind == "application" for each in self.sections)
+        return self.has("application")
 
 
 def read_offer(sdp: str) -> Offer:
@@ -80,18 +89,51 @@ def read_offer(sdp: str) -> Offer:
             raise bad_offer(f"an offer has at most {MAX_SECTIONS} sections")
         for each in media:
             _check(each)
+        if not media:
+            raise bad_offer("the offer has no section for media")
+        if len(media) > 1 and not _is_bundled(description):
+            raise bad_offer("the sections are not one BUNDLE group")
         sections = tuple(_section(each) for each in media)
-        ufrags = [each.ice.usernameFragment for each in media if each.ice is not None]
+        mids = tuple(each.rtp.muxId for each in media)
+        fingerprints = _fingerprints(media)
+        end = _end(media[0])
     except _TRIPS as error:
         raise bad_offer("this is no SDP that can be answered") from error
-    if not sections:
-        raise bad_offer("the offer has no section for media")
-    return Offer(kept, sections, ufrags[0] or "")
+    return Offer(kept, sections, mids, fingerprints, end)
 
 
 def bad_offer(text: str, status: int = HTTPStatus.BAD_REQUEST) -> HttpRefusedError:
     """Return the refusal of an offer."""
     return HttpRefusedError(status, "bad_offer", text, field="sdp")
+
+
+def check_restart(offer: Offer, before: Offer) -> None:
+    """Accept an offer that changes the path of one before it, and nothing else.
+
+    Raises:
+        HttpRefusedError: it is no such offer.
+    """
+    if (offer.mids, offer.fingerprints) != (before.mids, before.fingerprints):
+        raise bad_offer("a restart of ICE changes nothing else: its sections or certificate differ")
+
+
+def _is_bundled(description: SessionDescription) -> bool:
+    mids = {each.rtp.muxId for each in description.media}
+    return any(
+        group.semantic == "BUNDLE" and mids <= {str(item) for item in group.items}
+        for group in description.group
+    )
+
+
+def _fingerprints(media: Sequence[MediaDescription]) -> frozenset[str]:
+    found = (each.dtls.fingerprints for each in media if each.dtls is not None)
+    return frozenset(f"{one.algorithm} {one.value}".lower() for some in found for one in some)
+
+
+def _end(media: MediaDescription) -> IceEnd:
+    assert media.ice is not None
+    candidates = tuple(each for each in media.ice_candidates if is_usable(each))
+    return IceEnd(media.ice.usernameFragment or "", media.ice.password or "", candidates)
 
 
 def _check(media: MediaDescription) -> None:

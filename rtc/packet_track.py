@@ -32,11 +32,13 @@ class Paced:
     Attributes:
         ticks: its RTP time, in units of the track's clock, from 0.
         due_us: when to send it.
+        sent: called when it is handed to the sender.
     """
 
     data: bytes
     ticks: int
     due_us: int
+    sent: Callable[[], None] | None = None
 
 
 class PacketTrack(MediaStreamTrack):
@@ -106,6 +108,8 @@ class PacketTrack(MediaStreamTrack):
         self._note_sent()
         packet = await self._due()
         self._sent = packet.ticks
+        if packet.sent is not None:
+            packet.sent()
         made = av.Packet(packet.data)
         made.pts = packet.ticks
         made.time_base = self._base

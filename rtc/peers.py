@@ -62,12 +62,13 @@ class PeerRoom:
                 HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=RETRY_S
             )
         with self._place(hosted.id):
-            negotiated = await negotiate(offer, wishes, self.servers, self._options)
+            configuration = self.servers.configuration()
+            negotiated = await negotiate(offer, wishes, configuration, self._options)
             if self._tasks is None:
                 await negotiated.connection.close()
                 raise asyncio.CancelledError
             name = secrets.token_urlsafe(12)
-            peer = WebRtcPeer(name, hosted, role, negotiated, self._edge, manners)
+            peer = WebRtcPeer(name, hosted, role, negotiated, self._edge, manners, configuration)
             self._peers[name] = peer
             self._places[hosted.id] += 1  # the peer's own, until it is over
             task = self._tasks.create_task(self._host(peer), name=f"peer {name}")

@@ -12,8 +12,8 @@ from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
 from reverie.rtc.http_json import json_response, read_object
 from reverie.rtc.ice import parse_candidate
-from reverie.rtc.negotiation import Wishes
-from reverie.rtc.offer import read_offer
+from reverie.rtc.negotiation import Wishes, answer_to_restart
+from reverie.rtc.offer import check_restart, read_offer
 from reverie.rtc.peers import PeerRoom
 from reverie.rtc.webrtc import Manners, WebRtcPeer
 from reverie.rtc.wire import refusal
@@ -121,7 +121,10 @@ class Signalling:
         except ValidationError as error:
             raise refusal(error, value, form.model_fields) from None
         if isinstance(body, _Restart):
-            answer = await peer.restart(read_offer(body.sdp))
+            offer = read_offer(body.sdp)
+            check_restart(offer, peer.negotiated.offer)
+            end = await peer.restart(offer.end)
+            answer = answer_to_restart(peer.negotiated.answer, end)
             return json_response({"type": "answer", "sdp": answer})
         assert isinstance(body, _Candidates)
         parsed = [parse_candidate(each.candidate) for each in body.candidates if each.candidate]

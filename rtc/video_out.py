@@ -18,6 +18,12 @@ MAX_FRAMES = 64
 """Frames that wait for their moment; more are skipped, to the next key frame."""
 
 
+STANDS_US = 300_000
+"""Without a frame for so long, the next one may not come for a while."""
+
+REFRESH_INTERVAL_US = 1_000_000
+
+
 class Allowance:
     """What a receiver that takes less than is sent may still be sent.
 
@@ -70,8 +76,11 @@ class VideoOut:
     ) -> None:
         """Begin to be the sender's track.
 
-        Attributes of use to the peer: `request_key` and `limit` are set by it once it is attached.
+        The peer sets what is called: `request_key`, `refresh` (the newest picture once more) and
+        `limit` once it is attached; and `shown`, which is told each chunk as it is sent.
         """
+        self.shown: Callable[[MediaChunk], None] = _unnoticed
+        self.refresh: Callable[[], None] = _nothing
         self.request_key: Callable[[], None] = _nothing
         self.limit: Callable[[int], None] = _ignored
         self.track = PacketTrack("video", VIDEO_CLOCK_HZ, MAX_FRAMES, now_us)
@@ -84,6 +93,8 @@ class VideoOut:
         self._allowance = Allowance()
         self._skipped = 0  # frames, since the last that was sent
         self._skipped_ever = 0
+        self._put_us = 0  # when a frame was last put in
+        self._refreshed_us = 0
         self._asked_us: int | None = None  # when a key frame was asked for to go on
         sender.replaceTrack(self.track)
         on_key_request(sender, self._key_requested)
@@ -96,9 +107,10 @@ class VideoOut:
             self._skipped += 1 + chunk.dropped
             self._skipped_ever += 1
             return None
+        self._put_us = now_us
         due_us = self._pacer.due_us(chunk.pts_us, now_us)
         ticks = self._time.ticks(due_us)
-        self.track.put(Paced(chunk.data, ticks, due_us))
+        self.track.put(Paced(chunk.data, ticks, due_us, lambda: self.shown(chunk)))
         timestamp = await self.track.rtp_timestamp(ticks)
         dropped, self._skipped = chunk.dropped + self._skipped, 0
         update = {
@@ -132,8 +144,15 @@ class VideoOut:
             self.request_key()
 
     def _key_requested(self) -> None:
+        """Have a key frame come at once; nothing comes by itself while the world stands."""
         self._metrics.key_requests.inc()
-        self.request_key()
+        now_us = self._now_us()
+        stands = now_us - self._put_us >= STANDS_US
+        if stands and now_us - self._refreshed_us >= REFRESH_INTERVAL_US:
+            self._refreshed_us = now_us
+            self.refresh()
+        else:
+            self.request_key()
 
     def _estimated(self, bits_per_s: int) -> None:
         least, most = self._options.min_bitrate, self._options.max_bitrate
@@ -146,6 +165,10 @@ class VideoOut:
 
 
 def _nothing() -> None:
+    pass
+
+
+def _unnoticed(_: MediaChunk) -> None:
     pass
 
 

@@ -12,23 +12,25 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TypeVar
 
 import numpy as np
-from aiortc import MediaStreamTrack, RTCDataChannel, RTCIceCandidate
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCDataChannel, RTCIceCandidate
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame, VideoFrame
 from numpy.typing import NDArray
 
 from reverie.media import AudioCodec, Codec, MonotonicClock
 from reverie.media.pacer import Pacer
+from reverie.rtc.aiortc_seams import round_trip_s, within_ports
 from reverie.rtc.audio_out import AudioOut
 from reverie.rtc.data_channels import ACTIONS, EVENTS, EventsChannel
 from reverie.rtc.edge import Edge
-from reverie.rtc.errors import PeerEndedError, PeerLeftError
+from reverie.rtc.errors import HttpRefusedError, PeerEndedError, PeerLeftError
+from reverie.rtc.ice import IceEnd
 from reverie.rtc.intake import Intake
-from reverie.rtc.negotiation import Negotiated
-from reverie.rtc.offer import Offer
+from reverie.rtc.negotiation import Negotiated, no_candidates
 from reverie.rtc.packet_track import sender_failed
 from reverie.rtc.video_out import VideoOut
 from reverie.rtc.wire import CloseCode, close_code, encode_text
@@ -40,7 +42,7 @@ from reverie.sessions import (
     SessionEndedError,
     TooManyError,
 )
-from reverie.sessions.commands import RequestKeyFrame
+from reverie.sessions.commands import Playhead, RequestKeyFrame
 from reverie.sessions.errors import AttachmentEndedError, CommandError
 from reverie.sessions.events import AnyEvent, Error, MediaChunk, MediaInit, SessionInterrupted
 
@@ -76,16 +78,20 @@ class WebRtcPeer:
         negotiated: Negotiated,
         edge: Edge,
         manners: Manners,
+        configuration: RTCConfiguration,
     ) -> None:
         """Listen to the connection from now on; nothing of the session is touched yet."""
         self.id = peer
         self.session = hosted.id
         self.role = role
         self.negotiated = negotiated
+        self.paths = 1  # laid so far
         self._hosted = hosted
         self._edge = edge
         self._options = edge.options.rtc
         self._manners = manners
+        self._configuration = configuration
+        self._tasks: asyncio.TaskGroup | None = None  # while the peer stands
         self._connection = negotiated.connection
         self._loop = asyncio.get_running_loop()
         self._pacer = Pacer()
@@ -95,6 +101,7 @@ class WebRtcPeer:
         self._attachment: Attachment | None = None
         self._changed = asyncio.Event()  # of the connection or its channels
         self._leaving = asyncio.Event()
+        self._trip_s: float | None = None
         self._kinds: dict[str, str] = {}  # of the streams that have begun
         self._clock = MonotonicClock()
         self._video = self._video_out()
@@ -119,6 +126,7 @@ class WebRtcPeer:
             logger.exception("peer %s of session %s failed", self.id, self.session)
             told = Error(code=reason, message="the server made a mistake; its log says more")
         finally:
+            self._tasks = None
             self._edge.metrics.ended.labels(reason).inc()
             logger.info("peer %s of session %s is over: %s", self.id, self.session, reason)
             await self._close(code, reason, told)
@@ -130,14 +138,37 @@ class WebRtcPeer:
 
     async def add_candidates(self, candidates: Sequence[RTCIceCandidate]) -> None:
         """Try to reach the peer there as well. What comes too late is ignored."""
-        for candidate in candidates:
-            candidate.sdpMLineIndex = 0  # all is bundled on the first section
-            with suppress(ValueError):
-                await self._connection.addIceCandidate(candidate)
+        await self.negotiated.route.add_candidates(candidates)
 
-    async def restart(self, offer: Offer) -> str:
-        """Restart ICE, and return the answer to the offer that asks for it."""
-        raise NotImplementedError
+    async def restart(self, remote: IceEnd) -> IceEnd:
+        """Lay a new path to the peer, and return our end of it; the old one carries on meanwhile.
+
+        Raises:
+            HttpRefusedError: the peer does not stand, or nobody helps to find a path.
+        """
+        if self._tasks is None or self._connection.connectionState != "connected":
+            text = "only a peer that stands can restart ICE"
+            raise HttpRefusedError(HTTPStatus.CONFLICT, "not_connected", text)
+        try:
+            with within_ports(self._options.ports):
+                async with asyncio.timeout(self._options.gather_timeout_s):
+                    end = await self.negotiated.route.lay(self._configuration, remote)
+        except TimeoutError:
+            raise no_candidates() from None
+        self.paths += 1
+        self._edge.metrics.restarts.inc()
+        self._tasks.create_task(self._take_path(), name=f"peer {self.id} path")
+        return end
+
+    async def _take_path(self) -> None:
+        route = self.negotiated.route
+        try:
+            async with asyncio.timeout(self._options.connect_timeout_s):
+                worked = await route.take()
+        except TimeoutError:
+            await route.forget()
+            worked = False
+        logger.info("peer %s: the new path %s", self.id, "works" if worked else "does not work")
 
     async def _live(self) -> None:
         try:
@@ -146,6 +177,7 @@ class WebRtcPeer:
                 async with asyncio.timeout(self._options.connect_timeout_s):
                     await self._stands()
                 self._edge.metrics.peers_connected.inc()
+                self._tasks = tasks
                 if self._manners.watches:
                     tasks.create_task(self._talk(), name=f"peer {self.id} talk")
                 else:
@@ -170,6 +202,7 @@ class WebRtcPeer:
         """Raise when the peer is gone, silent, asks to go, or its sender has died."""
         while True:
             self._check_alive()
+            self._note_trip()
             self._changed.clear()
             try:
                 async with asyncio.timeout(_LOOK_S):
@@ -192,6 +225,13 @@ class WebRtcPeer:
         if self._events.overflowed:
             text = f"over {self._options.inbox_messages} messages wait (inbox_messages)"
             raise PeerEndedError(CloseCode.SLOW_VIEWER, "slow_viewer", text)
+
+    def _note_trip(self) -> None:
+        sender = self.negotiated.video or self.negotiated.audio
+        trip_s = round_trip_s(sender) if sender is not None else None
+        if trip_s is not None and trip_s != self._trip_s:
+            self._trip_s = trip_s
+            self._edge.metrics.round_trip.observe(trip_s)
 
     # --- talking ---
 
@@ -227,6 +267,7 @@ class WebRtcPeer:
             raise PeerEndedError(CloseCode.TOO_MANY, f"too_many_{error.what}", str(error)) from None
         if self._video is not None:
             self._video.request_key = lambda: self._request_key(attachment)
+            self._video.refresh = lambda: self._hosted.show_again(attachment)
             self._video.limit = lambda rate: self._hosted.limit_video(attachment, rate)
             self._video.limit(self._options.max_bitrate)
         return attachment
@@ -274,6 +315,12 @@ class WebRtcPeer:
             if out is not None:
                 out.cut()
 
+    def _shown(self, chunk: MediaChunk) -> None:
+        """Note what was sent as seen, for a peer that cannot say so itself."""
+        if self._attachment is not None and chunk.last:
+            pts_us = max(0, chunk.pts_us)
+            self._attachment.submit(Playhead(id="sent", chunk=chunk.chunk, pts_us=pts_us))
+
     def _request_key(self, attachment: Attachment) -> None:
         for stream, kind in self._kinds.items():
             if kind == "video":
@@ -319,7 +366,10 @@ class WebRtcPeer:
         if sender is None:
             return None
         now_us, metrics = self._clock.now_us, self._edge.metrics
-        return VideoOut(sender, self._pacer, now_us, self._options, metrics)
+        out = VideoOut(sender, self._pacer, now_us, self._options, metrics)
+        if not self._manners.talks:
+            out.shown = self._shown
+        return out
 
     def _audio_out(self) -> AudioOut | None:
         sender = self.negotiated.audio
@@ -346,6 +396,7 @@ class WebRtcPeer:
             async with asyncio.timeout(self._options.close_timeout_s):
                 if code and self._events is not None:
                     await self._say_bye(self._events, code, reason, told)
+                await self.negotiated.route.forget()
                 await self._connection.close()
         except TimeoutError:
             logger.warning("peer %s was not closed in time", self.id)

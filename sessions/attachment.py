@@ -81,6 +81,7 @@ class Attachment:
         self.options = options
         self.outbox = outbox
         self.listening = options.listening
+        self.bits_per_s: int | None = None  # what its line takes, of each video; None: unknown
         self.active_us = outbox.now_us()  # when it last asked for something or was shown something
         self._desk = desk
 

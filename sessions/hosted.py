@@ -187,8 +187,14 @@ class HostedSession:
 
     def limit_video(self, attachment: Attachment, bits_per_s: int) -> None:
         """Note how many bits a second somebody's line can take, for all pictures together."""
+        attachment.bits_per_s = bits_per_s
         for video in self._parts.outputs.videos:
-            video.limit(attachment, bits_per_s)
+            video.limit_changed(attachment)
+
+    def show_again(self, attachment: Attachment) -> None:
+        """Show somebody the newest pictures once more, who has lost them on the way."""
+        for video in self._parts.outputs.videos:
+            video.show_again(attachment)
 
     def detach(self, attachment: Attachment) -> None:
         """Let somebody go. Keys that they held are released. Twice is once."""

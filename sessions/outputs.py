@@ -95,6 +95,7 @@ class VideoOutput:
         self._subscriptions[attachment.key] = self.fanout.subscribe(
             attachment.options.codec, deliver
         )
+        self.limit_changed(attachment)
         unshown, self._unshown = self._unshown, None
         for out in unshown or ():
             self._encode(out)
@@ -106,17 +107,23 @@ class VideoOutput:
         if subscription is not None:
             subscription.close()
 
+    def show_again(self, attachment: Attachment) -> None:
+        """Put the newest picture into an outbox once more; the stream goes on from a key frame."""
+        if attachment.key in self._subscriptions:
+            self.hide(attachment)
+            self.show(attachment)
+
     def request_key_frame(self, attachment: Attachment) -> None:
         """Let a frame come soon that can be decoded without earlier ones."""
         subscription = self._subscriptions.get(attachment.key)
         if subscription is not None:
             subscription.request_key_frame()
 
-    def limit(self, attachment: Attachment, bits_per_s: int) -> None:
-        """Note how many bits a second somebody's line can take."""
+    def limit_changed(self, attachment: Attachment) -> None:
+        """Heed how many bits a second somebody's line can take."""
         subscription = self._subscriptions.get(attachment.key)
         if subscription is not None:
-            subscription.limit(bits_per_s)
+            subscription.limit(attachment.bits_per_s)
 
     def cut(self, before_us: int) -> None:
         """Drop every frame before a media time, wherever it is on its way."""
