@@ -114,6 +114,18 @@ def _add_models(commands: "Commands") -> None:
     )
     models.add_argument("--no-load", action="store_true", help="load nothing; memory stays unknown")
     models.set_defaults(command=_models)
+    commands_of = models.add_subparsers(title="commands", metavar="COMMAND")
+    check = commands_of.add_parser(
+        "check",
+        help="say whether a checkpoint fits, without loading it",
+        description="Compare the tensors of a checkpoint with the model that they imply: names, "
+        "shapes, types. Only headers are read. Exit status 1 when it does not fit.",
+    )
+    check.add_argument("path", metavar="PATH", help="a folder or a file")
+    check.add_argument(
+        "--model", metavar="MODEL", default="wan", help="which family (default: %(default)s)"
+    )
+    check.set_defaults(command=_check_checkpoint)
 
 
 def _add_train(commands: "Commands") -> None:
@@ -323,6 +335,18 @@ def _models(chosen: argparse.Namespace) -> int:
 
     print(as_table(catalogue(load=not chosen.no_load)))
     return 0
+
+
+def _check_checkpoint(chosen: argparse.Namespace) -> int:
+    from reverie.models.catalogue import checked
+    from reverie.models.errors import ModelError
+
+    try:
+        report = checked(chosen.model, chosen.path)
+    except ModelError as error:
+        return _complain(str(error), FAILED)
+    print("\n".join(report.lines()))
+    return 0 if report.fits else FAILED
 
 
 def _train_pocket(chosen: argparse.Namespace) -> int:

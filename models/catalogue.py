@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, cast
 
-from reverie.models.errors import ModelError
+from reverie.models.checkpoints import CheckpointReport
+from reverie.models.errors import ModelError, UnknownModelError
 from reverie.models.instance import LoadOptions
 from reverie.models.registry import ModelFamily, find_family, installed_families
 
@@ -39,6 +41,26 @@ def catalogue(*, load: bool) -> list[CatalogueEntry]:
         load: load each model to learn what memory a session takes.
     """
     return [_entry(name, load=load) for name in sorted(installed_families())]
+
+
+class ChecksCheckpoints(Protocol):
+    """A family that can look at a checkpoint without loading it."""
+
+    def check(self, path: str) -> CheckpointReport:
+        """Return how the checkpoint fits; raise `CheckpointError` when it is none."""
+
+
+def checked(model: str, path: str) -> CheckpointReport:
+    """Compare a checkpoint with the family called `model`.
+
+    Raises:
+        UnknownModelError: there is no such family, or it cannot look at checkpoints.
+        CheckpointError: there is no checkpoint that it knows.
+    """
+    family = find_family(model)
+    if not hasattr(family, "check"):
+        raise UnknownModelError(f"model {model!r} cannot check a checkpoint")
+    return cast(ChecksCheckpoints, family).check(path)
 
 
 def as_table(entries: Sequence[CatalogueEntry]) -> str:

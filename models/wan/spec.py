@@ -1,16 +1,21 @@
 """What causal Wan is, and how it is loaded.
 
+    reverie models check DIR                           does it fit?
+    reverie serve --model wan --checkpoint DIR         see loading.py for what the folder holds
     reverie serve --model wan --checkpoint random      tiny random weights: noise, to try paths
 
 The heavy libraries of the extra `wan` are imported when a model is loaded, not before.
 """
 
-from dataclasses import replace
-from typing import Any
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from reverie.models.blocks import BlockPool
+from reverie.models.checkpoints import CheckpointReport
 from reverie.models.controls import ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
@@ -29,6 +34,9 @@ from reverie.models.wan.config import LONGLIVE, T2V_1_3B, CausalConfig, WanConfi
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.state import OnPrompt
+
+if TYPE_CHECKING:
+    from reverie.models.wan.loading import FoundTransformer, Loaded
 
 RATE_HZ = 16.0
 GRID = (60, 104)
@@ -106,12 +114,7 @@ class Wan:
             raise CheckpointError(
                 "wan has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        try:
-            from reverie.models.wan.loading import load_parts
-        except ImportError as error:
-            why = "wan needs the extra: pip install 'reverie[wan]'"
-            raise CheckpointError(f"{why} ({error})") from error
-        loaded = load_parts(options)
+        loaded: Loaded = _loading().load_parts(options)
         instance = assemble(loaded.parts, loaded.version, options)
         self._parts[instance.name] = loaded.parts
         return instance
@@ -120,11 +123,20 @@ class Wan:
         """Return the kernel of `video_continuation`, the one loop."""
         return WanKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
 
+    def check(self, path: str) -> CheckpointReport:
+        """Compare a checkpoint with the model that it implies, without reading its weights.
+
+        Raises:
+            CheckpointError: there is none in a known layout, or the extra `wan` is not installed.
+        """
+        found: FoundTransformer = _loading().find_transformer(Path(path))
+        return found.report
+
 
 def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstance:
     """Put an instance together; its cache pool holds as many sessions as were asked for."""
     config = parts.transformer.config
-    spec = replace(wan_spec(config, parts.causal, parts.grid))
+    spec = wan_spec(config, parts.causal, parts.grid)
     rows, columns = (side // config.patch for side in parts.grid)
     weight = next(parts.transformer.parameters())
     shape = (2, config.num_layers, rows * columns, config.num_heads, config.head_size)
@@ -138,6 +150,14 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         components={"transformer": parts.transformer},
         blocks=BlockPool(blocks, shape, weight.dtype, weight.device),
     )
+
+
+def _loading() -> ModuleType:
+    try:
+        return importlib.import_module("reverie.models.wan.loading")
+    except ImportError as error:
+        why = "wan needs the extra: pip install 'reverie[wan]'"
+        raise CheckpointError(f"{why} ({error})") from error
 
 
 def device_of(name: str) -> torch.device:

@@ -1,0 +1,222 @@
+"""Public checkpoints: what is in them, whether it fits, and loading it tensor by tensor.
+
+A `CheckpointManifest` describes one public layout: where its tensors are and what they are called
+here. `inspect` compares names, shapes and types with a model that has no memory yet (device
+`meta`), so that a report costs a look at headers. Only formats that cannot run code are read:
+safetensors, and torch files with `weights_only`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from reverie.models.errors import CheckpointError
+
+SHOWN = 8
+"""Names of a kind that a report lists before it only counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """One tensor of a checkpoint, not read yet."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    read: Callable[[], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointManifest:
+    """One public layout.
+
+    Attributes:
+        layout: what people call it.
+        files: patterns below the checkpoint's folder; the first that matches anything is taken,
+            with all files that match it.
+        rename: from a stored name to the model's own; None leaves a tensor out on purpose.
+        tops: keys of a torch file's dictionary that may hold the tensors, best first.
+    """
+
+    layout: str
+    files: tuple[str, ...]
+    rename: Callable[[str], str | None] = field(default=lambda name: name)
+    tops: tuple[str, ...] = ()
+
+    def find(self, folder: Path) -> tuple[Path, ...]:
+        """Return the files of this layout in a folder; none when it is another layout."""
+        for pattern in self.files:
+            if found := sorted(folder.glob(pattern)):
+                return tuple(found)
+        return ()
+
+    def tensors(self, files: tuple[Path, ...]) -> dict[str, StoredTensor]:
+        """Return what the files hold, under the model's own names.
+
+        Raises:
+            CheckpointError: a file cannot be read, holds none, or two tensors have one name.
+        """
+        stored: dict[str, StoredTensor] = {}
+        for path in files:
+            for name, tensor in _stored(path, self.tops):
+                own = self.rename(name)
+                if own is None:
+                    continue
+                if own in stored:
+                    raise CheckpointError(f"{path}: two tensors are called {own}")
+                stored[own] = tensor
+        if not stored:
+            raise CheckpointError(
+                f"{', '.join(map(str, files))}: no tensors in layout {self.layout}"
+            )
+        return stored
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointReport:
+    """How a checkpoint fits a model.
+
+    Attributes:
+        matched: tensors that fit.
+        unmatched: names that the model does not have.
+        missing: names of the model that the checkpoint does not have.
+        misshapen: a line for each tensor of another shape.
+        dtypes: how many tensors there are of each type.
+    """
+
+    layout: str
+    matched: int
+    unmatched: tuple[str, ...]
+    missing: tuple[str, ...]
+    misshapen: tuple[str, ...]
+    dtypes: Mapping[str, int]
+
+    @property
+    def fits(self) -> bool:
+        """Whether every tensor has its place, and every place its tensor."""
+        return not (self.unmatched or self.missing or self.misshapen)
+
+    def lines(self) -> Iterator[str]:
+        """Say it for a person."""
+        types = ", ".join(f"{count} {dtype}" for dtype, count in sorted(self.dtypes.items()))
+        yield f"layout {self.layout}: {self.matched} tensors fit ({types})"
+        for what, names in (
+            ("not in the model", self.unmatched),
+            ("not in the checkpoint", self.missing),
+            ("of another shape", self.misshapen),
+        ):
+            if names:
+                more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+                yield f"{len(names)} {what}: {', '.join(names[:SHOWN])}{more}"
+
+    def require_fit(self) -> None:
+        """Refuse what does not fit.
+
+        Raises:
+            CheckpointError: says all that the report says.
+        """
+        if not self.fits:
+            raise CheckpointError("; ".join(self.lines()))
+
+
+def inspect(layout: str, stored: Mapping[str, StoredTensor], model: nn.Module) -> CheckpointReport:
+    """Compare a checkpoint with a model, which may be on device `meta`."""
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    common = wanted.keys() & stored.keys()
+    misshapen = tuple(
+        f"{name} is {list(stored[name].shape)}, not {list(wanted[name])}"
+        for name in sorted(common)
+        if stored[name].shape != wanted[name]
+    )
+    return CheckpointReport(
+        layout=layout,
+        matched=len(common) - len(misshapen),
+        unmatched=tuple(sorted(stored.keys() - wanted.keys())),
+        missing=tuple(sorted(wanted.keys() - stored.keys())),
+        misshapen=misshapen,
+        dtypes=Counter(tensor.dtype for tensor in stored.values()),
+    )
+
+
+def fill(
+    model: nn.Module,
+    stored: Mapping[str, StoredTensor],
+    device: torch.device,
+    dtype: torch.dtype,
+) -> None:
+    """Give a model on device `meta` its weights, one tensor in memory at a time.
+
+    Call it after `CheckpointReport.require_fit`.
+    """
+    for name in list(model.state_dict()):
+        value = stored[name].read().to(device, dtype)
+        model.load_state_dict({name: value}, strict=False, assign=True)
+    model.requires_grad_(False)
+    model.eval()
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a JSON object beside a checkpoint.
+
+    Raises:
+        CheckpointError: it is missing or no JSON object.
+    """
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"cannot read {path}: {error}") from error
+    if not isinstance(values, dict):
+        raise CheckpointError(f"{path} holds no JSON object")
+    return values
+
+
+def _stored(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTensor]]:
+    try:
+        if path.suffix == ".safetensors":
+            yield from _from_safetensors(path)
+        else:
+            yield from _from_torch(path, tops)
+    except (OSError, SafetensorError, UnpicklingError, RuntimeError, EOFError) as error:
+        why = str(error).partition("\n")[0]
+        raise CheckpointError(f"cannot read {path}: {why}") from error
+
+
+def _from_safetensors(path: Path) -> Iterator[tuple[str, StoredTensor]]:
+    def reader(name: str) -> Callable[[], Tensor]:
+        def read() -> Tensor:
+            with safe_open(path, "pt") as file:
+                tensor: Tensor = file.get_tensor(name)
+                return tensor
+
+        return read
+
+    with safe_open(path, "pt") as file:
+        for name in file.keys():  # noqa: SIM118  (no mapping)
+            part = file.get_slice(name)
+            yield name, StoredTensor(tuple(part.get_shape()), part.get_dtype(), reader(name))
+
+
+def _from_torch(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTensor]]:
+    values = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    for top in tops:
+        if isinstance(values, dict) and isinstance(values.get(top), dict):
+            values = values[top]
+            break
+    if not isinstance(values, dict):
+        raise CheckpointError(f"{path} holds no dictionary of tensors")
+    for name, tensor in values.items():
+        if isinstance(tensor, Tensor):
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            yield name, StoredTensor(tuple(tensor.shape), dtype, partial(_itself, tensor))
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor

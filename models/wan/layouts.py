@@ -1,0 +1,112 @@
+"""The public layouts of causal Wan's weights, and the sizes that they imply.
+
+Source: the published checkpoints of Wan 2.1, its diffusers port, Self-Forcing and LongLive.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from reverie.models.checkpoints import CheckpointManifest, StoredTensor, read_config
+from reverie.models.errors import CheckpointError
+from reverie.models.wan.config import WanConfig
+
+HEAD_SIZE = 128
+"""Of all published sizes; a file of tensors does not say it."""
+
+_FROM_DIFFUSERS = (
+    (r"^condition_embedder\.time_embedder\.linear_1\.", "time_embedding.0."),
+    (r"^condition_embedder\.time_embedder\.linear_2\.", "time_embedding.2."),
+    (r"^condition_embedder\.text_embedder\.linear_1\.", "text_embedding.0."),
+    (r"^condition_embedder\.text_embedder\.linear_2\.", "text_embedding.2."),
+    (r"^condition_embedder\.time_proj\.", "time_projection.1."),
+    (r"\.attn1\.to_(q|k|v)\.", r".self_attn.\1."),
+    (r"\.attn2\.to_(q|k|v)\.", r".cross_attn.\1."),
+    (r"\.attn1\.to_out\.0\.", ".self_attn.o."),
+    (r"\.attn2\.to_out\.0\.", ".cross_attn.o."),
+    (r"\.attn1\.norm_", ".self_attn.norm_"),
+    (r"\.attn2\.norm_", ".cross_attn.norm_"),
+    (r"\.norm2\.", ".norm3."),  # the one norm with weights: diffusers counts otherwise
+    (r"\.ffn\.net\.0\.proj\.", ".ffn.0."),
+    (r"\.ffn\.net\.2\.", ".ffn.2."),
+    (r"^(blocks\.\d+)\.scale_shift_table$", r"\1.modulation"),
+    (r"^scale_shift_table$", "head.modulation"),
+    (r"^proj_out\.", "head.head."),
+)
+
+
+def from_diffusers(name: str) -> str:
+    """Return the original name of a tensor of the diffusers port."""
+    for pattern, original in _FROM_DIFFUSERS:
+        name = re.sub(pattern, original, name)
+    return name
+
+
+def from_training(name: str) -> str:
+    """Return the original name of a tensor that a training has wrapped."""
+    return name.replace("_fsdp_wrapped_module.", "").removeprefix("model.")
+
+
+LAYOUTS = (
+    CheckpointManifest("diffusers", ("transformer/*.safetensors",), from_diffusers),
+    CheckpointManifest("Wan 2.1", ("diffusion_pytorch_model*.safetensors",)),
+    CheckpointManifest(
+        "Self-Forcing or LongLive",
+        ("*self_forcing*.pt", "*longlive*.pt", "model.pt", "generator*.pt"),
+        from_training,
+        ("generator_ema", "generator", "model", "state_dict"),
+    ),
+)
+
+
+def find_layout(folder: Path) -> tuple[CheckpointManifest, tuple[Path, ...]]:
+    """Return the layout of a folder or of a single file, and its files.
+
+    Raises:
+        CheckpointError: there is nothing, or nothing known.
+    """
+    if folder.is_file():
+        return LAYOUTS[1 if folder.suffix == ".safetensors" else 2], (folder,)
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: no such file or folder")
+    for layout in LAYOUTS:
+        if files := layout.find(folder):
+            return layout, files
+    known = "; ".join(f"{layout.layout}: {', '.join(layout.files)}" for layout in LAYOUTS)
+    raise CheckpointError(f"{folder} holds none of the known layouts ({known})")
+
+
+def config_of(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
+    """Return the sizes of a checkpoint: from its `config.json`, else from the tensors' shapes.
+
+    Raises:
+        CheckpointError: they are not those of a Wan transformer.
+    """
+    original = folder / "config.json"
+    if original.is_file() and "dim" in (values := read_config(original)):
+        try:
+            return WanConfig.from_public(values)
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(f"{original}: {error}") from error
+    try:
+        dim, in_dim, _, patch, _ = stored["patch_embedding.weight"].shape
+        _, text_dim = stored["text_embedding.0.weight"].shape
+        _, freq_dim = stored["time_embedding.0.weight"].shape
+        ffn_dim, _ = stored["blocks.0.ffn.0.weight"].shape
+        out = stored["head.head.weight"].shape[0]
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{folder} is no Wan transformer: {error} is not there") from error
+    layers = {name.split(".")[1] for name in stored if name.startswith("blocks.")}
+    if "blocks.0.cross_attn.k_img.weight" in stored:
+        raise CheckpointError(f"{folder} is an image-to-video model, which is not served")
+    return WanConfig(
+        dim=dim,
+        ffn_dim=ffn_dim,
+        num_heads=max(1, dim // HEAD_SIZE),
+        num_layers=len(layers),
+        in_dim=in_dim,
+        out_dim=out // patch**2,
+        text_dim=text_dim,
+        freq_dim=freq_dim,
+        patch=patch,
+    )

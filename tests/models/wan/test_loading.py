@@ -1,0 +1,208 @@
+"""Checkpoints in their public layouts, tiny and random."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from diffusers import WanTransformer3DModel
+from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
+from safetensors.torch import save_file
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, UMT5Config, UMT5EncoderModel
+
+from reverie.cli import main
+from reverie.models.bare_loop import BareLoop
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions
+from reverie.models.loop import LoopRequest
+from reverie.models.wan.config import LONGLIVE, WanConfig
+from reverie.models.wan.layouts import from_diffusers
+from reverie.models.wan.loading import find_transformer
+from reverie.models.wan.spec import Wan
+from reverie.models.wan.transformer import WanTransformer
+
+SIZES = WanConfig(
+    dim=128, ffn_dim=32, num_heads=1, num_layers=2, text_len=512, text_dim=16, freq_dim=32
+)
+WORDS = ("<pad>", "</s>", "<unk>", "a", "lake", "at", "night")
+
+
+def weights() -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(3)
+    model = WanTransformer(SIZES)
+    return {
+        name: torch.randn(value.shape, generator=random) * 0.1
+        for name, value in model.state_dict().items()
+    }
+
+
+def write_rest(folder: Path) -> None:
+    """Write VAE, text encoder, tokenizer and sizes beside a transformer."""
+    AutoencoderKLWan(base_dim=4, z_dim=16, num_res_blocks=1).save_pretrained(folder / "vae")
+    text = UMT5Config(vocab_size=len(WORDS), d_model=16, d_ff=16, d_kv=8, num_heads=2, num_layers=1)
+    UMT5EncoderModel(text).save_pretrained(folder / "text_encoder")
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "<unk>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder / "tokenizer")
+    causal = {"height": 32, "width": 48, "local": 6, "levels": [1000, 500]}
+    (folder / "causal.json").write_text(json.dumps(causal))
+
+
+def self_forcing(folder: Path, wrapped: str = "") -> None:
+    held = {f"model.{wrapped}{name}": value for name, value in weights().items()}
+    torch.save({"generator_ema": held, "generator": {}}, folder / "self_forcing_dmd.pt")
+
+
+def original(folder: Path) -> None:
+    save_file(weights(), folder / "diffusion_pytorch_model.safetensors")
+    public = {"model_type": "t2v", "dim": 128, "ffn_dim": 32, "num_heads": 1, "num_layers": 2}
+    public |= {"text_len": 512, "text_dim": 16, "freq_dim": 32, "patch_size": [1, 2, 2]}
+    (folder / "config.json").write_text(json.dumps(public))
+
+
+def ported(folder: Path) -> None:
+    model = WanTransformer3DModel(
+        num_attention_heads=1,
+        attention_head_dim=128,
+        text_dim=16,
+        freq_dim=32,
+        ffn_dim=32,
+        num_layers=2,
+    )
+    own = weights()
+    model.load_state_dict({name: own[from_diffusers(name)] for name in model.state_dict()})
+    model.save_pretrained(folder / "transformer")
+
+
+LAYOUTS = {"Self-Forcing or LongLive": self_forcing, "Wan 2.1": original, "diffusers": ported}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+class TestLayouts:
+    """The same weights, stored in different ways."""
+
+    def test_every_tensor_has_its_place(self, layout: str, tmp_path: Path) -> None:
+        LAYOUTS[layout](tmp_path)
+        found = find_transformer(tmp_path)
+        assert found.report.fits
+        assert (found.report.layout, found.config) == (layout, SIZES)
+        for name, wanted in weights().items():
+            assert torch.equal(found.stored[name].read(), wanted)
+
+
+def test_names_of_a_sharded_training_are_unwrapped(tmp_path: Path) -> None:
+    self_forcing(tmp_path, wrapped="_fsdp_wrapped_module.")
+    assert find_transformer(tmp_path).report.fits
+
+
+def test_a_ported_model_computes_what_the_port_computes(tmp_path: Path) -> None:
+    ported(tmp_path)
+    port = WanTransformer3DModel.from_pretrained(tmp_path / "transformer")
+    own = WanTransformer(SIZES)
+    own.load_state_dict({n: s.read() for n, s in find_transformer(tmp_path).stored.items()})
+    random = torch.Generator().manual_seed(5)
+    x = torch.randn(1, 16, 3, 4, 6, generator=random)
+    text = torch.randn(1, 512, 16, generator=random)
+    with torch.no_grad():
+        wanted = port(x, torch.tensor([700.0]), text).sample
+        levels = torch.full((1, 3), 700.0)
+        made = own(x.transpose(1, 2), levels, own.read_prompt(text), None, 0).flow_BFZhw
+    torch.testing.assert_close(made.transpose(1, 2), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_a_folder_becomes_a_model_that_makes_video(tmp_path: Path) -> None:
+    self_forcing(tmp_path)
+    write_rest(tmp_path)
+    family = Wan()
+    instance = family.load(LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1))
+    stream = instance.spec.loops[0].streams[0]
+    assert (stream.width, stream.height) == (48, 32)
+    kernel = family.kernel("video_continuation", instance)
+    loop = BareLoop(kernel, instance, LoopRequest("s1", 1, "a lake", {"on_prompt": 1}))
+    loop.advance(3)
+    assert loop.frames == 9 + 12 + 12
+    assert instance.encodings.misses == 1
+
+
+def test_longlive_brings_its_window_and_its_recache(tmp_path: Path) -> None:
+    held = {f"model.{name}": value for name, value in weights().items()}
+    torch.save({"generator": held}, tmp_path / "longlive_base.pt")
+    write_rest(tmp_path)
+    (tmp_path / "causal.json").unlink()
+    family = Wan()
+    instance = family.load(LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1))
+    loop = instance.spec.loops[0]
+    assert (loop.window_blocks, loop.rebuild_blocks) == (LONGLIVE.local, LONGLIVE.local)
+
+
+class TestCheck:
+    """`reverie models check`."""
+
+    def test_it_says_that_a_checkpoint_fits(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        original(tmp_path)
+        assert main(["models", "check", str(tmp_path)]) == 0
+        assert capsys.readouterr().out == "layout Wan 2.1: 69 tensors fit (69 F32)\n"
+
+    def test_it_fails_and_says_why_one_does_not(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        held = weights()
+        held["more"] = torch.zeros(1)
+        save_file(held, tmp_path / "diffusion_pytorch_model.safetensors")
+        assert main(["models", "check", str(tmp_path)]) == 1
+        assert "1 not in the model: more" in capsys.readouterr().out
+
+
+class TestRefusals:
+    """What does not fit is refused, with all that is wrong with it."""
+
+    def test_a_report_names_what_is_over_what_is_missing_and_what_has_another_shape(
+        self, tmp_path: Path
+    ) -> None:
+        held = weights()
+        held["blocks.0.self_attn.extra"] = torch.zeros(1)
+        del held["blocks.1.ffn.2.bias"]
+        held["head.modulation"] = torch.zeros(1, 2, 64)
+        save_file(held, tmp_path / "diffusion_pytorch_model.safetensors")
+        report = find_transformer(tmp_path).report
+        assert not report.fits
+        assert report.unmatched == ("blocks.0.self_attn.extra",)
+        assert report.missing == ("blocks.1.ffn.2.bias",)
+        assert report.misshapen == ("head.modulation is [1, 2, 64], not [1, 2, 128]",)
+        with pytest.raises(CheckpointError, match=r"blocks\.1\.ffn\.2\.bias"):
+            Wan().load(LoadOptions(device="cpu", checkpoint=str(tmp_path)))
+
+    def test_a_file_that_could_run_code_is_not_run(self, tmp_path: Path) -> None:
+        torch.save({"generator": Path("x")}, tmp_path / "model.pt")
+        with pytest.raises(CheckpointError, match="cannot read"):
+            find_transformer(tmp_path)
+
+    @pytest.mark.parametrize("missing", ["vae", "text_encoder", "tokenizer"])
+    def test_a_missing_part_is_named(self, missing: str, tmp_path: Path) -> None:
+        self_forcing(tmp_path)
+        write_rest(tmp_path)
+        (tmp_path / missing).rename(tmp_path / "elsewhere")
+        with pytest.raises(CheckpointError, match=missing):
+            Wan().load(LoadOptions(device="cpu", checkpoint=str(tmp_path)))
+
+    def test_a_folder_of_something_else_is_no_checkpoint(self, tmp_path: Path) -> None:
+        with pytest.raises(CheckpointError, match="holds none of the known layouts"):
+            find_transformer(tmp_path)
+
+    def test_sizes_that_cannot_be_are_refused_by_the_file_that_says_them(
+        self, tmp_path: Path
+    ) -> None:
+        self_forcing(tmp_path)
+        write_rest(tmp_path)
+        (tmp_path / "causal.json").write_text('{"height": 33}')
+        with pytest.raises(CheckpointError, match=r"causal\.json: 832x33 pixels"):
+            Wan().load(LoadOptions(device="cpu", checkpoint=str(tmp_path)))
+
+    def test_no_checkpoint_at_all_says_what_to_name(self) -> None:
+        with pytest.raises(CheckpointError, match="name a folder as checkpoint, or `random`"):
+            Wan().load(LoadOptions(device="cpu"))
