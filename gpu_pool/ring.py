@@ -32,9 +32,15 @@ class RingLayout:
 
 
 def layout_for(spec: ModelSpec, slots: int) -> RingLayout:
-    """Return a layout whose slots hold one chunk of the largest stream of any loop."""
+    """Return a layout whose slots hold one chunk of the largest stream of any loop.
+
+    A chunk that shows what was pushed may have as many frames as waited.
+    """
     sizes = [
-        loop.chunk_frames * stream.width * stream.height * 3
+        max(loop.chunk_frames, sum(given.capacity for given in loop.inputs))
+        * stream.width
+        * stream.height
+        * 3
         for loop in spec.loops
         for stream in loop.streams
         if stream.kind is StreamKind.VIDEO

@@ -23,13 +23,14 @@ def frame_noise(seed: int, frame: int, shape: tuple[int, ...]) -> Tensor:
     return normal(seed, "frame", frame, shape)
 
 
-def noise_levels(steps: int) -> tuple[float, ...]:
-    """Return the levels at which the model is called, from 1 down, for `steps` calls.
+def noise_levels(steps: int, strength: float = 1.0) -> tuple[float, ...]:
+    """Return the levels at which the model is called, falling, for `steps` calls.
 
     Args:
         steps: 1 to `MAX_STEPS`.
+        strength: above 0; how far from a given picture to begin, 1 being pure noise.
     """
-    return tuple(shifted(1.0 - step / steps) for step in range(steps))
+    return tuple(shifted(strength * (1.0 - step / steps)) for step in range(steps))
 
 
 def shifted(even: float) -> float:

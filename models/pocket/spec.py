@@ -1,5 +1,6 @@
 """What pocket is, and how it is loaded."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
+from reverie.models.pocket import continuation, restyle
 from reverie.models.pocket.checkpoint import load_pocket
+from reverie.models.pocket.continuation import ContinuationKernel
 from reverie.models.pocket.kernel import PocketKernel
 from reverie.models.pocket.narrator import NarratorKernel
 from reverie.models.pocket.narrator_units import STREAM as NARRATION
 from reverie.models.pocket.nets import PocketNets, fast_dtype
+from reverie.models.pocket.restyle import RestyleKernel
 from reverie.models.pocket.sampler import MAX_STEPS
 from reverie.models.pocket.simulator import FRAME_PX
 from reverie.models.pocket.units import MOVES
@@ -25,6 +29,7 @@ from reverie.models.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    InputSpec,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -57,6 +62,55 @@ WORLD_MODEL = LoopSpec(
     prompt_tokens=MAX_TOKENS,
 )
 
+CONTINUATION = replace(
+    WORLD_MODEL,
+    name="video_continuation",
+    inputs=(
+        InputSpec(
+            continuation.STREAM,
+            StreamKind.VIDEO,
+            Merge.FIFO,
+            continuation.CLIP_FRAMES,
+            FRAME_PX,
+            FRAME_PX,
+            RATE_HZ,
+            label="Picture or clip",
+        ),
+    ),
+)
+
+RESTYLE = replace(
+    WORLD_MODEL,
+    name="restyle",
+    controls=(),
+    parameters=(
+        *WORLD_MODEL.parameters,
+        ParameterSpec("strength", 0.7, 0.05, 1.0, label="How much is repainted"),
+    ),
+    inputs=(
+        InputSpec(
+            restyle.STREAM,
+            StreamKind.VIDEO,
+            Merge.LATEST,
+            1,
+            FRAME_PX,
+            FRAME_PX,
+            RATE_HZ,
+            label="Camera",
+        ),
+    ),
+)
+
+_PLAYED = frozenset(
+    {
+        Capability.TEXT_PROMPT,
+        Capability.ACTIONS,
+        Capability.REWIND,
+        Capability.DURABLE,
+        Capability.BATCH,
+    }
+)
+
 AR_DECODE = LoopSpec(
     name="ar_decode",
     components=("world", "narrator"),
@@ -81,28 +135,31 @@ POCKET = ModelSpec(
         ComponentSpec("text", "prompt encoder"),
         ComponentSpec("narrator", "words for what the transformer sees"),
     ),
-    loops=(WORLD_MODEL, AR_DECODE),
+    loops=(WORLD_MODEL, AR_DECODE, CONTINUATION, RESTYLE),
     programs=(
         ProgramSpec("world", ("world_model",), lead_chunks=1),
         ProgramSpec("narrated_world", ("world_model", "ar_decode"), lead_chunks=1),
         ProgramSpec("chat", ("world_model", "ar_decode"), 1, {"narrate": 0.0}),
+        ProgramSpec("continuation", ("video_continuation",), lead_chunks=1),
+        ProgramSpec("restyle", ("restyle",), lead_chunks=1),
     ),
     capabilities=CapabilityMatrix(
         {
-            "world_model": frozenset(
-                {
-                    Capability.TEXT_PROMPT,
-                    Capability.ACTIONS,
-                    Capability.REWIND,
-                    Capability.DURABLE,
-                    Capability.BATCH,
-                }
-            ),
+            "world_model": _PLAYED,
             "ar_decode": frozenset({Capability.DURABLE, Capability.BATCH}),
+            "video_continuation": _PLAYED,
+            "restyle": _PLAYED - {Capability.ACTIONS},
         }
     ),
     precisions=("float32", "bfloat16"),
 )
+
+
+_KERNELS: dict[str, type[PocketKernel]] = {
+    WORLD_MODEL.name: PocketKernel,
+    CONTINUATION.name: ContinuationKernel,
+    RESTYLE.name: RestyleKernel,
+}
 
 
 class Pocket:
@@ -134,7 +191,7 @@ class Pocket:
         nets, spec = self._nets[instance.name], self.spec.loop(loop)
         if loop == AR_DECODE.name:
             return NarratorKernel(spec, nets, instance)
-        return PocketKernel(spec, nets, instance)
+        return _KERNELS[loop](spec, nets, instance)
 
 
 def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelInstance:

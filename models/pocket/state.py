@@ -54,6 +54,7 @@ class PocketState:
         hour: the same for the hour.
         steps: denoise steps a frame.
         guidance: how much more than the prompt itself the prompt counts; 1 is no guidance.
+        strength: how far from a given picture a frame begins; 1 is pure noise.
         phase: what comes next.
         frame: the frame in the making, counted from the start; numbers its noise.
         step: denoise steps that it has had.
@@ -71,6 +72,7 @@ class PocketState:
     prompt: str
     steps: int
     guidance: float = 1.0
+    strength: float = 1.0
     biome: Biome | None = None
     hour: Hour | None = None
     phase: Phase = Phase.BEGIN

@@ -109,11 +109,29 @@ class Units:
         named = read_caption(prompt)
         biome = unit.state.biome if named.biome is None else named.biome
         hour = unit.state.hour if named.hour is None else named.hour
-        text_T, notes = self._embed(prompt, biome, hour)
+        told = self.told(unit, prompt, biome, hour)
+        return replace(told, state=replace(told.state, phase=Phase.DENOISE))
+
+    def told(
+        self,
+        unit: Unit,
+        prompt: str,
+        biome: Biome | None,
+        hour: Hour | None,
+        *,
+        reminded: bool = True,
+    ) -> Result:
+        """Let the controls of a unit act, under a prompt, where biome and hour are in force.
+
+        Args:
+            reminded: whether the model is told of those that the prompt leaves open.
+        """
+        kept = (biome, hour) if reminded else (None, None)
+        text_T, notes = self._embed(prompt, *kept)
         state = replace(
             _take(unit.state, unit.controls), prompt=prompt, biome=biome, hour=hour, text_T=text_T
         )
-        return StepResult(replace(state, phase=Phase.DENOISE), notes=notes)
+        return StepResult(state, notes=notes)
 
     def _denoise(self, units: Sequence[Unit]) -> list[Result]:
         taken = [
@@ -127,7 +145,7 @@ class Units:
             states, rows, guided_rows(self._nets.world, rows), strict=True
         ):
             step = state.step + 1
-            next_level = (*noise_levels(state.steps), 0.0)[step]
+            next_level = (*noise_levels(state.steps, state.strength), 0.0)[step]
             point_Zhw = next_point(row.row.point_Zhw, guided.prediction, row.row.level, next_level)
             phase = Phase.DECODE if step == state.steps else Phase.DENOISE
             next_state = replace(
@@ -138,7 +156,7 @@ class Units:
 
     def _denoise_row(self, state: PocketState) -> GuidedRow:
         assert state.text_T is not None, "the prompt is read before the first frame"
-        level = noise_levels(state.steps)[state.step]
+        level = noise_levels(state.steps, state.strength)[state.step]
         row = CallRow(
             point_Zhw=self._noise(state) if state.point_Zhw is None else state.point_Zhw,
             level=level,
