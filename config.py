@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.rtc.options import ServerOptions
 from reverie.sessions.limits import SessionLimits
+from reverie.sessions.recording_options import RecordingOptions
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -56,6 +57,7 @@ class Deployment(BaseModel):
 
     pool: PoolOptions = Field(default=PoolOptions(models=(ModelOptions(name="pocket"),)))
     sessions: SessionLimits = Field(default=SessionLimits())
+    recordings: RecordingOptions = Field(default=RecordingOptions())
     server: ServerOptions = Field(default=ServerOptions())
 
     @classmethod

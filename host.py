@@ -18,6 +18,7 @@ from reverie.gpu_pool.pool import Pool
 from reverie.media import Clock
 from reverie.models.spec import ModelSpec
 from reverie.sessions.local import LocalSession
+from reverie.sessions.recordings import Recordings
 from reverie.sessions.store import SessionRequest, SessionStore
 
 DRAIN_S = 10.0
@@ -65,10 +66,33 @@ class Engine:
         await self.stop()
 
     async def start(self) -> None:
-        """Make the engine's parts, so that a server can answer while `load` runs."""
+        """Make the engine's parts, so that a server can answer while `load` runs.
+
+        Raises:
+            RecordingsError: the folder for recordings cannot be used; nothing is left running.
+        """
         self._exits.push_async_callback(self.pool.close)
+        recordings = await self._open_recordings()
         tasks = await self._exits.enter_async_context(asyncio.TaskGroup())
-        self._store = SessionStore(self.pool, self.deployment.sessions, tasks, clock=self._clock)
+        keeping = tasks.create_task(recordings.run(), name="recordings")
+        self._exits.callback(keeping.cancel)
+        self._store = SessionStore(
+            self.pool,
+            self.deployment.sessions,
+            tasks,
+            clock=self._clock,
+            recordings=recordings,
+        )
+
+    async def _open_recordings(self) -> Recordings:
+        recordings = Recordings(self.deployment.recordings)
+        try:
+            await recordings.start()
+        except BaseException:
+            await self._exits.aclose()
+            raise
+        self._exits.push_async_callback(recordings.close)
+        return recordings
 
     async def load(self) -> None:
         """Start the workers and load the models.

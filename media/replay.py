@@ -10,9 +10,15 @@ from reverie.media.types import MediaFrame
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Group:
     """A key frame, what depends on it, and the sound that came beside it."""
 
+    frames: Sequence[MediaFrame]
+    sounds: Sequence[tuple[str, SoundPacket]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
     frames: list[MediaFrame]
     sounds: list[tuple[str, SoundPacket]]
 
@@ -83,31 +89,15 @@ class Replay:
         """Note that frames are missing."""
         self._lost = True
 
-    def clip(self, seconds_us: int, sounds: Sequence[tuple[str, int]]) -> Clip | None:
-        """Return the last so many microseconds, from the key frame before them.
-
-        Args:
-            sounds: the audio streams, each with its channels.
-
-        Returns:
-            None when nothing is kept.
-        """
+    def last(self, seconds_us: int) -> tuple[Group, ...]:
+        """Return copies of the groups that hold the last so many microseconds; maybe none."""
         newest_us = self._newest_us
         if newest_us is None:
-            return None
+            return ()
         groups = [group for group in self._groups if group.frames]
-        wanted = [group for group in groups if group.from_us > newest_us - seconds_us]
-        first = max(0, len(groups) - len(wanted) - 1)
-        file = FragmentedMp4(sounds)
-        parts = []
-        for group in groups[first:]:
-            # The first frame begins the file, so that the sound beside it has a place there.
-            parts.append(file.picture(group.frames[0]))
-            for stream, packet in group.sounds:
-                file.sound(stream, packet)
-            parts += [file.picture(media) for media in group.frames[1:]]
-        parts.append(file.finish())
-        return Clip(b"".join(parts), file.recorded, groups[first].from_us)
+        within = sum(group.from_us > newest_us - seconds_us for group in groups)
+        first = max(0, len(groups) - within - 1)
+        return tuple(Group(tuple(each.frames), tuple(each.sounds)) for each in groups[first:])
 
     @property
     def _newest_us(self) -> int | None:
@@ -128,3 +118,21 @@ class Replay:
                 return
             self._groups.popleft()
             self._bytes -= oldest.size_bytes
+
+
+def make_clip(groups: Sequence[Group], sounds: Sequence[tuple[str, int]]) -> Clip:
+    """Return the file of groups, one or more. Takes a while when there is much: on any thread.
+
+    Args:
+        sounds: the audio streams, each with its channels.
+    """
+    file = FragmentedMp4(sounds)
+    parts = []
+    for group in groups:
+        # The first frame begins the file, so that the sound beside it has a place there.
+        parts.append(file.picture(group.frames[0]))
+        for stream, packet in group.sounds:
+            file.sound(stream, packet)
+        parts += [file.picture(media) for media in group.frames[1:]]
+    parts.append(file.finish())
+    return Clip(b"".join(parts), file.recorded, groups[0].frames[0].tag.pts_us)

@@ -1,9 +1,12 @@
 """Everybody who is attached to a session: at most one driver, and some viewers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from reverie.sessions.attachment import Attachment, Role
+from reverie.sessions.commands import AnyCommand
 from reverie.sessions.events import AnyEvent
+
+Overhear = Callable[[AnyEvent | AnyCommand], None]
 
 
 class Audience:
@@ -11,6 +14,7 @@ class Audience:
 
     def __init__(self) -> None:
         self._attached: dict[int, Attachment] = {}
+        self._overhear: Overhear | None = None
 
     def __len__(self) -> int:
         return len(self._attached)
@@ -41,5 +45,15 @@ class Audience:
 
     def tell(self, event: AnyEvent) -> None:
         """Put an event into every outbox."""
+        self.overheard(event)
         for attachment in self:
             attachment.outbox.put(event)
+
+    def overhear(self, call: Overhear | None) -> None:
+        """Have everything that is said in the session told to a recording too; None: no more."""
+        self._overhear = call
+
+    def overheard(self, said: AnyEvent | AnyCommand) -> None:
+        """Note what was said to or by one of them only."""
+        if self._overhear is not None:
+            self._overhear(said)

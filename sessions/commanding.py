@@ -12,6 +12,7 @@ from reverie.sessions.cutting import CutReason, Cutter
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import ArtifactCreated, ControlSuperseded
 from reverie.sessions.parts import Parts
+from reverie.sessions.receipts import Receipt
 from reverie.sessions.state import Phase, Trigger
 
 _SNAPSHOTS = DEFAULT_OPTIONS.snapshots
@@ -156,7 +157,11 @@ class Commanding:
             ) from None
 
     def _push(self, sender: Attachment, command: str, inputs: tuple[ControlInput, ...]) -> None:
-        self._link.push(command, inputs, sender.outbox.put)
+        def tell(receipt: Receipt) -> None:
+            sender.outbox.put(receipt)
+            self._audience.overheard(receipt)
+
+        self._link.push(command, inputs, tell)
 
     def _move(self, trigger: Trigger) -> None:
         if self._state.phase is not Phase.DETACHED:  # `paused` says it on the return

@@ -162,6 +162,25 @@ class PushMedia(Command):
     data: bytes = Field(default=b"", exclude=True, repr=False)
 
 
+class RecordStart(Command):
+    """Record what the session puts out, until `record_stop` or its end."""
+
+    type: Literal["record_start"] = "record_start"
+
+
+class RecordStop(Command):
+    """End the recording that runs."""
+
+    type: Literal["record_stop"] = "record_stop"
+
+
+class MakeClip(Command):
+    """Keep the last seconds as a clip, as far as they are held in memory."""
+
+    type: Literal["clip"] = "clip"
+    seconds: Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)] = 10.0
+
+
 class Close(Command):
     """End the session."""
 
@@ -184,6 +203,9 @@ AnyCommand = Annotated[
     | Playhead
     | RequestKeyFrame
     | PushMedia
+    | RecordStart
+    | RecordStop
+    | MakeClip
     | Close,
     Field(discriminator="type"),
 ]

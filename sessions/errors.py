@@ -9,6 +9,7 @@ SessionError
 ├── UnknownOwnerError      nobody was issued that owner's secret; ask without one
 ├── BadRequestError        a session cannot be opened with that; names the field
 ├── TooManyError           a limit of the deployment is reached; try again after a while
+├── RecordingsError        the folder for recordings cannot be used; an operator must look
 ├── NotPixelsError         a frame needs a decoder; ask for `rgb24`
 └── NotSamplesError        sound needs a decoder; ask for `pcm16`
 """
@@ -37,6 +38,10 @@ class ErrorCode(StrEnum):
     NOT_PAUSED = "not_paused"
     NOT_SHOWN = "not_shown"
     READ_ONLY = "read_only"
+    ALREADY_RECORDING = "already_recording"
+    NOT_RECORDING = "not_recording"
+    NOTHING_TO_RECORD = "nothing_to_record"
+    NOT_ENABLED = "not_enabled"
     TOO_MANY = "too_many"
     TIMED_OUT = "timed_out"
     WORKER_LOST = "worker_lost"
@@ -140,6 +145,10 @@ class TooManyError(SessionError):
         self.what = what
         self.limit = limit
         self.retry_after_s = retry_after_s
+
+
+class RecordingsError(SessionError):
+    """Recordings cannot be kept where the deployment says."""
 
 
 class NotPixelsError(SessionError):

@@ -78,6 +78,7 @@ class SessionView(Value):
     inputs: tuple[InputView, ...] = ()
     viewers: int = 0
     lead_chunks: int = 1
+    recording: str | None = Field(default=None, description="The recording that runs, if any.")
 
 
 class LimitsView(Value):
@@ -86,6 +87,8 @@ class LimitsView(Value):
     message_bytes: int
     commands_per_s: int
     prompt_chars: int
+    recording: bool = Field(default=False, description="Whether the session can be recorded.")
+    clip_s: float = Field(default=0.0, description="How much is held for clips; 0: none.")
 
 
 # --- requests and the session itself ---
@@ -280,12 +283,36 @@ class TurnEnded(Event):
 
 
 class ArtifactCreated(Event):
-    """Something was kept: a snapshot; later also recordings."""
+    """Something is kept from now on: a snapshot, a recording or a clip."""
 
     type: Literal["artifact.created"] = "artifact.created"
-    kind: Literal["snapshot"]
-    name: str
+    kind: Literal["snapshot", "recording", "clip"]
+    name: str = Field(description="Of a recording or clip: its id.")
     chunk: int
+
+
+class ArtifactUpdated(Event):
+    """A recording has grown. Comes about once a second of it."""
+
+    type: Literal["artifact.updated"] = "artifact.updated"
+    kind: Literal["recording", "clip"]
+    name: str
+    frames: int = Field(ge=0)
+    duration_us: int = Field(ge=0)
+    size_bytes: int = Field(ge=0)
+
+
+class ArtifactCompleted(Event):
+    """A recording or a clip is whole: it can be fetched, and grows no more."""
+
+    type: Literal["artifact.completed"] = "artifact.completed"
+    kind: Literal["recording", "clip"]
+    name: str
+    reason: str = Field(description="stopped, clipped, session_over, longest_s, disk_full, ...")
+    frames: int = Field(ge=0)
+    duration_us: int = Field(ge=0)
+    size_bytes: int = Field(ge=0)
+    left_out: int = Field(default=0, ge=0, description="Frames that are missing in it.")
 
 
 class TraceStep(Event):
@@ -341,6 +368,8 @@ AnyEvent = Annotated[
     | TurnStarted
     | TurnEnded
     | ArtifactCreated
+    | ArtifactUpdated
+    | ArtifactCompleted
     | TraceStep
     | Error,
     Field(discriminator="type"),

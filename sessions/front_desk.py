@@ -8,21 +8,38 @@ from collections.abc import Callable
 
 from reverie.sessions.attachment import Attachment, Order, Role
 from reverie.sessions.commanding import Commanding
-from reverie.sessions.commands import Close, Playhead, PushMedia, RequestKeyFrame
+from reverie.sessions.commands import (
+    Close,
+    MakeClip,
+    Playhead,
+    PushMedia,
+    RecordStart,
+    RecordStop,
+    RequestKeyFrame,
+)
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import Error, RequestAccepted
 from reverie.sessions.inbox import Inbox
 from reverie.sessions.parts import Parts
 from reverie.sessions.playheads import Seen
+from reverie.sessions.recorder import Recorder
 
 
 class FrontDesk:
     """Takes the commands of all attachments of one session."""
 
-    def __init__(self, parts: Parts, commanding: Commanding, close: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        commanding: Commanding,
+        recorder: Recorder,
+        close: Callable[[str], None],
+    ) -> None:
         """Take commands; `close` ends the session for a reason."""
         self._state = parts.state
         self._commanding = commanding
+        self._recorder = recorder
+        self._audience = parts.audience
         self._link = parts.link
         self._outputs = parts.outputs
         self._inputs = parts.inputs
@@ -34,6 +51,7 @@ class FrontDesk:
     def submit(self, order: Order) -> None:
         """Carry out a command now or soon. Never waits."""
         self._state.commands += 1
+        self._audience.overheard(order.command)
         try:
             if self._state.over:
                 raise CommandError(ErrorCode.CLOSED, f"the session is over: {self._state.reason}")
@@ -81,11 +99,23 @@ class FrontDesk:
                 raise CommandError(ErrorCode.READ_ONLY, "a viewer cannot change the session")
             case PushMedia() as command:
                 self._inputs.submit(order, command)
+            case RecordStart() | RecordStop() | MakeClip() as command:
+                self._record(command)
+                _accept(order)
             case Close():
                 _accept(order)
                 self._close("closed")
             case _:
                 self._enqueue(order)
+
+    def _record(self, command: RecordStart | RecordStop | MakeClip) -> None:
+        match command:
+            case RecordStart():
+                self._recorder.start()
+            case RecordStop():
+                self._recorder.stop()
+            case MakeClip(seconds=seconds):
+                self._recorder.clip(seconds)
 
     def _enqueue(self, order: Order) -> None:
         if self._inbox.put(order):

@@ -34,6 +34,9 @@ from reverie.sessions.lifetime import Lifetime
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.outputs import OpenFanout
 from reverie.sessions.parts import Parts
+from reverie.sessions.recorder import Recorder
+from reverie.sessions.recording import Keys
+from reverie.sessions.recordings import Recordings
 from reverie.sessions.relay import Relay
 from reverie.sessions.state import SessionState, Trigger
 
@@ -53,6 +56,8 @@ class HostedSession:
         limits: SessionLimits,
         clock: Clock,
         open_fanout: OpenFanout = VideoFanout,
+        recordings: Recordings | None = None,
+        keys: Keys | None = None,
     ) -> None:
         """Put the parts together; nothing moves before `run`."""
         self.state = state
@@ -66,7 +71,9 @@ class HostedSession:
         self._placed = asyncio.Event()  # has a place, waits in the line, or was refused
         self._refused: PoolFullError | None = None
         self._relay = Relay(parts, self.fail)
-        self._desk = FrontDesk(parts, Commanding(parts, Cutter(parts, self._relay)), self.end)
+        self.recorder = Recorder(parts, recordings, keys)
+        commanding = Commanding(parts, Cutter(parts, self._relay))
+        self._desk = FrontDesk(parts, commanding, self.recorder, self.end)
         self._attendance = Attendance(parts)
         self._lifetime = Lifetime(
             parts,
@@ -175,7 +182,9 @@ class HostedSession:
             SessionEndedError: it is over.
             TooManyError: as many are here as may be.
         """
-        return self._attendance.admit(role, options, self)
+        attachment = self._attendance.admit(role, options, self)
+        self.recorder.watched_in(options.codec)
+        return attachment
 
     def submit(self, order: Order) -> None:
         """Carry out a command of an attachment; see `FrontDesk`."""
@@ -278,6 +287,7 @@ class HostedSession:
         self._desk.shut(reason)
         self._parts.inputs.shut(reason)
         self._parts.receipts.drop_all()
+        self.recorder.end()
         self.scope.cancel(reason)
         for attachment in self._parts.audience:
             attachment.outbox.end(reason, SessionClosed(reason=reason, message=message))

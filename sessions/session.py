@@ -122,6 +122,18 @@ class Session(ABC):
         """Go on from a kept state."""
         return await self._command("restore", name=name)
 
+    async def record_start(self) -> str:
+        """Record what the session puts out; `artifact.created` names the recording."""
+        return await self._command("record_start")
+
+    async def record_stop(self) -> str:
+        """End the recording; `artifact.completed` follows once it is whole."""
+        return await self._command("record_stop")
+
+    async def clip(self, seconds: float = 10.0) -> str:
+        """Keep the last seconds as a clip, if somebody watched them through an encoder."""
+        return await self._command("clip", seconds=float(seconds))
+
     async def request_key_frame(self, stream: str = "video") -> str:
         """Ask for a frame that can be decoded without earlier ones."""
         return await self._command("request_key_frame", stream=stream)

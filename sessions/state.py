@@ -131,6 +131,7 @@ class SessionState:
         inputs: the input streams, by name.
         playheads: what each attachment has seen.
         artifacts: names of snapshots kept since the worker began, and where each stands.
+        recording: the id of the recording that runs.
         paused: whether it is paused, also while nobody is there.
         reason: why it is over.
     """
@@ -146,6 +147,7 @@ class SessionState:
     inputs: dict[str, InputState] = field(default_factory=dict)
     playheads: Playheads = field(default_factory=Playheads)
     artifacts: dict[str, int] = field(default_factory=dict)
+    recording: str | None = None
     phase: Phase = Phase.CREATED
     paused: bool = False
     reason: str | None = None

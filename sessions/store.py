@@ -34,6 +34,8 @@ from reverie.sessions.owners import Owners
 from reverie.sessions.parsing import check_opening
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.prompt import PromptMemory
+from reverie.sessions.recording import Keys
+from reverie.sessions.recordings import Recordings
 from reverie.sessions.state import SessionId, SessionState
 
 logger = logging.getLogger(__name__)
@@ -88,8 +90,14 @@ class SessionStore:
         *,
         clock: Clock | None = None,
         open_fanout: OpenFanout = VideoFanout,
+        recordings: Recordings | None = None,
     ) -> None:
-        """Hold nothing yet; sessions run as children of `tasks`."""
+        """Hold nothing yet; sessions run as children of `tasks`.
+
+        Args:
+            recordings: where sessions are recorded to; None: they cannot be.
+        """
+        self.recordings = recordings
         self._leases = leases
         self._limits = limits
         self._tasks = tasks
@@ -123,10 +131,18 @@ class SessionStore:
         spec = self._spec(request)
         state = self._new_state(request, spec)
         self._check_counts(state.owner, request.address)
+        token, watch_token = _secret(), _secret()
         hosted = HostedSession(
-            state, spec, self._leases, self._limits, self._clock, self._open_fanout
+            state,
+            spec,
+            self._leases,
+            self._limits,
+            self._clock,
+            self._open_fanout,
+            self.recordings,
+            Keys.of(token, watch_token, state.owner),
         )
-        ticket = Ticket(hosted, _secret(), _secret(), state.owner, request.address)
+        ticket = Ticket(hosted, token, watch_token, state.owner, request.address)
         self._tickets[hosted.id] = ticket
         self._tasks.create_task(self._host(hosted), name=f"session {hosted.id}")
         try:

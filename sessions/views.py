@@ -8,6 +8,7 @@ from reverie.sessions.audience import Audience
 from reverie.sessions.events import LimitsView, SessionUpdated, SessionView
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.recording_options import NOT_ENABLED
 from reverie.sessions.state import SessionState
 
 
@@ -28,6 +29,7 @@ class Views:
         self._limits = limits
         self._clock = clock
         self._changed = asyncio.Event()
+        self.recording = NOT_ENABLED  # how the session can be recorded
 
     def view(self) -> SessionView:
         """Return the session as it is now."""
@@ -43,6 +45,7 @@ class Views:
             inputs=self._controls.input_views(),
             viewers=len(self._audience),
             lead_chunks=self._controls.lead_chunks,
+            recording=state.recording,
         )
 
     def limits(self, options: AttachOptions) -> LimitsView:
@@ -51,6 +54,8 @@ class Views:
             message_bytes=options.message_bytes,
             commands_per_s=options.commands_per_s,
             prompt_chars=self._limits.prompt_chars,
+            recording=self.recording.enabled,
+            clip_s=self.recording.clip_s if self.recording.enabled else 0.0,
         )
 
     def changed(self) -> None:

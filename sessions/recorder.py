@@ -1,0 +1,190 @@
+"""Recording one session, and clips of its last seconds."""
+
+import logging
+from collections.abc import Mapping
+
+from reverie.media import Codec
+from reverie.media.replay import Replay
+from reverie.sessions.commands import AnyCommand, Command, Playhead, PushMedia
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.events import (
+    AnyEvent,
+    ArtifactCompleted,
+    ArtifactCreated,
+    ArtifactUpdated,
+    Error,
+)
+from reverie.sessions.parts import Parts
+from reverie.sessions.recording import Keys, Kind, Recording, new_id
+from reverie.sessions.recordings import FAILURES, Recordings
+from reverie.sessions.tap import Tap
+from reverie.sessions.tape import Tape
+
+logger = logging.getLogger(__name__)
+
+_MESSAGES: Mapping[str, str] = {
+    "disk_full": "the disk is full; what was recorded until then is kept",
+    "disk_slow": "the disk does not keep up; what was recorded until then is kept",
+    "keep_bytes": "all recordings together are as large as they may be (keep_bytes)",
+}
+
+
+class Recorder:
+    """What can be asked of one session's recordings. Nothing here waits."""
+
+    def __init__(self, parts: Parts, recordings: Recordings | None, keys: Keys | None) -> None:
+        """Record nothing yet.
+
+        Args:
+            recordings: where they go; None: nothing can be recorded.
+            keys: who may have them.
+        """
+        self._state = parts.state
+        self._audience = parts.audience
+        self._views = parts.views
+        self._tap = Tap(parts.outputs)
+        self._recordings = recordings if recordings and recordings.options.enabled else None
+        if self._recordings is not None:
+            parts.views.recording = self._recordings.options
+        self._keys = keys
+        self._tape: Tape | None = None
+        self._clipping = False
+        self._replay: Replay | None = None
+
+    def start(self) -> Recording:
+        """Begin to record what the session puts out.
+
+        Raises:
+            CommandError: it is recorded already, or cannot be.
+        """
+        recordings, keys = self._usable()
+        if self._tape is not None:
+            text = f"recording {self._state.recording} runs already"
+            raise CommandError(ErrorCode.ALREADY_RECORDING, text)
+        if not self._tap.has_pictures:
+            raise CommandError(ErrorCode.NOTHING_TO_RECORD, "there is no video stream to record")
+        recording = self._new("recording", recordings)
+        self._created(recording)
+        self._tape = recordings.begin(recording, keys, self._tap.sounds, self._told)
+        self._state.recording = recording.id
+        self._tap.add(self._tape)
+        self._audience.overhear(self._overheard)
+        self._views.changed()
+        return recording
+
+    def stop(self, reason: str = "stopped") -> str:
+        """End the recording that runs, and return its id.
+
+        Raises:
+            CommandError: none does.
+        """
+        tape, id = self._tape, self._state.recording
+        if tape is None or id is None:
+            raise CommandError(ErrorCode.NOT_RECORDING, "nothing is being recorded")
+        tape.stop(reason)
+        self._let_go()
+        return id
+
+    def clip(self, seconds: float) -> Recording:
+        """Keep the last seconds, as far as they are held in memory.
+
+        Raises:
+            CommandError: nothing is held, or the clip before is not finished.
+        """
+        recordings, keys = self._usable()
+        groups = self._replay.last(round(seconds * 1e6)) if self._replay else ()
+        if not groups:
+            text = f"nothing is held for clips (clip_s is {recordings.options.clip_s:g})"
+            raise CommandError(ErrorCode.NOTHING_TO_RECORD, text)
+        if self._clipping:
+            text = "the clip before is not finished"
+            raise CommandError(ErrorCode.TOO_MANY, text, retry_after_s=1.0)
+        self._clipping = True
+        clip = self._new("clip", recordings)
+        self._created(clip)
+        recordings.keep_clip(clip, keys, groups, self._tap.sounds, self._told)
+        return clip
+
+    def watched_in(self, codec: Codec) -> None:
+        """Begin to hold the last seconds, once somebody watches through an encoder."""
+        if self._recordings is None or self._replay is not None or codec is Codec.RGB24:
+            return
+        options = self._recordings.options
+        if options.clip_s and self._tap.has_pictures:
+            self._replay = Replay(round(options.clip_s * 1e6), options.clip_bytes)
+            self._tap.add(self._replay)
+
+    def end(self) -> None:
+        """End what runs: the session is over."""
+        if self._tape is not None:
+            self.stop("session_over")
+        if self._replay is not None:
+            self._tap.remove(self._replay)
+
+    def _usable(self) -> tuple[Recordings, Keys]:
+        if self._recordings is None or self._keys is None:
+            text = "nothing can be recorded here (recordings.enabled)"
+            raise CommandError(ErrorCode.NOT_ENABLED, text)
+        return self._recordings, self._keys
+
+    def _new(self, kind: Kind, recordings: Recordings) -> Recording:
+        state = self._state
+        return Recording(
+            id=new_id(),
+            session=state.session,
+            kind=kind,
+            model=state.model,
+            program=state.program,
+            seed=state.seed,
+            started_s=recordings.now_s(),
+        )
+
+    def _created(self, recording: Recording) -> None:
+        created = ArtifactCreated(kind=recording.kind, name=recording.id, chunk=self._state.chunk)
+        self._audience.tell(created)
+
+    def _told(self, recording: Recording) -> None:
+        """Pass on how far a recording has come."""
+        if recording.state == "running":
+            self._audience.tell(
+                ArtifactUpdated(
+                    kind=recording.kind,
+                    name=recording.id,
+                    frames=recording.frames,
+                    duration_us=recording.duration_us,
+                    size_bytes=recording.size_bytes,
+                )
+            )
+            return
+        if recording.kind == "clip":
+            self._clipping = False
+        elif recording.id == self._state.recording:  # it has ended by itself
+            self._let_go()
+        if recording.reason in FAILURES or recording.reason == "keep_bytes":
+            logger.error("recording %s has ended: %s", recording.id, recording.reason)
+            message = _MESSAGES.get(recording.reason, "the recording cannot go on")
+            self._audience.tell(Error(code=recording.reason, message=message))
+        self._audience.tell(
+            ArtifactCompleted(
+                kind=recording.kind,
+                name=recording.id,
+                reason=recording.reason,
+                frames=recording.frames,
+                duration_us=recording.duration_us,
+                size_bytes=recording.size_bytes,
+                left_out=recording.left_out,
+            )
+        )
+
+    def _let_go(self) -> None:
+        if self._tape is not None:
+            self._tap.remove(self._tape)
+        self._tape = self._state.recording = None
+        self._audience.overhear(None)
+        self._views.changed()
+
+    def _overheard(self, said: AnyEvent | AnyCommand) -> None:
+        if self._tape is None or isinstance(said, Playhead | PushMedia):
+            return
+        kind = "command" if isinstance(said, Command) else "event"
+        self._tape.line(kind, said.model_dump_json())

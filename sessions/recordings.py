@@ -1,0 +1,282 @@
+"""All recordings of a server: where they lie, who may have them, and when they go.
+
+A recording is three files with one id of this server's making: `.mp4` (what was seen and heard),
+`.jsonl` (what was said, a line each) and `.json` (what it is, and hashes of the secrets that open
+it, so that it outlives its session and, in a folder that is named, the server). No name that a
+client sends ever becomes part of a path.
+
+One thread does all file work. `run` is a child of whoever runs the server.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from reverie.media import FormatError
+from reverie.media.appended_file import AppendedFile
+from reverie.media.fragmented_mp4 import Recorded
+from reverie.media.replay import Group, make_clip
+from reverie.sessions.attachment import Role
+from reverie.sessions.errors import RecordingsError
+from reverie.sessions.recording import Entry, Keys, Recording
+from reverie.sessions.recording_folder import EVENTS, VIDEO, RecordingFolder
+from reverie.sessions.recording_options import RecordingOptions
+from reverie.sessions.tape import Tape, TapeEnds
+
+logger = logging.getLogger(__name__)
+
+SWEEP_S = 30.0
+"""How often at least what is too old is looked for."""
+
+FAILURES = frozenset({"disk_full", "disk_slow", "write_failed", "bad_format"})
+"""Reasons that are nobody's wish."""
+
+T = TypeVar("T")
+Told = Callable[[Recording], None]
+"""Hears how far a recording has come, and last that it is over; on the event loop."""
+
+
+class Recordings:
+    """For one event loop. Nothing waits for the disk but `start`, `run` and `close`."""
+
+    def __init__(self, options: RecordingOptions, wall_s: Callable[[], float] = time.time) -> None:
+        """Touch no file yet: `start` does.
+
+        Args:
+            wall_s: seconds since 1970, for tests to own.
+        """
+        self.options = options
+        self._wall_s = wall_s
+        self._folder: RecordingFolder | None = None
+        self._entries: dict[str, Entry] = {}  # oldest first
+        self._bytes: dict[str, int] = {}  # of all files of a recording
+        self._tapes: dict[str, Tape] = {}  # those that run
+        self._told: dict[str, Told] = {}
+        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
+
+    # --- its life ---
+
+    async def start(self) -> None:
+        """Open the folder and find what is in it.
+
+        Raises:
+            RecordingsError: it cannot be used.
+        """
+        try:
+            self._folder = await self._in_thread(lambda: RecordingFolder(self.options.folder))
+        except OSError as error:
+            raise RecordingsError(f"recordings.folder cannot be used: {error}") from error
+        for entry in await self._in_thread(self._folder.read_all):
+            self._entries[entry.recording.id] = entry
+            self._bytes[entry.recording.id] = entry.recording.size_bytes
+
+    async def run(self) -> None:
+        """Finish what is over and delete what is too old, until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(SWEEP_S):
+                    job = await self._jobs.get()
+                await self._do(job)
+            except TimeoutError:
+                pass
+            self._sweep()
+
+    async def close(self) -> None:
+        """End what still runs and finish it. `run` may have been cancelled before."""
+        for tape in tuple(self._tapes.values()):
+            tape.stop("shutdown")
+        while not self._jobs.empty():
+            await self._do(self._jobs.get_nowait())
+        if self._folder is not None:
+            await self._in_thread(self._folder.remove_if_private)
+        self._thread.shutdown(wait=False)
+
+    def now_s(self) -> float:
+        """Return seconds since 1970."""
+        return self._wall_s()
+
+    # --- recording ---
+
+    def begin(
+        self, recording: Recording, keys: Keys, sounds: Sequence[tuple[str, int]], told: Told
+    ) -> Tape:
+        """Begin a recording; it goes on until its tape is stopped."""
+        id = recording.id
+        self._enter(Entry(recording=recording, keys=keys), told)
+        ends = TapeEnds(
+            grew=lambda recorded, size: self._grew(id, recorded, size),
+            over=lambda reason: self._jobs.put_nowait(lambda: self._finish(id, reason)),
+        )
+        video, lines = (self._new_file(id, suffix) for suffix in (VIDEO, EVENTS))
+        tape = Tape(video, lines, sounds, round(self.options.longest_s * 1e6), ends)
+        self._tapes[id] = tape
+        self._sweep()
+        return tape
+
+    def keep_clip(
+        self,
+        clip: Recording,
+        keys: Keys,
+        groups: Sequence[Group],
+        sounds: Sequence[tuple[str, int]],
+        told: Told,
+    ) -> None:
+        """Make a clip of groups, one or more, and keep it like a recording."""
+        self._enter(Entry(recording=clip, keys=keys), told)
+        self._jobs.put_nowait(lambda: self._make_clip(clip.id, groups, sounds))
+
+    # --- looking ---
+
+    def role(self, session: str, secret: str) -> Role | None:
+        """Return the most that a secret allows with the recordings of a session, if anything."""
+        keys = (
+            entry.keys for entry in self._entries.values() if entry.recording.session == session
+        )
+        return next((role for each in keys if (role := each.role(secret)) is not None), None)
+
+    def list(self, session: str) -> list[Recording]:
+        """Return the recordings of a session, oldest first."""
+        found = (entry.recording for entry in self._entries.values())
+        return [recording for recording in found if recording.session == session]
+
+    def get(self, session: str, id: str) -> Recording | None:
+        """Return a recording of a session."""
+        entry = self._entries.get(id)
+        return entry.recording if entry and entry.recording.session == session else None
+
+    def file(self, recording: Recording, suffix: str) -> Path:
+        """Return where a file of a recording lies."""
+        return self._opened.file(recording.id, suffix)
+
+    def delete(self, id: str) -> None:
+        """Delete a recording; one that runs ends first. Deleting twice is deleting once."""
+        if id in self._tapes:
+            tape = self._tapes[id]
+            tape.stop("deleted")
+            self._change(id, tape.recorded, _from_us(tape), "complete", "deleted")
+        self._told.pop(id, None)
+        if self._entries.pop(id, None) is not None:
+            self._bytes.pop(id, None)
+            folder = self._opened
+            self._jobs.put_nowait(lambda: self._in_thread(lambda: folder.delete(id)))
+
+    # --- inside ---
+
+    @property
+    def _opened(self) -> RecordingFolder:
+        assert self._folder is not None, "recordings are started before they are used"
+        return self._folder
+
+    def _enter(self, entry: Entry, told: Told) -> None:
+        id = entry.recording.id
+        self._entries[id], self._bytes[id], self._told[id] = entry, 0, told
+        self._jobs.put_nowait(lambda: self._write(entry))
+
+    def _new_file(self, id: str, suffix: str) -> AppendedFile:
+        def failed(reason: str) -> None:
+            if id in self._tapes:
+                self._tapes[id].stop(reason)
+
+        return AppendedFile(self._opened.file(id, suffix), self._thread, failed)
+
+    def _grew(self, id: str, recorded: Recorded, size_bytes: int) -> None:
+        self._bytes[id] = size_bytes
+        self._change(id, recorded, _from_us(self._tapes[id]))
+        self._sweep()
+
+    async def _finish(self, id: str, reason: str) -> None:
+        tape, recorded = self._tapes[id], self._tapes[id].recorded
+        failure = await tape.finish()
+        del self._tapes[id]
+        if id not in self._entries:
+            return  # deleted meanwhile
+        if failure is not None:
+            folder = self._opened  # what does not end with a whole fragment cannot be played
+            recorded = await self._in_thread(lambda: folder.mend(id))
+        self._bytes[id] = tape.size_bytes
+        await self._over(id, failure or reason, recorded, _from_us(tape))
+
+    async def _make_clip(
+        self, id: str, groups: Sequence[Group], sounds: Sequence[tuple[str, int]]
+    ) -> None:
+        failures: list[str] = []
+        try:
+            clip = await self._in_thread(lambda: make_clip(groups, sounds))
+        except FormatError:
+            await self._over(id, "bad_format", Recorded(), -1)
+            return
+        file = AppendedFile(self._opened.file(id, VIDEO), self._thread, failures.append)
+        file.append(clip.data)
+        await file.close()
+        if id in self._entries:
+            self._bytes[id] = len(clip.data)
+            await self._over(id, (failures or ["clipped"])[0], clip.recorded, clip.from_us)
+
+    async def _do(self, job: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await job()
+        except OSError:
+            logger.exception("a recording's files could not be taken care of")
+
+    async def _over(self, id: str, reason: str, recorded: Recorded, from_us: int) -> None:
+        failed = reason in FAILURES and not recorded.frames
+        self._change(id, recorded, from_us, "failed" if failed else "complete", reason)
+        self._told.pop(id, None)
+        await self._write(self._entries[id])
+
+    def _change(
+        self, id: str, recorded: Recorded, from_us: int, state: str = "running", reason: str = ""
+    ) -> None:
+        entry = self._entries.get(id)
+        if entry is None:
+            return
+        recording = entry.recording.model_copy(
+            update={
+                "state": state,
+                "reason": reason,
+                "from_us": from_us,
+                "frames": recorded.frames,
+                "duration_us": recorded.duration_us,
+                "size_bytes": recorded.size_bytes,
+                "left_out": recorded.left_out,
+            }
+        )
+        self._entries[id] = entry.model_copy(update={"recording": recording})
+        if id in self._told:
+            self._told[id](recording)
+
+    async def _write(self, entry: Entry) -> None:
+        folder = self._opened
+        try:
+            await self._in_thread(lambda: folder.write(entry))
+        except OSError as error:
+            logger.warning("what recording %s is cannot be written: %s", entry.recording.id, error)
+
+    def _sweep(self) -> None:
+        """Let go of what is too old or too much: the oldest first, those that run last."""
+        options, now_s = self.options, self._wall_s()
+        for id in [id for id in self._entries if id not in self._told]:
+            old = now_s - self._entries[id].recording.started_s > options.keep_s
+            if old or self._too_much:
+                self.delete(id)
+        for id in tuple(self._tapes):
+            if self._too_much:
+                self._tapes[id].stop("keep_bytes")
+
+    @property
+    def _too_much(self) -> bool:
+        options = self.options
+        full = sum(self._bytes.values()) > options.keep_bytes
+        return full or len(self._entries) > options.keep_count
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _from_us(tape: Tape) -> int:
+    return -1 if tape.from_us is None else tape.from_us
