@@ -86,13 +86,17 @@ class Edge:
                 self._quiet.set()
 
     @asynccontextmanager
-    async def greeting(self) -> AsyncIterator[None]:
+    async def greeting(self, limit_s: float | None = None) -> AsyncIterator[None]:
         """Limit the time of a block, and end it at once when draining begins.
+
+        Args:
+            limit_s: None takes `hello_timeout_s`.
 
         Raises:
             TimeoutError: time is up, or the server is going down.
         """
-        async with asyncio.timeout(0 if self.draining else self.options.hello_timeout_s) as limit:
+        wanted_s = self.options.hello_timeout_s if limit_s is None else limit_s
+        async with asyncio.timeout(0 if self.draining else wanted_s) as limit:
             self._greetings.add(limit)
             try:
                 yield

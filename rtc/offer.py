@@ -20,7 +20,15 @@ from reverie.rtc.ice import IceEnd, is_usable, without_names
 MAX_SDP_CHARS = 100_000
 MAX_SECTIONS = 16
 _BASELINE = (H264Profile.PROFILE_CONSTRAINED_BASELINE, H264Profile.PROFILE_BASELINE)
-_TRIPS = (ValueError, AssertionError, LookupError, TypeError, AttributeError, ArithmeticError)
+_TRIPS = (
+    ValueError,
+    AssertionError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    StopIteration,
+)
 
 
 @dataclass(frozen=True, slots=True)

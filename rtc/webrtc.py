@@ -174,8 +174,7 @@ class WebRtcPeer:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._watch_connection(), name=f"peer {self.id} connection")
-                async with asyncio.timeout(self._options.connect_timeout_s):
-                    await self._stands()
+                await self._stands()
                 self._edge.metrics.peers_connected.inc()
                 self._tasks = tasks
                 if self._manners.watches:
@@ -185,18 +184,24 @@ class WebRtcPeer:
                 for stream, transceiver in self.negotiated.inputs.items():
                     feeding = self._feed(stream, transceiver.receiver.track)
                     tasks.create_task(feeding, name=f"peer {self.id} feeds {stream}")
-        except TimeoutError:
-            text = f"it did not connect within {self._options.connect_timeout_s:g} s"
-            raise PeerEndedError(CloseCode.TIMEOUT, "connect_timeout", text) from None
         except ExceptionGroup as group:
             raise _first(group) from group
 
     async def _stands(self) -> None:
-        while self._connection.connectionState != "connected" or (
-            self._manners.talks and self._events is None
-        ):
-            self._changed.clear()
-            await self._changed.wait()
+        """Return once the peer is connected, with its channel; it has to be in time."""
+        limit_s = self._options.connect_timeout_s
+        try:
+            async with self._edge.greeting(limit_s):
+                while self._connection.connectionState != "connected" or (
+                    self._manners.talks and self._events is None
+                ):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            if self._edge.draining:
+                raise AttachmentEndedError("shutdown") from None
+            text = f"it did not connect within {limit_s:g} s (connect_timeout_s)"
+            raise PeerEndedError(CloseCode.TIMEOUT, "connect_timeout", text) from None
 
     async def _watch_connection(self) -> None:
         """Raise when the peer is gone, silent, asks to go, or its sender has died."""
@@ -211,6 +216,8 @@ class WebRtcPeer:
                 continue
 
     def _check_alive(self) -> None:
+        if self._attachment is None and self._hosted.state.over:
+            raise AttachmentEndedError(self._hosted.state.reason or "closed")
         if self._leaving.is_set() or self._connection.connectionState in ("failed", "closed"):
             raise PeerLeftError(1006)
         for out in (self._video, self._audio):

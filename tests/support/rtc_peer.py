@@ -1,4 +1,4 @@
-"""A WebRTC client of a whole server, by aiortc: what a page does, step by step, and what it hears."""
+"""A WebRTC client of a whole server, by aiortc: what a page does, and what it hears."""
 
 import asyncio
 import json
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import numpy as np
 from aiortc import (
     MediaStreamTrack,
     RTCConfiguration,
@@ -18,6 +19,7 @@ from aiortc import (
 )
 from aiortc.mediastreams import MediaStreamError
 from av import VideoFrame
+from numpy.typing import NDArray
 
 from reverie.rtc.wire import decode_event
 from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
@@ -44,7 +46,6 @@ class PeerClient:
     sees: bool = True
     pings: bool = True
     commands: int = 0
-    pts: list[int] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _heard: int = 0
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -62,9 +63,7 @@ class PeerClient:
         """Make the channels that a page makes."""
         self.channel = self.connection.createDataChannel("events")
         self.channel.on("message", self._on_message)
-        self.actions = self.connection.createDataChannel(
-            "actions", ordered=False, maxRetransmits=0
-        )
+        self.actions = self.connection.createDataChannel("actions", ordered=False, maxRetransmits=0)
 
     async def connect(self, role: str = "driver") -> None:
         """Offer, take the answer, and return once the channel is open."""
@@ -160,6 +159,18 @@ class PeerClient:
     async def closed(self) -> None:
         """Wait until the connection is over."""
         await self.until(lambda: self.connection.connectionState in ("closed", "failed"))
+
+    @property
+    def rtp_times(self) -> set[int]:
+        """The RTP times of the frames that were decoded; aiortc counts from the first."""
+        first = self.chunks[0].rtp_timestamp or 0
+        return {(first + (frame.pts or 0)) % 2**32 for frame in self.frames}
+
+    def picture(self, chunk: MediaChunk) -> NDArray[np.uint8]:
+        """Return the decoded frame [H, W, 3] of a chunk."""
+        ticks = ((chunk.rtp_timestamp or 0) - (self.chunks[0].rtp_timestamp or 0)) % 2**32
+        frame = next(frame for frame in self.frames if frame.pts == ticks)
+        return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
 
     @property
     def chunks(self) -> list[MediaChunk]:
