@@ -162,7 +162,7 @@ class Mailbox:
             parameters={
                 name: float(wanted.value) for name, wanted in self._latest.items() if name != PROMPT
             },
-            turns=tuple(Turn(text, control) for text, control in self._turns),
+            turns=tuple(Turn(text, control) for text, control in list(self._turns)[:1]),
             media={
                 name: tuple(item.media for item in waiting)
                 for name, waiting in self._media.items()
@@ -171,23 +171,28 @@ class Mailbox:
         )
 
     def take(self) -> Taken:
-        """Remove and return everything that waits; keys that are held stay held."""
+        """Remove and return what the next step takes; keys that are held stay held.
+
+        Of several turns that is the oldest, so that each gets its receipt as it is taken up.
+        """
         prompt = self._latest.get(PROMPT)
+        later = [control for _, control in list(self._turns)[1:]]
         taken = Taken(
             controls=self.peek(),
-            receipts=tuple(self._receipts),
+            receipts=tuple(control for control in self._receipts if control not in later),
             prompt=prompt.control if prompt else None,
             edges={name: queue.take() for name, queue in self._keys.items()},
             latest=dict(self._latest),
-            turns=tuple(self._turns),
+            turns=tuple(self._turns)[:1],
             media={name: tuple(waiting) for name, waiting in self._media.items()},
         )
         self._latest.clear()
         self._axes.clear()
-        self._turns.clear()
+        if self._turns:
+            self._turns.popleft()
         for waiting in self._media.values():
             waiting.clear()
-        self._receipts.clear()
+        self._receipts = later
         return taken
 
     def put_back(self, taken: Taken) -> None:
@@ -211,6 +216,7 @@ class Mailbox:
     def abandon(self) -> None:
         """Give up everything that waits: the loop has ended."""
         self._lose(list(self._receipts))
+        self._turns.clear()
         self.take()
 
     def _merge(self, item: ControlInput) -> None:

@@ -317,7 +317,6 @@ class Resident:
             trace=self._trace,
             receipt_for_opening=receipt_for_opening,
         )
-        has_clock = any(stream.rate_hz > 0 for stream in loop.streams)
         return LoopDriver(
             self._model.kernels[loop.name],
             self._model.instance,
@@ -327,7 +326,7 @@ class Resident:
             chunks=chunks,
             pts_us=pts_us,
             sights={name: partial(self._sight, name) for name in loop.reads},
-            beside=None if leads or has_clock else self._media_us,
+            beside=None if leads or loop.has_media else self._media_us,
         )
 
     def _sight(self, loop: str) -> LoopState | None:

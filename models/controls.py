@@ -135,7 +135,8 @@ class Controls:
         keys: a `KeyInput` for each `EDGES` control that is held or has moved.
         axes: the sum of each `SUM` control.
         parameters: the newest value of each parameter that was changed.
-        turns: texts said to the model, oldest first.
+        turns: the oldest text that was said to the model and not taken by a step; those behind it
+            wait.
         media: what came into each input stream since then, oldest first.
         sights: for each loop that `LoopSpec.reads` names, its newest state whose frames are out.
             Alive for as long as the step runs; a state that keeps its block ids shares the blocks.

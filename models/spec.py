@@ -142,6 +142,11 @@ class LoopSpec:
     takes_turns: bool = False
     rebuild_blocks: int = 0
 
+    @property
+    def has_media(self) -> bool:
+        """Whether it puts out pictures or sound, which a viewer's playhead paces."""
+        return any(stream.rate_hz > 0 for stream in self.streams)
+
     def blocks_a_session(self, history_chunks: int) -> int:
         """Return the cache blocks to hold for one session, so that its steps cannot run out.
 

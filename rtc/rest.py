@@ -216,5 +216,8 @@ def _program(spec: ModelSpec, name: str) -> dict[str, object]:
         "name": name,
         "controls": [each.model_dump(mode="json") for each in controls.control_views()],
         "parameters": [each.model_dump(mode="json") for each in parameters],
+        "inputs": [each.model_dump(mode="json") for each in controls.input_views()],
+        "streams": [each.model_dump(mode="json") for each in controls.stream_views()],
+        "takes_turns": controls.takes_turns,
         "lead_chunks": controls.lead_chunks,
     }

@@ -19,6 +19,7 @@ class Attendance:
         self._state = parts.state
         self._audience = parts.audience
         self._outputs = parts.outputs
+        self._opening = parts.opening
         self._link = parts.link
         self._views = parts.views
         self._limits = parts.limits
@@ -48,6 +49,9 @@ class Attendance:
             if self._state.paused:
                 self._state.move(Trigger.PAUSE)
         self._greet(attachment)
+        self._opening.tell(attachment)
+        for text in self._outputs.texts:
+            text.greet(attachment)
         self.listening_changed(attachment)
         self._views.changed()
         return attachment

@@ -1,7 +1,7 @@
 """What each command does. One at a time, in the order in which they came."""
 
 from reverie.engine.errors import SnapshotLimitError
-from reverie.engine.inputs import ControlInput, PromptInput
+from reverie.engine.inputs import ControlInput, PromptInput, TurnInput
 from reverie.engine.options import DEFAULT_OPTIONS
 from reverie.gpu_pool import messages
 from reverie.gpu_pool.messages import Asked
@@ -29,7 +29,9 @@ class Commanding:
         self._cutter = cutter
         self._audience = parts.audience
         self._views = parts.views
+        self._turns = parts.turns
         self._pending_limit = parts.limits.pending_controls
+        self._turn_limit = parts.limits.pending_turns
 
     async def carry_out(self, order: Order) -> None:
         """Do what a command says, or nothing.
@@ -60,8 +62,8 @@ class Commanding:
     async def _go_back(self, command: AnyCommand) -> None:
         session = self._state.session
         match command:
-            case commands.Interrupt(id=id):
-                await self._cutter.interrupt(id)
+            case commands.Interrupt(id=id, loop=loop):
+                await self._cutter.interrupt(id, loop)
             case commands.Rewind(id=id, chunk=chunk):
                 message: Asked = messages.Rewind(0, session, chunk)
                 await self._cut(id, "rewind", message, "chunk")
@@ -75,6 +77,9 @@ class Commanding:
 
     def _push_text(self, sender: Attachment, command: commands.PushText) -> None:
         self._check_length("text", command.text)
+        if command.mode == "turn":
+            self._say(sender, command)
+            return
         before = self._state.prompt
         after = (
             before.appended(command.text)
@@ -85,6 +90,26 @@ class Commanding:
         self._state.prompt = after
         self._push(sender, command.id, (PromptInput(self._receipts.new_id(), after.whole),))
         self._views.changed()
+
+    def _say(self, sender: Attachment, command: commands.PushText) -> None:
+        if not self._controls.takes_turns:
+            message = f"nobody answers in {self._state.program}"
+            raise CommandError(ErrorCode.NO_TURNS, message, field="mode")
+        text = command.text.strip()
+        if not text:
+            raise CommandError(ErrorCode.OUT_OF_RANGE, "a turn says something", field="text")
+        if self._turns.waiting >= self._turn_limit:
+            message = f"{self._turn_limit} turns wait for their answer (pending_turns)"
+            raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)
+        self._check_room(())
+        control = self._receipts.new_id()
+        self._turns.say(control, command.id)
+
+        def settled(receipt: Receipt) -> None:
+            self._turns.settle(control)
+            sender.outbox.put(receipt)
+
+        self._link.push(command.id, (TurnInput(control, text),), settled)
 
     def _push_action(self, sender: Attachment, command: commands.PushAction) -> None:
         inputs = self._controls.action_inputs(command, self._receipts.new_id)

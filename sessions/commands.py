@@ -34,9 +34,10 @@ class PushText(Command):
 
     type: Literal["push_text"] = "push_text"
     text: Text
-    mode: Literal["replace", "append"] = Field(
+    mode: Literal["replace", "append", "turn"] = Field(
         default="replace",
-        description="replace: this is now the whole prompt; append: it is added to the prompt.",
+        description="replace: this is now the whole prompt; append: it is added to the prompt; "
+        "turn: it is said to the model, which answers.",
     )
 
 
@@ -74,6 +75,9 @@ class Interrupt(Command):
     """Drop what is unfinished or unseen, and go on from what was seen last."""
 
     type: Literal["interrupt"] = "interrupt"
+    loop: Name | None = Field(
+        default=None, description="One loop of the program; null: all. One of text falls silent."
+    )
 
 
 class Rewind(Command):

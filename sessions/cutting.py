@@ -2,6 +2,9 @@
 
 hold what comes -> ask the loop -> flush encoders and outboxes -> `session.interrupted`
                 -> let go of what is new
+
+A loop of text is not gone back in: what it was saying is broken off, which its last `text.delta`
+says.
 """
 
 from typing import Literal
@@ -19,26 +22,42 @@ class Cutter:
 
     def __init__(self, parts: Parts, relay: Relay) -> None:
         self._state = parts.state
+        self._controls = parts.controls
         self._link = parts.link
         self._relay = relay
         self._outputs = parts.outputs
         self._audience = parts.audience
 
-    async def interrupt(self, command: str) -> None:
+    async def interrupt(self, command: str, loop: str | None = None) -> None:
         """Drop what is unseen and go on from what the governing eyes have seen.
 
+        Args:
+            command: who asks.
+            loop: the one to interrupt; None interrupts all.
+
         Raises:
-            CommandError: the loop refused, or could not be asked.
+            CommandError: there is no such loop, it refused, or could not be asked.
         """
+        if loop is not None and not self._controls.loop(loop).has_media:
+            await self._hush(loop)
+            return
         seen = self._state.playheads.governing.chunk
-        message = Interrupt(0, self._state.session, seen if seen >= 0 else None)
-        await self.cut(command, "interrupt", message)
+        message = Interrupt(0, self._state.session, seen if seen >= 0 else None, loop)
+        await self.cut(command, "interrupt", message, loop)
 
-    async def cut(self, command: str, reason: CutReason, message: Asked) -> None:
-        """Ask the loop to go back, and cut the streams there. If it refuses, nothing is lost.
+    async def cut(
+        self, command: str, reason: CutReason, message: Asked, loop: str | None = None
+    ) -> None:
+        """Ask the loops to go back, and cut their streams there. If they refuse, nothing is lost.
+
+        Args:
+            command: who asks.
+            reason: what for.
+            message: what is asked.
+            loop: the only one that goes back; None: all do.
 
         Raises:
-            CommandError: the loop refused, or could not be asked.
+            CommandError: it was refused, or could not be asked.
         """
         from_us = 0
         await self._link.connected()
@@ -49,7 +68,12 @@ class Cutter:
             seen_us = self._state.playheads.governing.pts_us
             self._state.playheads.cut(done.chunk, self._state.chunk)
             for output in self._outputs:
-                output.cut(from_us)
+                if loop in (None, output.stream.loop):
+                    output.cut(from_us)
+            if loop is None:
+                for text in self._outputs.texts:
+                    text.cut(done.utterances.get(text.stream.loop))
+            loops = (loop,) if loop else tuple(each.name for each in self._controls.loops)
             self._audience.tell(
                 SessionInterrupted(
                     command=command,
@@ -57,7 +81,20 @@ class Cutter:
                     chunk=done.chunk,
                     seen_us=seen_us,
                     next_us=from_us,
+                    loops=loops,
                 )
             )
         finally:
             self._relay.let_go(from_us)
+
+    async def _hush(self, loop: str) -> None:
+        """Break off what a loop of text is saying."""
+        await self._link.connected()
+        self._relay.hold()
+        try:
+            done = await self._link.ask(Interrupt(0, self._state.session, None, loop))
+            for text in self._outputs.texts:
+                if text.stream.loop == loop:
+                    text.cut(done.utterances.get(loop))
+        finally:
+            self._relay.let_go()

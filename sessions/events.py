@@ -63,6 +63,14 @@ class InputView(Value):
     label: str = ""
 
 
+class StreamView(Value):
+    """An output of the program."""
+
+    name: str
+    kind: Literal["video", "audio", "text"]
+    loop: str = Field(description="What puts it out; `interrupt` can name it.")
+
+
 class SessionView(Value):
     """All that a client shows of a session."""
 
@@ -76,6 +84,8 @@ class SessionView(Value):
     controls: tuple[ControlView, ...] = ()
     parameters: tuple[ParameterView, ...] = ()
     inputs: tuple[InputView, ...] = ()
+    streams: tuple[StreamView, ...] = ()
+    takes_turns: bool = Field(default=False, description="Whether push_text takes mode turn.")
     viewers: int = 0
     lead_chunks: int = 1
     recording: str | None = Field(default=None, description="The recording that runs, if any.")
@@ -143,6 +153,7 @@ class SessionInterrupted(Event):
     chunk: int = Field(ge=-1, description="The chunk gone back to; -1 is before the first.")
     seen_us: int = Field(description="Media time of the last frame that was seen; -1 when none.")
     next_us: int = Field(description="Media time at which the next frame begins.")
+    loops: tuple[str, ...] = Field(default=(), description="Those that were cut.")
 
 
 class SessionRecovering(Event):
@@ -250,12 +261,19 @@ class MediaComplete(Event):
 
 
 class TextDelta(Event):
-    """More text of a stream; whole characters."""
+    """More text of an utterance: whole words, each with the space behind it.
+
+    After `session.attached` the first one holds all that the newest utterance has said so far.
+    """
 
     type: Literal["text.delta"] = "text.delta"
     stream: str
     text: str
-    chunk: int
+    utterance: int = Field(ge=0, description="Its number; a higher one has ended those before.")
+    pts_us: int = Field(description="Media time of the session when it was said.")
+    final: bool = Field(default=False, description="Whether the utterance ends with it.")
+    cut: bool = Field(default=False, description="Whether it was broken off: no more will come.")
+    answers: str | None = Field(default=None, description="The push_text that it answers.")
 
 
 # --- what is heard ---
@@ -338,6 +356,7 @@ class Error(Event):
         code: stable and short, such as `too_large`, `unknown_field`, `non_finite`.
         field: the path of the offending field, such as `action.move`.
         command: the command that it answers.
+        loop: what has failed, when it was a loop.
     """
 
     type: Literal["error"] = "error"
@@ -346,6 +365,7 @@ class Error(Event):
     field: str | None = None
     command: str | None = None
     chunk: int | None = None
+    loop: str | None = None
     retry_after_s: float | None = None
 
 

@@ -26,6 +26,11 @@ def step_failed(code: str) -> str:
     return f"a step of the model failed ({code})"
 
 
+def loop_ended(loop: str) -> str:
+    """Say that a loop which does not lead was given up."""
+    return f"{loop} has failed again and again and is given up; the rest goes on"
+
+
 def session_lost(code: str) -> str:
     """Say that the pool gave a session up, as `SessionLost.code` has it."""
     return _TOLD.get(code, f"the world could not go on ({code})")

@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from reverie.engine.mailbox import TURNS
+
 
 class SessionLimits(BaseModel):
     """Counts, sizes and times of sessions. An error that comes of one of them names it.
@@ -15,6 +17,7 @@ class SessionLimits(BaseModel):
         prompt_chars: characters of the whole prompt.
         pending_commands: commands of a session that may wait for those before them.
         pending_controls: controls of a session that may wait for their receipt.
+        pending_turns: turns of a session that may wait until the model takes them up.
         outbox_frames: frames that may wait for one attachment; then it loses what waits, to the
             next key frame.
         outbox_packets: packets of sound (20 ms each) of a stream that may wait for one attachment;
@@ -32,6 +35,7 @@ class SessionLimits(BaseModel):
         input_bytes: likewise, in bytes.
         input_pixels: of one picture that is pushed, width times height.
         input_wait_s: a piece that the loop has no room for in that time is refused.
+        input_gap_s: a clip, or sound, that nothing more of comes for so long has ended.
         decode_s: a session ends as `decode_failed` when something pushed takes longer to decode.
     """
 
@@ -44,6 +48,7 @@ class SessionLimits(BaseModel):
     prompt_chars: int = Field(default=2000, ge=1, le=1_000_000)
     pending_commands: int = Field(default=1024, ge=1)
     pending_controls: int = Field(default=4096, ge=1)
+    pending_turns: int = Field(default=8, ge=1, le=TURNS)
     outbox_frames: int = Field(default=48, ge=1)
     outbox_packets: int = Field(default=250, ge=1)
     outbox_bytes: int = Field(default=64 * 2**20, ge=2**16)
@@ -58,4 +63,5 @@ class SessionLimits(BaseModel):
     input_bytes: int = Field(default=32 * 2**20, ge=2**16)
     input_pixels: int = Field(default=2**24, ge=1, le=2**28)
     input_wait_s: float = Field(default=30.0, gt=0)
+    input_gap_s: float = Field(default=2.0, gt=0)
     decode_s: float = Field(default=10.0, gt=0)

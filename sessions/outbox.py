@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from reverie.sessions.errors import AttachmentEndedError
-from reverie.sessions.events import AnyEvent, MediaChunk, MediaComplete, MediaInit
+from reverie.sessions.events import AnyEvent, MediaChunk, MediaComplete, MediaInit, TextDelta
 
 ROOM_DIVISOR = 16
 """Whoever causes events is slowed while more than this part of those that may wait do."""
@@ -147,6 +147,17 @@ class Outbox:
         """Drop the frames before a media time, now and as long as they may still come in."""
         self._streams.setdefault(stream, _Stream()).cut_us = before_us
         self._lose_frames(stream, lambda chunk: chunk.pts_us < before_us, count=False)
+
+    def drop_text(self, stream: str) -> bool:
+        """Forget the words of a text stream that wait; tell whether there were any."""
+        kept = deque(
+            waiting
+            for waiting in self._items
+            if not (isinstance(waiting.item, TextDelta) and waiting.item.stream == stream)
+        )
+        dropped = len(kept) < len(self._items)
+        self._items = kept
+        return dropped
 
     def complete(self, stream: str, reason: str) -> None:
         """End a stream: `media.complete` follows what waits of it, if it has begun."""

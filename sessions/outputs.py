@@ -17,12 +17,15 @@ from reverie.media import (
 )
 from reverie.models.spec import StreamKind, StreamSpec
 from reverie.sessions.attachment import Attachment
+from reverie.sessions.audience import Audience
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import MediaChunk, MediaInit
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.scopes import CancelScope, ScopeKind
 from reverie.sessions.sound_output import SoundOutput
 from reverie.sessions.state import SessionState, StreamState
+from reverie.sessions.text_output import TextOutput
+from reverie.sessions.turns import Turns
 
 UNSHOWN_CHUNKS = 4
 """Kept for the first to come; generation stops at a chunk's end while nobody watches."""
@@ -149,34 +152,46 @@ Output = VideoOutput | SoundOutput
 
 
 class Outputs:
-    """All media of a session, a stream each, with a cancel scope of its own."""
+    """All that a session puts out, a stream each, with a cancel scope of its own.
+
+    Iterating goes through the media: video, then audio.
+    """
 
     def __init__(
         self,
         state: SessionState,
         controls: ProgramControls,
         program: CancelScope,
+        audience: Audience,
+        turns: Turns,
         open_fanout: OpenFanout = VideoFanout,
     ) -> None:
         """Make the streams of every loop; cancelling a stream's scope ends it."""
         self._state = state
         self._videos: dict[str, VideoOutput] = {}
         self._sounds: dict[str, SoundOutput] = {}
+        self._texts: dict[str, TextOutput] = {}
         scopes = {loop.name: program.open(ScopeKind.LOOP, loop.name) for loop in controls.loops}
         for loop, spec in controls.streams:
             if spec.kind is StreamKind.AUDIO:
                 self.add_sound(spec, scopes[loop.name])
                 continue
-            stream = StreamState(spec.name, spec.kind, spec.rate_hz)
+            stream = StreamState(spec.name, spec.kind, spec.rate_hz, loop.name)
             state.streams[spec.name] = stream
+            scope = scopes[loop.name].open(ScopeKind.STREAM, spec.name)
             if spec.kind is StreamKind.VIDEO:
                 video = VideoOutput(stream, state, open_fanout(spec.rate_hz))
                 self._videos[spec.name] = video
-                scopes[loop.name].open(ScopeKind.STREAM, spec.name).on_cancel(video.end)
+                scope.on_cancel(video.end)
+            else:
+                text = TextOutput(stream, audience, turns)
+                self._texts[spec.name] = text
+                scope.on_cancel(text.end)
 
     def add_sound(self, spec: StreamSpec, scope: CancelScope) -> SoundOutput:
         """Make an audio stream, before `start`; of a loop, or of the server's own (a voice)."""
-        stream = StreamState(spec.name, spec.kind, spec.rate_hz)
+        loop = scope.name if scope.kind is ScopeKind.LOOP else ""
+        stream = StreamState(spec.name, spec.kind, spec.rate_hz, loop)
         self._state.streams[spec.name] = stream
         sound = SoundOutput(stream, self._state, AudioFanout(spec.rate_hz, spec.channels))
         self._sounds[spec.name] = sound
@@ -196,6 +211,21 @@ class Outputs:
     def sounds(self) -> tuple[SoundOutput, ...]:
         """The audio streams."""
         return tuple(self._sounds.values())
+
+    @property
+    def texts(self) -> tuple[TextOutput, ...]:
+        """The text streams."""
+        return tuple(self._texts.values())
+
+    def text(self, name: str) -> TextOutput:
+        """Return the text stream of that name.
+
+        Raises:
+            CommandError: there is none.
+        """
+        if name not in self._texts:
+            raise _unknown(self._texts)
+        return self._texts[name]
 
     @property
     def have_unshown(self) -> bool:

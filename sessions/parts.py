@@ -9,11 +9,13 @@ from reverie.sessions.audience import Audience
 from reverie.sessions.inputs import Inputs
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.loop_link import LoopLink
+from reverie.sessions.opening_receipt import OpeningReceipt
 from reverie.sessions.outputs import OpenFanout, Outputs
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.receipts import Receipts
 from reverie.sessions.scopes import CancelScope, ScopeKind
 from reverie.sessions.state import SessionState
+from reverie.sessions.turns import Turns
 from reverie.sessions.views import Views
 
 
@@ -33,6 +35,8 @@ class Parts:
     audience: Audience
     receipts: Receipts
     link: LoopLink
+    turns: Turns
+    opening: OpeningReceipt
     outputs: Outputs
     inputs: Inputs
     views: Views
@@ -51,6 +55,7 @@ class Parts:
         controls = ProgramControls(spec, state.program)
         audience, receipts = Audience(), Receipts()
         program = scope.open(ScopeKind.PROGRAM, state.program)
+        turns = Turns()
         link = LoopLink(state.session, receipts, limits.command_s)
         return cls(
             state=state,
@@ -61,7 +66,9 @@ class Parts:
             audience=audience,
             receipts=receipts,
             link=link,
-            outputs=Outputs(state, controls, program, open_fanout),
+            turns=turns,
+            opening=OpeningReceipt(receipts),
+            outputs=Outputs(state, controls, program, audience, turns, open_fanout),
             inputs=Inputs(state, controls, link, receipts, audience, limits),
             views=Views(state, controls, audience, limits, clock),
         )

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput, ParameterInput
-from reverie.models.controls import ControlSpec, KeyEdge, Merge, ParameterSpec
+from reverie.models.controls import ControlSpec, KeyEdge, Merge
 from reverie.models.spec import InputSpec, LoopSpec, ModelSpec, StreamKind, StreamSpec
 from reverie.sessions.commands import PushAction
 from reverie.sessions.errors import CommandError, ErrorCode
-from reverie.sessions.events import ControlView, InputView, ParameterView
+from reverie.sessions.events import ControlView, InputView, ParameterView, StreamView
 
 NewId = Callable[[], ControlId]
 
@@ -27,13 +27,11 @@ class ProgramControls:
         self.loops: tuple[LoopSpec, ...] = tuple(model.loop(name) for name in names)
         self.lead_chunks = model.program(program).lead_chunks
         self._controls: dict[str, ControlSpec] = {}
-        self._parameters: dict[str, ParameterSpec] = {}
+        self._parameters = {spec.name: spec for spec in model.program_parameters(program)}
         self.inputs: dict[str, InputSpec] = {}
         for loop in self.loops:
             for control in loop.controls:
                 self._controls.setdefault(control.name, control)
-            for parameter in loop.parameters:
-                self._parameters.setdefault(parameter.name, parameter)
             for stream in loop.inputs:
                 self.inputs.setdefault(stream.name, stream)
 
@@ -46,6 +44,23 @@ class ProgramControls:
     def reads_prompts(self) -> bool:
         """Whether any loop takes a prompt."""
         return any(loop.prompt_tokens for loop in self.loops)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether any loop can be spoken to."""
+        return any(loop.takes_turns for loop in self.loops)
+
+    def loop(self, name: str) -> LoopSpec:
+        """Return a loop of the program.
+
+        Raises:
+            CommandError: it runs none of that name.
+        """
+        for loop in self.loops:
+            if loop.name == name:
+                return loop
+        known = ", ".join(loop.name for loop in self.loops)
+        raise CommandError(ErrorCode.UNKNOWN_LOOP, f"no such loop; known: {known}", field="loop")
 
     def defaults(self) -> dict[str, float]:
         """Return the value that each parameter has when nothing is said."""
@@ -139,6 +154,13 @@ class ProgramControls:
                 label=spec.label,
             )
             for spec in self.inputs.values()
+        )
+
+    def stream_views(self) -> tuple[StreamView, ...]:
+        """Return what the program puts out."""
+        return tuple(
+            StreamView(name=stream.name, kind=stream.kind.value, loop=loop.name)
+            for loop, stream in self.streams
         )
 
     def _control(self, name: str) -> ControlSpec:

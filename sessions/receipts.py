@@ -43,6 +43,11 @@ class Receipts:
         """Return an id that no control of this session has had."""
         return ControlId(f"{next(self._ids)}")
 
+    def command_of(self, control: ControlId | None) -> str | None:
+        """Return the command of a control that has no receipt yet; None for any other."""
+        owner = None if control is None else self._owners.get(control)
+        return owner.command if owner is not None else None
+
     def open(self, command: str, inputs: tuple[ControlInput, ...], tell: Tell) -> None:
         """Expect a receipt for `command`, which consists of `inputs`, one or more."""
         pending = _Pending(command, tell, {each.control: each for each in inputs})

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from reverie.engine import emissions
 from reverie.engine.emissions import FaultCode, FramesOut, SamplesOut, StepFailed, TextOut
+from reverie.engine.inputs import OPENING
 from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, WorkerLost
 from reverie.media import UnsupportedPictureError
 from reverie.sessions import faults
-from reverie.sessions.events import Error, SessionRecovering, TextDelta
+from reverie.sessions.events import Error, SessionRecovering
 from reverie.sessions.parts import Parts
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ class Relay:
         self._receipts = parts.receipts
         self._outputs = parts.outputs
         self._audience = parts.audience
+        self._opening = parts.opening
+        self._leading = parts.controls.loops[0].name
         self._views = parts.views
         self._fail = fail
         self._held: list[Notice] | None = None
@@ -63,9 +66,13 @@ class Relay:
             case SamplesOut():
                 self._receipts.before_frames()
                 self._outputs.sound(notice.stream).publish(notice)
-            case TextOut(stream=stream, text=text, chunk=chunk):
+            case TextOut():
                 self._receipts.before_frames()
-                self._audience.tell(TextDelta(stream=stream, text=text, chunk=chunk))
+                self._outputs.text(notice.stream).publish(notice)
+            case emissions.ControlApplied(control=control) if control == OPENING:
+                self._opening.settle(notice, self._audience.driver)
+            case emissions.ControlSuperseded(control=control) if control == OPENING:
+                self._opening.settle(notice, self._audience.driver)
             case emissions.ControlApplied():
                 self._receipts.applied(notice)
             case emissions.ControlSuperseded():
@@ -74,6 +81,8 @@ class Relay:
                 self._step_failed(notice)
             case WorkerLost():  # how, the pool has logged
                 self._state.workers_lost += 1
+                for text in self._outputs.texts:
+                    text.cut()
                 chunk = self._state.chunk
                 self._audience.tell(SessionRecovering(reason="worker_lost", chunk=chunk))
             case Recovered():
@@ -98,6 +107,14 @@ class Relay:
         if failed.code is not FaultCode.STEP_RAISED:  # the worker has logged that one, and where
             logger.warning("session %s: %s: %s", self._state.session, code, failed.message)
         message = faults.step_failed(code)
-        self._audience.tell(Error(code=code, message=message, chunk=failed.chunk))
-        if failed.fatal:
+        loop = failed.loop or None
+        self._audience.tell(Error(code=code, message=message, chunk=failed.chunk, loop=loop))
+        ended = failed.fatal or failed.restarted
+        for text in self._outputs.texts:
+            if ended and text.stream.loop == failed.loop:
+                text.cut()
+        if failed.fatal and failed.loop in ("", self._leading):
             self._fail(code, message)
+        elif failed.fatal:
+            told = Error(code="loop_ended", message=faults.loop_ended(failed.loop), loop=loop)
+            self._audience.tell(told)

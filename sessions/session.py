@@ -9,17 +9,14 @@
 Subclasses say how a command gets to the session and how events come from it; all else is here.
 """
 
-import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from itertools import count
-from os import PathLike
 from types import TracebackType
 from typing import Literal, Self
 from weakref import ref
 
 import numpy as np
-from av import VideoFrame
 from numpy.typing import NDArray
 
 from reverie.sessions.commands import AnyCommand, Playhead
@@ -27,7 +24,6 @@ from reverie.sessions.errors import CommandError, NotPixelsError, NotSamplesErro
 from reverie.sessions.events import (
     AnyEvent,
     Error,
-    InputView,
     MediaChunk,
     MediaInit,
     RequestAccepted,
@@ -35,12 +31,12 @@ from reverie.sessions.events import (
 )
 from reverie.sessions.parsing import parse_command
 from reverie.sessions.pixels import to_picture
-from reverie.sessions.pushing import Pixels, find_input, now_us, picture_push, sound_pushes
+from reverie.sessions.pusher import Pusher
 from reverie.sessions.samples import to_samples
 from reverie.sessions.stream import EventStream
 
 
-class Session(ABC):
+class Session(Pusher):
     """One person's context with a model, for as long as they stay.
 
     Every command returns its id once it is sure to act, and raises `CommandError` when it was
@@ -67,8 +63,14 @@ class Session(ABC):
 
     # --- what it can be told ---
 
-    async def push_text(self, text: str, *, mode: Literal["replace", "append"] = "replace") -> str:
-        """Say what the world should become; "" means that nothing in particular is wished for."""
+    async def push_text(
+        self, text: str, *, mode: Literal["replace", "append", "turn"] = "replace"
+    ) -> str:
+        """Say what the world should become; "" means that nothing in particular is wished for.
+
+        With mode `turn` it is said to the model, in a program that takes turns; the words of the
+        answer come as `text.delta` events whose `answers` is the id that this returns.
+        """
         return await self._command("push_text", text=text, mode=mode)
 
     async def push_action(
@@ -90,9 +92,13 @@ class Session(ABC):
         """Change parameters, and with them the prompt or the world, all in one step."""
         return await self._command("update", prompt=prompt, reset=reset, parameters=parameters)
 
-    async def interrupt(self) -> str:
-        """Drop what is unfinished or unseen, and go on from what was seen last."""
-        return await self._command("interrupt")
+    async def interrupt(self, loop: str | None = None) -> str:
+        """Drop what is unfinished or unseen, and go on from what was seen last.
+
+        A `loop` is interrupted alone; one of text ends what it is saying, and does not begin it
+        again. What it was asked and has not begun to answer, it still answers.
+        """
+        return await self._command("interrupt", loop=loop)
 
     async def rewind(self, chunk: int) -> str:
         """Go on from an earlier chunk that is still kept."""
@@ -137,65 +143,6 @@ class Session(ABC):
     async def request_key_frame(self, stream: str = "video") -> str:
         """Ask for a frame that can be decoded without earlier ones."""
         return await self._command("request_key_frame", stream=stream)
-
-    async def push_video(
-        self,
-        frame: Pixels | VideoFrame,
-        *,
-        pts_us: int | None = None,
-        stream: str | None = None,
-        last: bool = False,
-    ) -> str:
-        """Push a picture of a camera, or the next frame of a clip.
-
-        Returns when there is room for the next one: a clip waits for the model, of a camera the
-        older pictures give way. Stream the session meanwhile, for it rests while nobody looks.
-
-        Args:
-            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame. What overhangs the size
-                that the program takes is cut evenly.
-            pts_us: when it was taken; None takes the frame's own time, or now.
-            stream: None takes the program's first that takes pictures.
-            last: it ends the clip; then there is a receipt for it.
-        """
-        into = find_input(self.view.inputs, stream, "video")
-        return await self._push_picture(frame, into, pts_us, last=last)
-
-    async def push_image(
-        self,
-        picture: Pixels | VideoFrame | bytes | str | PathLike[str],
-        *,
-        stream: str | None = None,
-    ) -> str:
-        """Push a picture by itself: pixels, a file (JPEG, PNG, WebP, GIF), or its bytes.
-
-        There is a receipt for it. Without `stream` it goes where clips go, else to the first that
-        takes pictures.
-
-        Raises:
-            OSError: there is no such file.
-        """
-        into = find_input(self.view.inputs, stream, "video", prefers="fifo")
-        return await self._push_picture(picture, into, None, last=True)
-
-    async def push_audio(
-        self,
-        samples: NDArray[np.float32],
-        rate_hz: int,
-        *,
-        pts_us: int | None = None,
-        stream: str | None = None,
-        last: bool = False,
-    ) -> str:
-        """Push sound: float32 [samples, channels] or [samples] in -1..1, at 8000 to 48,000 Hz.
-
-        Pieces follow on each other without a seam when their times do. Returns the last id.
-        """
-        into = find_input(self.view.inputs, stream, "audio")
-        at_us, command = now_us() if pts_us is None else pts_us, ""
-        for push in sound_pushes(samples, rate_hz, into, at_us, last=last):
-            command = await self._command("push_media", **push.fields)
-        return command
 
     @abstractmethod
     async def close(self) -> None:
@@ -272,7 +219,7 @@ class Session(ABC):
             AttachmentEndedError: there was the last one.
         """
 
-    def _listen(self, listening: bool) -> None:  # noqa: B027 - not every subclass has to know
+    def _listen(self, listening: bool) -> None:
         """Note whether anybody takes events from now on. Never waits, never raises."""
 
     def _note(self, event: AnyEvent) -> None:
@@ -289,22 +236,11 @@ class Session(ABC):
         if shown is not None:
             self._tell(Playhead(id=self._new_id(), chunk=shown.chunk, pts_us=shown.pts_us))
 
-    async def _push_picture(
-        self,
-        picture: Pixels | VideoFrame | bytes | str | PathLike[str],
-        into: InputView,
-        pts_us: int | None,
-        *,
-        last: bool,
-    ) -> str:
-        if pts_us is None:
-            own_s = picture.time if isinstance(picture, VideoFrame) else None
-            pts_us = now_us() if own_s is None else max(0, round(own_s * 1e6))
-        push = await asyncio.to_thread(picture_push, picture, into, pts_us, last=last)
-        return await self._command("push_media", **push.fields)
-
     async def _command(self, type: str, **fields: object) -> str:
         self._tell_seen()
+        return await self._ask(type, **fields)
+
+    async def _ask(self, type: str, **fields: object) -> str:
         command = parse_command({"type": type, "id": self._new_id(), **fields})
         answer = await self._send(command)
         if isinstance(answer, Error):

@@ -87,7 +87,8 @@ class StreamState:
     """An output stream, as far as it has come.
 
     Attributes:
-        chunk: the newest one put out; -1 before the first.
+        loop: what feeds it; empty for one of the server's own.
+        chunk: the newest one put out; -1 before the first, and of text.
         newest_us: media time of the newest frame; -1 before the first.
         reason: why it ended; None while it goes on.
     """
@@ -95,6 +96,7 @@ class StreamState:
     name: str
     kind: StreamKind
     rate_hz: float = 0.0
+    loop: str = ""
     chunk: int = -1
     frames: int = 0
     newest_us: int = -1

@@ -43,6 +43,8 @@ class Views:
             controls=self._controls.control_views(),
             parameters=self._controls.parameter_views(state.parameters),
             inputs=self._controls.input_views(),
+            streams=self._controls.stream_views(),
+            takes_turns=self._controls.takes_turns,
             viewers=len(self._audience),
             lead_chunks=self._controls.lead_chunks,
             recording=state.recording,

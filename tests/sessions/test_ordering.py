@@ -10,6 +10,7 @@ from session_suite import assert_well_formed
 from stub_model import LOCATION, prompt_mark, read_stamp, session_mark
 
 from reverie.config import Deployment
+from reverie.engine.inputs import OPENING
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.media import Codec
@@ -103,7 +104,7 @@ def _fates(events: list[AnyEvent]) -> dict[str, str]:
     return {
         event.control: event.type
         for event in events
-        if isinstance(event, ControlApplied | ControlSuperseded)
+        if isinstance(event, ControlApplied | ControlSuperseded) and event.control != OPENING
     }
 
 
