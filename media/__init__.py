@@ -7,6 +7,7 @@ neither sockets nor sessions nor models.
 
 from reverie.media.audio_fanout import AudioFanout, AudioSubscription
 from reverie.media.audio_intake import AudioIntake
+from reverie.media.clips import read_clip
 from reverie.media.clock import Clock, MonotonicClock
 from reverie.media.encoders import OpenEncoder, open_encoder
 from reverie.media.errors import (
@@ -90,6 +91,7 @@ __all__ = [
     "VideoSubscription",
     "fit",
     "open_encoder",
+    "read_clip",
     "read_picture",
     "upright_pixels",
 ]

@@ -11,8 +11,6 @@ from av.video.stream import VideoStream
 from reverie.media.errors import BadInputError
 from reverie.media.pictures import IntakeLimits
 
-_TIME_BASE_US = 1_000_000
-
 
 class AccessUnits:
     """One sender's stream. Begins, and begins again after an error, with a key frame."""
@@ -32,14 +30,20 @@ class AccessUnits:
         packet.pts = pts_us
         try:
             frames = list(_decoded(decoder, packet))
-            if last:
-                frames += _decoded(decoder, None)
         except (FFmpegError, ValueError) as error:
             self._decoder = None
             raise BadInputError(f"no H.264 that can be decoded: {error}") from None
-        if last:
-            self._decoder = None
-        return [(pts_us if frame.pts is None else frame.pts, frame) for frame in frames]
+        whole = [(pts_us if frame.pts is None else frame.pts, frame) for frame in frames]
+        return [*whole, *self.finish()] if last else whole
+
+    def finish(self) -> list[tuple[int, VideoFrame]]:
+        """Return the frames that the decoder holds back; the stream is over."""
+        decoder, self._decoder = self._decoder, None
+        try:
+            frames = list(_decoded(decoder, None)) if decoder else []
+        except (FFmpegError, ValueError):
+            return []  # nothing has come that could be decoded
+        return [(frame.pts or 0, frame) for frame in frames]
 
     def _opened(self) -> VideoCodecContext:
         decoder = CodecContext.create("h264", "r")

@@ -46,10 +46,16 @@ class AudioIntake:
         assert self._resampler is not None, "a stream has begun"
         mix = mixed(np.clip(samples_NC, -1, 1), self._channels)
         out += self._cut(self._resampler.take(mix))
-        if raw.last:
-            out += self._end()
-            out = [*out[:-1], *(Piece(each.pts_us, each.data, last=True) for each in out[-1:])]
-        return tuple(out)
+        return tuple(_ended([*out, *self._end()])) if raw.last else tuple(out)
+
+    @property
+    def open(self) -> bool:
+        """Whether sound has begun and not ended."""
+        return self._resampler is not None
+
+    def finish(self) -> tuple[Piece, ...]:
+        """End the sound, for nothing more comes of it; return what was held back."""
+        return tuple(_ended(self._end()))
 
     def _samples(self, raw: RawAudio) -> tuple[int, Samples]:
         if isinstance(raw.data, np.ndarray):
@@ -120,3 +126,7 @@ class AudioIntake:
             pieces.append(Piece(pts_us, part))
             self._done += len(part)
         return pieces
+
+
+def _ended(pieces: list[Piece]) -> list[Piece]:
+    return [*pieces[:-1], *(Piece(each.pts_us, each.data, last=True) for each in pieces[-1:])]

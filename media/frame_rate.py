@@ -33,6 +33,16 @@ class SteadyRate:
             self._held = None
         return tuple(out)
 
+    @property
+    def open(self) -> bool:
+        """Whether a clip has begun and not ended."""
+        return self._held is not None
+
+    def finish(self) -> tuple[Piece, ...]:
+        """End the clip with its newest frame, for nothing more comes of it."""
+        held, self._held = self._held, None
+        return () if held is None else (self._stamped(held, last=True),)
+
     def _moment(self, frame: Piece) -> float:
         """Return a frame's time since the start, with gaps closed and never going back."""
         now_us = self._ticks * self._step_us

@@ -45,10 +45,12 @@ class IntakeLimits:
     Attributes:
         pixels: of one picture or frame, width times height.
         sound_s: of one piece of sound.
+        clip_s: of a clip.
     """
 
     pixels: int = 2**24
     sound_s: float = 10.0
+    clip_s: float = 120.0
 
 
 DEFAULT_LIMITS = IntakeLimits()

@@ -31,9 +31,24 @@ class VideoIntake:
         Raises:
             BadInputError: it cannot be read or is too large; what came before it is not touched.
         """
-        pictures = self._pictures(raw)
+        return self._paced(self._pictures(raw), last=raw.last)
+
+    @property
+    def open(self) -> bool:
+        """Whether a clip has begun and not ended."""
+        return self._steady is not None and self._steady.open
+
+    def finish(self) -> tuple[Piece, ...]:
+        """End the clip, for nothing more comes of it; return what was held back of it."""
+        rest = [
+            (pts_us, upright_pixels(frame, self._limits)) for pts_us, frame in self._units.finish()
+        ]
+        pieces = self._paced(rest, last=bool(rest))
+        return pieces if self._steady is None else (*pieces, *self._steady.finish())
+
+    def _paced(self, pictures: list[tuple[int, Picture]], *, last: bool) -> tuple[Piece, ...]:
         pieces = [
-            Piece(pts_us, fit(picture, self._size), raw.last and index == len(pictures) - 1)
+            Piece(pts_us, fit(picture, self._size), last and index == len(pictures) - 1)
             for index, (pts_us, picture) in enumerate(pictures)
         ]
         if self._steady is None:

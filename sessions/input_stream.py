@@ -24,7 +24,7 @@ from reverie.sessions.events import ControlSuperseded
 from reverie.sessions.input_queue import InputQueue, Pushed
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.loop_link import LoopLink
-from reverie.sessions.receipts import Receipt, Receipts
+from reverie.sessions.receipts import Receipt, Receipts, Tell
 from reverie.sessions.state import InputState
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,11 @@ class InputStream:
         """
         try:
             while True:
-                await self._serve(await self._queue.take())
+                pushed = await self._next()
+                if pushed is None:
+                    await self._finish()
+                else:
+                    await self._serve(pushed)
         finally:
             if self._thread is not None:
                 self._thread.shutdown(wait=False, cancel_futures=True)
@@ -104,11 +108,31 @@ class InputStream:
         for pushed in (*((current,) if current else ()), *self._queue.take_all()):
             pushed.done(error)
 
+    async def _next(self) -> Pushed | None:
+        """Wait for a push; None when a clip was begun and nothing more comes of it."""
+        if not self._intake.open:
+            return await self._queue.take()
+        try:
+            async with asyncio.timeout(self._limits.input_gap_s):
+                return await self._queue.take()
+        except TimeoutError:
+            return None
+
+    async def _finish(self) -> None:
+        """End a clip, or sound, that its sender has left unfinished."""
+        try:
+            pieces = await self._in_thread(self._intake.finish)
+            for piece in pieces if self.spec.capacity else ():
+                await self._wait_for_room()
+                self._send("", None, piece)
+        except (BadInputError, CommandError) as error:
+            logger.info("input %s: its end was lost: %s", self.spec.name, error)
+
     async def _serve(self, pushed: Pushed) -> None:
         self._current = pushed
         error: CommandError | None = None
         try:
-            pieces = await self._decoded(pushed)
+            pieces = await self._in_thread(partial(self._work, pushed.raw))
             await self._hand_over(pushed, pieces)
         except BadInputError as bad:
             error = CommandError(ErrorCode.BAD_MEDIA, str(bad), field="data")
@@ -120,10 +144,10 @@ class InputStream:
             self._current = None
             pushed.done(error)
 
-    async def _decoded(self, pushed: Pushed) -> tuple[Piece, ...]:
+    async def _in_thread(self, work: Callable[[], tuple[Piece, ...]]) -> tuple[Piece, ...]:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"input {self.spec.name}")
-        loop, work = asyncio.get_running_loop(), partial(self._work, pushed.raw)
+        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._limits.decode_s):
                 return await loop.run_in_executor(self._thread, work)
@@ -158,7 +182,7 @@ class InputStream:
                 self.state.dropped += 1
                 continue
             told = told or piece.last
-            self._send(pushed, piece)
+            self._send(pushed.command, pushed.receipt if piece.last else None, piece)
         if pushed.receipt is not None and not told:  # nothing of it will be seen
             pushed.receipt(ControlSuperseded(control=pushed.command, by=None))
 
@@ -174,17 +198,16 @@ class InputStream:
                 ErrorCode.TOO_MANY, text, field="stream", retry_after_s=1.0
             ) from None
 
-    def _send(self, pushed: Pushed, piece: Piece) -> None:
+    def _send(self, command: str, tell: Tell | None, piece: Piece) -> None:
         control = self._receipts.new_id()
         media = MediaInput(piece.pts_us, piece.data, piece.last)
-        tell = pushed.receipt if piece.last else None
         self._under_way += 1
         self.state.pieces += 1
         self.state.newest_us = piece.pts_us
         settled: Callable[[Receipt], None] = partial(self._settled, tell)
-        self._link.push(pushed.command, (StreamInput(control, self.spec.name, media),), settled)
+        self._link.push(command, (StreamInput(control, self.spec.name, media),), settled)
 
-    def _settled(self, tell: Callable[[Receipt], None] | None, receipt: Receipt) -> None:
+    def _settled(self, tell: Tell | None, receipt: Receipt) -> None:
         self._under_way -= 1
         self._room.set()
         if tell is not None:

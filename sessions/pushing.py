@@ -5,6 +5,7 @@ and means the same in this process and over a network.
 """
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from reverie.media import (
     BadInputError,
     IntakeLimits,
+    Piece,
     RawVideo,
     Size,
     VideoIntake,
     fit,
+    read_clip,
     read_picture,
 )
 from reverie.sessions.errors import CommandError, ErrorCode
@@ -35,9 +38,14 @@ PIECE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """The fields of one `push_media` command."""
+    """The fields of one `push_media` command.
+
+    Attributes:
+        pts_us: as in the fields.
+    """
 
     fields: dict[str, object]
+    pts_us: int
 
 
 def now_us() -> int:
@@ -94,19 +102,63 @@ def picture_push(
             pixels = fit(read_picture(picture, IntakeLimits(), at_least=size), size)
         else:
             [piece] = VideoIntake(size).take(RawVideo(picture, pts_us))
-            pixels = piece.data.astype(np.uint8, copy=False)
+            pixels = piece.data.astype(np.uint8, copy=False)  # it is no sound
     except BadInputError as error:
         raise CommandError(ErrorCode.BAD_MEDIA, str(error), field="data") from None
+    return _pixels_push(Piece(pts_us, pixels, last), into)
+
+
+class ClipPushes:
+    """The pushes of a clip, one after the other, in the size and at the rate of its stream.
+
+    Attributes:
+        broken: why it ended early; None when it did not.
+    """
+
+    def __init__(self, clip: "bytes | str | PathLike[str]", into: InputView) -> None:
+        """Read nothing yet."""
+        self.broken: CommandError | None = None
+        self._into = into
+        self._frames = read_clip(clip)
+        self._intake = VideoIntake(Size(into.width, into.height), into.rate_hz)
+        self._ready: deque[Piece] = deque()
+        self._over = False
+
+    def next(self) -> Push | None:
+        """Return the next push; None after the last. Blocks.
+
+        Raises:
+            OSError: there is no such file.
+        """
+        while not self._ready and not self._over:
+            self._read()
+        return _pixels_push(self._ready.popleft(), self._into) if self._ready else None
+
+    def _read(self) -> None:
+        try:
+            frame = next(self._frames, None)
+            if frame is not None:
+                at_us = max(0, round((frame.time or 0.0) * 1e6))
+                self._ready.extend(self._intake.take(RawVideo(frame, at_us)))
+                return
+        except BadInputError as error:
+            self.broken = CommandError(ErrorCode.BAD_MEDIA, str(error), field="data")
+        self._over = True
+        self._ready.extend(self._intake.finish())
+
+
+def _pixels_push(piece: Piece, into: InputView) -> Push:
     return Push(
         {
             "stream": into.name,
             "codec": "rgb24",
-            "pts_us": pts_us,
-            "width": size.width,
-            "height": size.height,
-            "last": last,
-            "data": pixels.tobytes(),
-        }
+            "pts_us": piece.pts_us,
+            "width": into.width,
+            "height": into.height,
+            "last": piece.last,
+            "data": piece.data.tobytes(),
+        },
+        piece.pts_us,
     )
 
 
@@ -134,5 +186,6 @@ def sound_pushes(
                 "channels": sound.shape[1],
                 "last": last and start + longest >= len(sound),
                 "data": part.tobytes(),
-            }
+            },
+            pts_us + round(start * 1e6 / rate_hz),
         )
