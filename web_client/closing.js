@@ -23,15 +23,6 @@ export const SILENT = 4001;
 /** The transport itself does not get through, or has broken: another one may. */
 export const BROKEN = 4002;
 
-/** What the server says before it ends a peer connection, which has no close codes. */
-const BY_REASON = {
-  replaced: 4409,
-  idle: 4408,
-  slow_viewer: 4413,
-  too_many_attachments: 4429,
-  shutdown: 1012,
-};
-
 /** @type {Record<number, Closing>} */
 const BY_CODE = {
   [LEFT]: { next: "now", reason: "" },
@@ -51,15 +42,15 @@ export function closingOf(code) {
   return BY_CODE[code] ?? { next: "retry", reason: AWAY };
 }
 
+/** Why a server ends a peer connection, where another transport may do better. */
+const BROKEN_REASONS = new Set(["heartbeat", "connect_timeout", "internal_error"]);
+
 /**
- * The close code for what a server says of the end of an attachment, where there are none.
- * @param {any} message an event
- * @returns {number | null} null when it is about no end
+ * The close code for the last word of a server to a peer.
+ * @param {{code: number, reason: string}} bye
  */
-export function codeOfReason({ type, reason, code, command }) {
-  if (type === "session.closed") return BY_REASON[/** @type {"idle"} */ (reason)] ?? 1000;
-  if (type !== "error" || command != null) return null;
-  return BY_REASON[/** @type {"idle"} */ (code)] ?? null;
+export function codeOfBye({ code, reason }) {
+  return BROKEN_REASONS.has(reason) ? BROKEN : code;
 }
 
 /**

@@ -17,8 +17,6 @@ export class Dialer {
   #route;
   #codecs;
   #firstCodec;
-  /** @type {import("./signalling.js").Ice | null} */
-  #ice = null;
 
   /**
    * @param {Choice} choice
@@ -53,9 +51,8 @@ export class Dialer {
    */
   async dial(ticket, events) {
     if (nextTransport(this.#route) === "webrtc") {
-      const ice = (this.#ice ??= await this.#askIce());
+      const ice = await this.#askIce(ticket);
       if (ice !== null) return new PeerAttachment(ticket, ice, this.#firstCodec, events);
-      this.#route = { ...this.#route, choice: "websocket" }; // there is no other on this server
     }
     const sound = typeof AudioDecoder === "undefined" ? [] : ["opus"];
     return new SocketAttachment(ticket, [...this.#codecs, ...sound], events);
@@ -72,12 +69,17 @@ export class Dialer {
     this.#route = ended(this.#route, attachment.transport, { wasOpen, isBroken });
   }
 
-  async #askIce() {
+  /**
+   * @param {{id: string, token: string}} ticket
+   * @returns {Promise<import("./signalling.js").Ice | null>} null: a socket is told why
+   */
+  async #askIce(ticket) {
     try {
-      return await askIce();
+      return await askIce(ticket);
     } catch (error) {
-      if (error instanceof RefusedError && !error.isPassing) return null;
-      throw error;
+      if (!(error instanceof RefusedError) || error.isPassing) throw error;
+      if (error.code === "not_found") this.choose("websocket"); // this server has no other
+      return null;
     }
   }
 }

@@ -1,9 +1,9 @@
 // One WebRTC peer connection, from its offer to its end.
 
-import { BROKEN, codeOfFailure, codeOfReason, LEFT } from "./closing.js";
+import { BROKEN, codeOfBye, codeOfFailure, LEFT } from "./closing.js";
 import { Signalling } from "./signalling.js";
 import { Vigil } from "./vigil.js";
-import { parseText, WireError } from "./wire.js";
+import { makeBinary, parseText, WireError } from "./wire.js";
 
 /** @typedef {import("./attachment.js").AttachmentEvents} AttachmentEvents */
 
@@ -25,8 +25,6 @@ export class PeerAttachment {
   /** @type {Record<"video" | "audio", RTCRtpTransceiver>} */
   #lines;
   #end = (/** @type {number} */ _code) => {};
-  /** @type {number | null} why the server is about to end this, as it said */
-  #farewell = null;
   /** @type {RTCIceCandidate[]} those that the server has not been told */
   #candidates = [];
   #vigil = new Vigil(performance.now());
@@ -59,9 +57,13 @@ export class PeerAttachment {
     this.#channel = peer.createDataChannel("events", { ordered: true });
     this.#channel.binaryType = "arraybuffer";
     this.#channel.onmessage = ({ data }) => this.#onData(data);
-    this.#channel.onclose = () => this.leave(this.#farewell ?? BROKEN);
+    this.#channel.onclose = () => this.leave(BROKEN);
     peer.ontrack = ({ track, receiver }) => this.#onTrack(track, receiver);
     peer.onicecandidate = ({ candidate }) => this.#onCandidate(candidate);
+    peer.onnegotiationneeded = () => {
+      // The first one is about the offer that is on its way already.
+      if (this.#signalling.isKnown) this.#restart().catch(() => {}); // the vigil ends what stays cut
+    };
     peer.onconnectionstatechange = () => {
       if (peer.connectionState === "failed") this.leave(BROKEN);
     };
@@ -78,7 +80,11 @@ export class PeerAttachment {
 
   /** @param {object} header @param {Uint8Array} payload @returns {boolean} whether it was sent */
   sendMedia(header, payload) {
-    return false;
+    if (!this.isOpen || this.#channel.readyState !== "open") return false;
+    const message = makeBinary(header, payload);
+    if (message.length > (this.#peer.sctp?.maxMessageSize ?? 0)) return false;
+    this.#channel.send(message);
+    return true;
   }
 
   waitingBytes() {
@@ -107,8 +113,9 @@ export class PeerAttachment {
     this.isOpen = false;
     this.#channel.onmessage = null;
     this.#channel.onclose = null;
+    this.#peer.onnegotiationneeded = null;
     this.#peer.onconnectionstatechange = null;
-    if (code === LEFT || code === BROKEN) this.#signalling.leave();
+    this.#signalling.leave();
     this.#peer.close();
     this.#end(code);
   }
@@ -126,7 +133,6 @@ export class PeerAttachment {
   }
 
   async #restart() {
-    this.#peer.restartIce();
     await this.#peer.setLocalDescription();
     const sdp = await this.#signalling.restart(this.#peer.localDescription?.sdp ?? "");
     await this.#peer.setRemoteDescription({ type: "answer", sdp });
@@ -166,15 +172,27 @@ export class PeerAttachment {
 
   /** @param {any} message */
   #onMessage(message) {
-    if (message.type === "pong") return;
-    if (message.type === "session.attached") this.isOpen = true;
-    this.#farewell = codeOfReason(message) ?? this.#farewell;
-    if (message.type !== "media.chunk") {
-      this.#events.onMessage(message);
-      return;
+    switch (message.type) {
+      case "pong":
+        break;
+      case "bye":
+        this.leave(codeOfBye(message));
+        break;
+      case "media.chunk":
+        this.#onChunk(message);
+        break;
+      case "session.attached":
+        this.isOpen = true;
+      // falls through
+      default:
+        this.#events.onMessage(message);
     }
-    if (message.rtp_timestamp != null) this.#vigil.sent(performance.now());
-    this.#events.onMedia(message, null);
+  }
+
+  /** @param {any} chunk whose bytes come by themselves */
+  #onChunk(chunk) {
+    if (chunk.rtp_timestamp != null) this.#vigil.sent(performance.now());
+    this.#events.onMedia(chunk, null);
   }
 
   #onWatch() {
@@ -182,7 +200,7 @@ export class PeerAttachment {
     const isCut = this.#peer.iceConnectionState === "disconnected";
     for (const duty of this.#vigil.duties(performance.now(), { isOpen: this.isOpen, isCut })) {
       if (duty === "dead") this.leave(BROKEN);
-      else if (duty === "restart") this.#restart().catch(() => {}); // the vigil ends what stays cut
+      else if (duty === "restart") this.#peer.restartIce();
       else if (duty === "ask") this.send({ id: "no-picture", type: "request_key_frame" });
       else if (this.#channel.readyState === "open") {
         this.#channel.send(JSON.stringify({ type: "ping", n: ++this.#pings }));

@@ -4,9 +4,12 @@ import { request, send } from "./requests.js";
 
 /** @typedef {{ice_servers: RTCIceServer[], relay_only: boolean}} Ice */
 
-/** @returns {Promise<Ice>} by which servers, if any, the peers may find each other */
-export function askIce() {
-  return request("v1/ice");
+/**
+ * By which servers, if any, the peers may find each other.
+ * @param {{id: string, token: string}} ticket @returns {Promise<Ice>}
+ */
+export function askIce({ id, token }) {
+  return request(`v1/ice?session=${id}`, { token });
 }
 
 export class Signalling {

@@ -5,13 +5,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from chromium import CHROMIUM
 from playwright.async_api import Browser, async_playwright
 from server_process import ServerProcess
 from stub_model import LOCATION
-
-_SYSTEM = Path("/usr/bin/chromium")
-CHROMIUM = _SYSTEM if _SYSTEM.exists() else None
-"""The system's browser, where there is one, else the one that playwright brings."""
 
 
 def stub(name: str = "stub") -> dict[str, object]:

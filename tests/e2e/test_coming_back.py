@@ -99,7 +99,7 @@ async def test_a_page_that_is_reloaded_after_a_restart_begins_a_world_like_the_l
     await player.page.goto("about:blank")  # which keeps the tab's storage, and tries nothing
     await asyncio.to_thread(fragile_server.kill)
     await asyncio.to_thread(fragile_server.start)
-    await player.page.goto(fragile_server.url)
+    await player.page.goto(f"{fragile_server.url}?transport=websocket")
     await player.until_text("notice", "The old world is lost")
     await player.until_prompt("a bog")
 

@@ -26,11 +26,15 @@ class Player:
 
     @classmethod
     async def at(cls, page: Page, url: str) -> Self:
-        """Open `url` and wait for a picture."""
+        """Open `url` over WebSocket, which every machine can, and wait for a picture."""
         player = cls(page)
-        await page.goto(url)
-        await player.until(lambda stamp: True)
+        await player.open(f"{url}{'&' if '?' in url else '?'}transport=websocket")
         return player
+
+    async def open(self, url: str) -> None:
+        """Open `url` as it is, and wait for a picture."""
+        await self.page.goto(url)
+        await self.until(lambda stamp: True)
 
     async def picture(self) -> bytes:
         """Return the picture on the page, as a PNG of its own size."""
@@ -102,6 +106,29 @@ class Player:
         cell = self.page.locator(f"[data-metric={name}][data-value]:not([data-value=''])")
         await cell.wait_for(timeout=LIMIT_S * 1000)
         return float(await cell.get_attribute("data-value") or "nan")
+
+    async def until_transport(self, name: str) -> None:
+        """Wait until the world comes over a transport: `webrtc` or `websocket`."""
+        found = self.page.locator(f"[data-part=fine][data-transport={name}]")
+        try:
+            await found.wait_for(timeout=LIMIT_S * 1000)
+        except PlaywrightTimeoutError:
+            raise AssertionError(f"not over {name}: {await self._says()}") from None
+
+    async def transport(self) -> str:
+        """Return over which transport the world comes."""
+        return await self.page.locator("[data-part=fine]").get_attribute("data-transport") or ""
+
+    async def choose_transport(self, name: str) -> None:
+        """Ask for a transport: `auto`, `webrtc` or `websocket`."""
+        await self.page.get_by_label("Transport").select_option(name)
+
+    async def token(self) -> str:
+        """Return the right to the session that the page keeps."""
+        found: str = await self.page.evaluate(
+            "JSON.parse(sessionStorage.getItem('reverie.session')).token"
+        )
+        return found
 
     async def session(self) -> str:
         """Return the id of the session on the page."""
