@@ -21,6 +21,7 @@ from reverie.rtc.handshake import Hello
 from reverie.rtc.http_json import error_response, json_response
 from reverie.rtc.origins import OriginGuard, TrustRules
 from reverie.rtc.peers import PeerRoom
+from reverie.rtc.recordings import RecordingRoutes
 from reverie.rtc.rest import SessionRoutes, with_typed_errors
 from reverie.rtc.signalling import Signalling
 from reverie.rtc.web_files import WebFiles
@@ -61,12 +62,27 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             Route(one + "/webrtc/{peer}", typed(signalling.delete), methods=["DELETE"]),
             *_standard(one + "/whep", WhipRoutes(edge, room, "whep")),
             *_standard(one + "/whip", WhipRoutes(edge, room, "whip")),
+            *_recordings(one, RecordingRoutes(edge)),
             WebSocketRoute(one + "/ws", Door(edge).open),
             WebSocketRoute("/{path:path}", _no_socket_here),
         ],
         middleware=[Middleware(OriginGuard, rules=TrustRules(edge.options))],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
         lifespan=lambda _: _living(edge, room),
+    )
+
+
+def _recordings(session: str, routes: RecordingRoutes) -> tuple[Route, ...]:
+    typed = with_typed_errors
+    all_of, one = f"{session}/recordings", f"{session}/recordings/{{recording}}"
+    return (
+        Route(all_of, typed(routes.list), methods=["GET"]),
+        Route(all_of, typed(routes.create), methods=["POST"]),
+        Route(f"{session}/clips", typed(routes.clip), methods=["POST"]),
+        Route(one, typed(routes.show), methods=["GET"]),
+        Route(one, typed(routes.delete), methods=["DELETE"]),
+        Route(f"{one}/stop", typed(routes.stop), methods=["POST"]),
+        Route(f"{one}/{{file}}", typed(routes.file), methods=["GET"]),
     )
 
 

@@ -57,6 +57,7 @@ class Recordings:
         self._tapes: dict[str, Tape] = {}  # those that run
         self._told: dict[str, Told] = {}
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        self._news = asyncio.Event()  # something is over, or was deleted
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
 
     # --- its life ---
@@ -130,6 +131,20 @@ class Recordings:
         self._enter(Entry(recording=clip, keys=keys), told)
         self._jobs.put_nowait(lambda: self._make_clip(clip.id, groups, sounds))
 
+    def stop(self, id: str) -> None:
+        """End a recording, if it runs."""
+        if id in self._tapes:
+            self._tapes[id].stop("stopped")
+
+    async def completed(self, recording: Recording) -> Recording:
+        """Wait until a recording is whole; return it as it is then. Safe to cancel."""
+        while (entry := self._entries.get(recording.id)) is not None:
+            if entry.recording.state != "running":
+                return entry.recording
+            self._news.clear()
+            await self._news.wait()
+        return recording.model_copy(update={"state": "complete", "reason": "deleted"})
+
     # --- looking ---
 
     def role(self, session: str, secret: str) -> Role | None:
@@ -162,6 +177,7 @@ class Recordings:
         self._told.pop(id, None)
         if self._entries.pop(id, None) is not None:
             self._bytes.pop(id, None)
+            self._news.set()
             folder = self._opened
             self._jobs.put_nowait(lambda: self._in_thread(lambda: folder.delete(id)))
 
@@ -228,6 +244,7 @@ class Recordings:
         self._change(id, recorded, from_us, "failed" if failed else "complete", reason)
         self._told.pop(id, None)
         await self._write(self._entries[id])
+        self._news.set()
 
     def _change(
         self, id: str, recorded: Recorded, from_us: int, state: str = "running", reason: str = ""

@@ -20,6 +20,8 @@ from reverie.rtc.options import ServerOptions
 from reverie.rtc.wire import decode_event
 from reverie.sessions import SessionLimits, SessionStore
 from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
+from reverie.sessions.recording_options import RecordingOptions
+from reverie.sessions.recordings import Recordings
 
 LIMIT_S = 20.0
 """How long a test waits for what must come; much longer than it takes."""
@@ -143,16 +145,35 @@ async def together(*coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
 
 
 @asynccontextmanager
+async def _recordings(options: RecordingOptions | None) -> AsyncIterator[Recordings | None]:
+    if options is None:
+        yield None
+        return
+    library = Recordings(options)
+    await library.start()
+    async with asyncio.TaskGroup() as tasks:
+        keeping = tasks.create_task(library.run())
+        yield library
+        keeping.cancel()
+    await library.close()
+
+
+@asynccontextmanager
 async def house(
     mode: str = "inline",
     server: ServerOptions | None = None,
     limits: SessionLimits | None = None,
+    recordings: RecordingOptions | None = None,
     **pool_changes: Any,
 ) -> AsyncIterator[House]:
     """Run the whole server; afterwards nothing of it is left."""
     options = server or ServerOptions()
-    async with Pool(pool_rig.options(mode, **pool_changes)) as pool, asyncio.TaskGroup() as tasks:
-        store = SessionStore(pool, limits or SessionLimits(), tasks)
+    async with (
+        Pool(pool_rig.options(mode, **pool_changes)) as pool,
+        _recordings(recordings) as library,
+        asyncio.TaskGroup() as tasks,
+    ):
+        store = SessionStore(pool, limits or SessionLimits(), tasks, recordings=library)
         edge = Edge(store, pool, options)
         async with (
             serving(create_app(edge), options, edge.drain) as running,
