@@ -1,14 +1,16 @@
 """Echo: no model at all. What is pushed comes out again, for trying paths and measuring them.
 
-Pictures and sound go through loops of their own, so that neither waits for the other. Each picture
-comes out once, in its order; of a camera that is faster than the viewer, the newest.
+Each picture comes out once, in its order; of a camera that is faster than the viewer, the newest.
+Sound comes out sample by sample; while no picture comes with it, the newest is shown, for what is
+seen paces what is heard.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from reverie.models.blocks import BlockId
 from reverie.models.controls import Controls, Merge
@@ -21,6 +23,7 @@ from reverie.models.loop import (
     LoopKernel,
     LoopRequest,
     LoopResult,
+    Output,
     StepBatch,
     StepResult,
     StepUnit,
@@ -38,17 +41,23 @@ from reverie.models.spec import (
     StreamSpec,
 )
 
+VIDEO = "video"
+AUDIO = "audio"
 SIDE_PX = 256
 FRAMES_HZ = 30.0
 SAMPLES_HZ = 48_000
 CLIP_FRAMES = 8
 """Frames of a clip in one chunk at most."""
 SOUND_PIECES = 20
+SAMPLES_A_FRAME = round(SAMPLES_HZ / FRAMES_HZ)
 
-MIRROR = LoopSpec(
-    name="mirror",
+LOOP = LoopSpec(
+    name="echo",
     components=("nothing",),
-    streams=(StreamSpec("video", StreamKind.VIDEO, SIDE_PX, SIDE_PX, FRAMES_HZ),),
+    streams=(
+        StreamSpec(VIDEO, StreamKind.VIDEO, SIDE_PX, SIDE_PX, FRAMES_HZ),
+        StreamSpec(AUDIO, StreamKind.AUDIO, rate_hz=SAMPLES_HZ, channels=2),
+    ),
     inputs=(
         InputSpec(
             "camera", StreamKind.VIDEO, Merge.LATEST, 1, SIDE_PX, SIDE_PX, FRAMES_HZ, label="Camera"
@@ -57,14 +66,6 @@ MIRROR = LoopSpec(
             "clip", StreamKind.VIDEO, Merge.FIFO, CLIP_FRAMES, SIDE_PX, SIDE_PX, FRAMES_HZ,
             label="Clip",
         ),
-    ),
-)  # fmt: skip
-
-PARROT = LoopSpec(
-    name="parrot",
-    components=("nothing",),
-    streams=(StreamSpec("audio", StreamKind.AUDIO, rate_hz=SAMPLES_HZ, channels=2),),
-    inputs=(
         InputSpec(
             "microphone", StreamKind.AUDIO, Merge.FIFO, SOUND_PIECES, rate_hz=SAMPLES_HZ,
             channels=2, label="Microphone",
@@ -77,25 +78,25 @@ ECHO = ModelSpec(
     title="Echo: what comes in goes out",
     licence="Apache-2.0",
     components=(ComponentSpec("nothing", "hands on what it is given"),),
-    loops=(MIRROR, PARROT),
-    programs=(
-        ProgramSpec("echo", ("mirror",), lead_chunks=2),
-        ProgramSpec("sound", ("parrot",), lead_chunks=2),
-    ),
-    capabilities=CapabilityMatrix(
-        {
-            "mirror": frozenset({Capability.REWIND}),
-            "parrot": frozenset({Capability.REWIND}),
-        }
-    ),
+    loops=(LOOP,),
+    programs=(ProgramSpec("echo", ("echo",), lead_chunks=2),),
+    capabilities=CapabilityMatrix({"echo": frozenset({Capability.REWIND})}),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class EchoState:
-    """How many chunks there were; nothing else is kept of what went through."""
+    """What is left of what went through.
+
+    Attributes:
+        chunks: how many there were.
+        picture_HWC: the newest; it is shown for as long as there is sound and no other.
+        ahead: samples by which the sound is longer than the pictures; less than a frame's.
+    """
 
     chunks: int = 0
+    picture_HWC: NDArray[np.uint8] | None = None
+    ahead: int = 0
 
     @property
     def blocks(self) -> tuple[BlockId, ...]:
@@ -107,9 +108,8 @@ class EchoKernel(LoopKernel[EchoState]):
     """One unit a chunk: takes what has come, commits and shows it."""
 
     def __init__(self, spec: LoopSpec, instance: ModelInstance) -> None:
-        """Bind the loop's one output stream."""
+        """Bind the loop."""
         self.spec = spec
-        self._stream = spec.streams[0]
         self._key = BatchKey(instance.name, instance.weights_version, spec.name, "echo")
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> EchoState:
@@ -117,18 +117,21 @@ class EchoKernel(LoopKernel[EchoState]):
         return EchoState()
 
     def plan_step(self, state: EchoState, controls: Controls) -> WorkPlan | Idle:
-        """Plan the next chunk once something has come."""
-        if not controls.media:
+        """Plan the next chunk once a picture has come, or sound for as long as one is shown."""
+        sound = controls.media.get("microphone", ())
+        enough = sum(len(piece.data) for piece in sound) >= SAMPLES_A_FRAME
+        pictures = any(name in controls.media for name in ("camera", "clip"))
+        if not (pictures or enough or any(piece.last for piece in sound)):
             return Idle("nothing was pushed")
         return WorkPlan(
             kind="echo",
             batch_key=self._key,
             reads=("nothing",),
-            streams=(self._stream.name,),
+            streams=(VIDEO, AUDIO),
             takes_controls=True,
             commits=True,
             shows=True,
-            cost_key=f"{self.spec.name}.echo",
+            cost_key="echo",
         )
 
     def run_step(self, batch: StepBatch[EchoState]) -> Sequence[StepResult[EchoState]]:
@@ -140,14 +143,29 @@ class EchoKernel(LoopKernel[EchoState]):
         return LoopResult(state.chunks)
 
     def _handed_on(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
-        names = [spec.name for spec in self.spec.inputs]
-        pieces = [piece.data for name in names for piece in unit.controls.media.get(name, ())]
-        state = replace(unit.state, chunks=unit.state.chunks + 1)
-        if self._stream.kind is StreamKind.AUDIO:
-            samples_NC = torch.from_numpy(np.concatenate(pieces))
-            return StepResult(state, (AudioOutput(self._stream.name, samples_NC),))
-        frames_FHWC = torch.from_numpy(np.stack(pieces))
-        return StepResult(state, (FrameOutput(self._stream.name, frames_FHWC),))
+        media, state = unit.controls.media, unit.state
+        pictures = [piece.data for name in ("camera", "clip") for piece in media.get(name, ())]
+        sounds = [piece.data for piece in media.get("microphone", ())]
+        ahead = state.ahead + sum(len(sound) for sound in sounds)
+        if not pictures:
+            repeats = min(max(1, ahead // SAMPLES_A_FRAME), CLIP_FRAMES)
+            pictures = [_kept(state)] * repeats
+        frames_FHWC = torch.from_numpy(np.stack(pictures))
+        outputs: list[Output] = [FrameOutput(VIDEO, frames_FHWC)]
+        if sounds:
+            outputs.append(AudioOutput(AUDIO, torch.from_numpy(np.concatenate(sounds))))
+        after = EchoState(
+            state.chunks + 1,
+            pictures[-1].astype(np.uint8, copy=False),
+            min(max(0, ahead - len(pictures) * SAMPLES_A_FRAME), SAMPLES_A_FRAME),
+        )
+        return StepResult(after, tuple(outputs))
+
+
+def _kept(state: EchoState) -> NDArray[np.uint8]:
+    if state.picture_HWC is None:
+        return np.zeros((SIDE_PX, SIDE_PX, 3), np.uint8)
+    return state.picture_HWC
 
 
 class Echo:
