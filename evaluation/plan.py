@@ -8,6 +8,7 @@ from reverie.evaluation.trials import (
     try_actions,
     try_long_walks,
     try_memory,
+    try_narration,
     try_prompts,
     try_short_walks,
     try_standing,
@@ -46,8 +47,9 @@ QUICK: Plan = (
     Part(try_actions, Stream.ACTIONS, worlds=12, group=12),
     Part(try_prompts, Stream.PROMPTS, worlds=16, group=16),
     Part(try_memory, Stream.MEMORY, worlds=8, group=8),
+    Part(try_narration, Stream.NARRATION, worlds=12, group=12),
 )
-"""About 5,200 frames."""
+"""About 5,200 frames, and some 100 utterances."""
 
 FULL: Plan = (
     Part(try_long_walks, Stream.WALKS, worlds=24, group=6),
@@ -56,5 +58,6 @@ FULL: Plan = (
     Part(try_actions, Stream.ACTIONS, worlds=48, group=24),
     Part(try_prompts, Stream.PROMPTS, worlds=96, group=24),
     Part(try_memory, Stream.MEMORY, worlds=48, group=24),
+    Part(try_narration, Stream.NARRATION, worlds=48, group=24),
 )
-"""About 35,000 frames."""
+"""About 35,000 frames, and some 400 utterances."""

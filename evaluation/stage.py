@@ -22,7 +22,8 @@ from reverie.models.behavior import Steering
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel, LoopRequest
 from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.spec import Pocket
+from reverie.models.pocket.spec import AR_DECODE, WORLD_MODEL, Pocket
+from reverie.models.spec import PACE
 
 Pictures = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -30,7 +31,7 @@ Ints = NDArray[np.int64]
 SESSIONS = 24
 """Sessions that an instance holds at most."""
 HISTORY_CHUNKS = 2
-WORLD_LOOP, TEXT_LOOP = "world_model", "ar_decode"
+LOOPS = (WORLD_MODEL, AR_DECODE)
 OPTIONS = DriverOptions(history_chunks=HISTORY_CHUNKS, snapshot_every_us=0, capture=True)
 
 _HELD = {
@@ -77,7 +78,7 @@ class House:
 
     instance: ModelInstance
     world: LoopKernel[Any]
-    narrator: LoopKernel[Any] | None
+    narrator: LoopKernel[Any]
 
     @classmethod
     def load(cls, checkpoint: str | None, threads: int = 0, sessions: int = SESSIONS) -> "House":
@@ -99,9 +100,8 @@ class House:
         )
         family = Pocket()
         instance = family.load(options)
-        known = {loop.name for loop in instance.spec.loops}
-        narrator = family.kernel(TEXT_LOOP, instance) if TEXT_LOOP in known else None
-        return cls(instance, family.kernel(WORLD_LOOP, instance), narrator)
+        world, narrator = (family.kernel(loop.name, instance) for loop in LOOPS)
+        return cls(instance, world, narrator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,11 @@ class ServedTheatre:
 
     def teller(self, worlds: Sequence[World]) -> ServedTeller:
         """Open sessions of both loops, whose narrators speak unasked and as fast as they can."""
-        house, requests = self.house, self._requests(worlds, narrate=1.0, pace=0.0)
-        assert house.narrator is not None, "the model has a narrator"
+        house, requests = self.house, self._requests(worlds, **{"narrate": 1.0, PACE: 0.0})
         return ServedTeller(house.instance, house.world, house.narrator, requests)
 
     def _requests(self, worlds: Sequence[World], **chosen: float) -> list[LoopRequest]:
-        loops = self.house.instance.spec.loops
-        defaults = {known.name: known.default for loop in loops for known in loop.parameters}
+        defaults = {known.name: known.default for loop in LOOPS for known in loop.parameters}
         parameters = {**defaults, "steps": self.steps, **chosen}
         return [
             LoopRequest(f"world-{world.seed}", world.seed, world.prompt, parameters)

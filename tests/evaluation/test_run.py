@@ -1,7 +1,7 @@
 """A whole evaluation on untrained weights, the forms of its report, and the command."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,15 @@ SMALL: Plan = (
     Part(try_prompts, Stream.PROMPTS, worlds=2, group=2),
 )
 CHECKPOINT = str(tiny_weights())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _soon_timed() -> Iterator[None]:
+    """Time a few frames: how fast untrained weights are, nobody asks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reverie.evaluation.run.WARM_UP_FRAMES", 1)
+        patch.setattr("reverie.evaluation.run.ROUND_FRAMES", 2)
+        yield
 
 
 @pytest.fixture(scope="module")
