@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aiortc import RTCConfiguration, RTCIceCandidate, RTCIceServer
-from aiortc.rtcconfiguration import RTCIceTransportPolicy
+from aiortc.rtcconfiguration import RTCBundlePolicy, RTCIceTransportPolicy
 from aiortc.sdp import candidate_from_sdp
 
 from reverie.rtc.errors import HttpRefusedError
@@ -88,13 +88,17 @@ class IceServers:
         return (*self.open_to_all(), turn)
 
     def configuration(self) -> RTCConfiguration:
-        """Return this server's own configuration; without servers it asks nobody."""
+        """Return this server's own configuration; without servers it asks nobody.
+
+        All sections share one path, from the first: by its other policies aiortc leaves the second
+        section of a kind on a path that it has closed.
+        """
         servers = [
             RTCIceServer(list(each.urls), each.username, each.credential)
             for each in self.for_user("server")
         ]
         policy = RTCIceTransportPolicy.RELAY if self.relay_only else RTCIceTransportPolicy.ALL
-        return RTCConfiguration(iceServers=servers, iceTransportPolicy=policy)
+        return RTCConfiguration(servers, policy, RTCBundlePolicy.MAX_BUNDLE)
 
 
 def parse_candidate(text: str) -> RTCIceCandidate | None:

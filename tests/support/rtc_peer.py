@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import numpy as np
 from aiortc import (
+    RTCBundlePolicy,
     MediaStreamTrack,
     RTCConfiguration,
     RTCDataChannel,
@@ -18,7 +19,7 @@ from aiortc import (
     RTCSessionDescription,
 )
 from aiortc.mediastreams import MediaStreamError
-from av import VideoFrame
+from av import AudioFrame, VideoFrame
 from numpy.typing import NDArray
 
 from reverie.rtc.wire import decode_event
@@ -43,6 +44,7 @@ class PeerClient:
     events: list[AnyEvent] = field(default_factory=list)
     other: list[dict[str, Any]] = field(default_factory=list)
     frames: list[VideoFrame] = field(default_factory=list)
+    sound: list[AudioFrame] = field(default_factory=list)
     sees: bool = True
     pings: bool = True
     commands: int = 0
@@ -58,6 +60,14 @@ class PeerClient:
         rtx = [each for each in known if each.mimeType.lower() == "video/rtx"]
         transceiver.setCodecPreferences(wanted + rtx)
         self.connection.on("track", self._on_track)
+
+    def offer_sound(self) -> None:
+        """Want to hear."""
+        self.connection.addTransceiver("audio", direction="recvonly")
+
+    def offer_own(self, track: MediaStreamTrack) -> None:
+        """Offer a camera or a microphone."""
+        self.connection.addTransceiver(track, direction="sendonly")
 
     def open_channels(self) -> None:
         """Make the channels that a page makes."""
@@ -203,8 +213,10 @@ class PeerClient:
         with suppress(MediaStreamError):
             while True:
                 frame = await track.recv()
-                assert isinstance(frame, VideoFrame)
-                self.frames.append(frame)
+                if isinstance(frame, VideoFrame):
+                    self.frames.append(frame)
+                elif isinstance(frame, AudioFrame):
+                    self.sound.append(frame)
                 self._news.set()
 
     async def _ping(self) -> None:
@@ -221,7 +233,7 @@ async def peer_client(
     http: httpx.AsyncClient, opened: dict[str, Any], token: str | None = None
 ) -> AsyncIterator[PeerClient]:
     """Make a client that has offered nothing yet; afterwards it is closed."""
-    connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+    connection = RTCPeerConnection(RTCConfiguration([], bundlePolicy=RTCBundlePolicy.MAX_BUNDLE))
     client = PeerClient(http, opened["id"], token or opened["token"], connection)
     try:
         yield client
