@@ -369,7 +369,9 @@ class StubKernel(LoopKernel[StubState]):
     def _denoise(self, unit: StepUnit[StubState], fault: Fault) -> StepResult[StubState]:
         state, notes = unit.state, None
         if state.unit == 0:
+            first = not state.chunk and unit.controls.prompt is None
             state, notes = _steered(state, unit.controls)
+            notes = _notes(state.prompt) if first else notes
         cached = self._pool.gather(state.blocks).double()
         # Positions count from the window's start, so that a session can run for ever.
         positions = torch.arange(len(cached), dtype=torch.float64)[:, None] + 1
@@ -454,11 +456,7 @@ def _steered(state: StubState, controls: Controls) -> tuple[StubState, PromptNot
     keys = controls.keys.get("move")
     notes = None
     if controls.prompt is not None:
-        words = controls.prompt.split()
-        notes = PromptNotes(
-            unknown_words=tuple(word for word in words if word.startswith("blarg")),
-            truncated_at=PROMPT_WORDS if len(words) > PROMPT_WORDS else None,
-        )
+        notes = _notes(controls.prompt)
     after = replace(
         state,
         prompt=state.prompt if controls.prompt is None else controls.prompt,
@@ -470,6 +468,14 @@ def _steered(state: StubState, controls: Controls) -> tuple[StubState, PromptNot
     if look := controls.axes.get("look"):
         after = replace(after, trail=_digest(after.trail, "look", look))
     return after, notes
+
+
+def _notes(prompt: str) -> PromptNotes:
+    words = prompt.split()
+    return PromptNotes(
+        unknown_words=tuple(word for word in words if word.startswith("blarg")),
+        truncated_at=PROMPT_WORDS if len(words) > PROMPT_WORDS else None,
+    )
 
 
 @contextmanager
