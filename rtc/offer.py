@@ -115,14 +115,19 @@ def bad_offer(text: str, status: int = HTTPStatus.BAD_REQUEST) -> HttpRefusedErr
     return HttpRefusedError(status, "bad_offer", text, field="sdp")
 
 
-def check_restart(offer: Offer, before: Offer) -> None:
+def check_restart(offer: Offer, before: Offer, ufrag: str) -> None:
     """Accept an offer that changes the path of one before it, and nothing else.
+
+    Args:
+        ufrag: the peer's of the path that is taken now.
 
     Raises:
         HttpRefusedError: it is no such offer.
     """
     if (offer.mids, offer.fingerprints) != (before.mids, before.fingerprints):
         raise bad_offer("a restart of ICE changes nothing else: its sections or certificate differ")
+    if offer.end.ufrag == ufrag:
+        raise bad_offer("a restart of ICE has another ice-ufrag")
 
 
 def _is_bundled(description: SessionDescription) -> bool:

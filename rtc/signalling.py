@@ -122,7 +122,7 @@ class Signalling:
             raise refusal(error, value, form.model_fields) from None
         if isinstance(body, _Restart):
             offer = read_offer(body.sdp)
-            check_restart(offer, peer.negotiated.offer)
+            check_restart(offer, peer.negotiated.offer, peer.negotiated.route.remote_ufrag)
             end = await peer.restart(offer.end)
             answer = answer_to_restart(peer.negotiated.answer, end)
             return json_response({"type": "answer", "sdp": answer})

@@ -95,10 +95,11 @@ def test_no_garbage_trips_the_reader(lost: set[int], changed: dict[int, tuple[in
 
 def test_a_restart_changes_the_path_alone() -> None:
     before = read_offer(page_offer())
-    check_restart(read_offer(page_offer().replace("abcd", "efgh")), before)
+    check_restart(read_offer(page_offer().replace("abcd\r", "efgh\r")), before, "abcd")
     for other in (
+        page_offer(),
         offer(section("video", "0", codecs=("vp8",))),
-        page_offer().replace("A1:A1", "B2:A1"),
+        page_offer().replace("abcd\r", "efgh\r").replace("A1:A1", "B2:A1"),
     ):
         with pytest.raises(HttpRefusedError):
-            check_restart(read_offer(other), before)
+            check_restart(read_offer(other), before, "abcd")
