@@ -1,7 +1,9 @@
 """The measurements: each one a session or two, watched by this process.
 
-Bare loop and runtime take turns, so that a machine that is busy with something else is as busy for
-both; medians are reported.
+Bare loop and runtime take short turns, so that a machine that is busy with something else is as
+busy for both; ratios are medians over pairs of turns next to each other. With turns of seconds the
+ratio of one unchanged runtime wandered between 0.65 and 1.2 on a machine with other work; the
+worker waited for nobody meanwhile.
 """
 
 import asyncio
@@ -25,6 +27,9 @@ from reverie.sessions.session import Session
 
 WARM_UP_CHUNKS = 8
 """Chunks that are not counted: until then the context window still fills."""
+
+SETTLE_CHUNKS = 2
+"""Chunks that are not counted after a rest: until then the lead still fills."""
 
 SETTLED_FRAMES = 500
 """Frames after which memory counts: until then pools, caches and allocators still fill."""
@@ -52,8 +57,8 @@ class BenchOptions:
     """
 
     model: str = "pocket"
-    rounds: int = 5
-    chunks: int = 60
+    rounds: int = 30
+    chunks: int = 10
     presses: int = 20
     frames: int = 20_000
 
@@ -61,7 +66,7 @@ class BenchOptions:
     def chosen(cls, model: str, *, quick: bool, frames: int | None) -> "BenchOptions":
         """Return the options for a run that is thorough, or takes about a minute."""
         if quick:
-            return cls(model, rounds=3, chunks=24, presses=8, frames=frames or 2_000)
+            return cls(model, rounds=9, chunks=8, presses=8, frames=frames or 2_000)
         return cls(model, frames=frames or 20_000)
 
 
@@ -79,7 +84,9 @@ async def run_bench(options: BenchOptions) -> Report:
         throughput = await _throughput(engine, options)
         reaction = await _reaction(engine, loop, options.presses)
         busy_ratio = await _busy_ratio(engine, loop, options)
-        own = await _memory(engine, family.spec.name, min(options.frames, 20 * options.chunks))
+        own = await _memory(
+            engine, family.spec.name, min(options.frames, 4 * options.rounds * options.chunks)
+        )
     async with Engine.from_deployment(_deployment(STRIPES)) as engine:
         long_run = await _memory(engine, "stripes", options.frames)
     return Report(
@@ -131,10 +138,11 @@ async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
+        await _frames(events, WARM_UP_CHUNKS * chunk_frames)
         for _ in range(options.rounds):
             bare_s = await asyncio.to_thread(bare.advance, options.chunks)
             bare_fps.append(frames / bare_s)
-            await _frames(events, WARM_UP_CHUNKS * chunk_frames)
+            await _frames(events, SETTLE_CHUNKS * chunk_frames)
             runtime_fps.append(frames / await _seconds(events, frames))
     bare.close()
     ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]

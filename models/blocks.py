@@ -90,4 +90,6 @@ class BlockPool:
 
     def gather(self, blocks: tuple[BlockId, ...]) -> Tensor:
         """Return a copy of several blocks, stacked along a new first axis."""
-        return self._data[list(blocks)]
+        # Several times as fast as indexing by a list.
+        index = torch.tensor(blocks, dtype=torch.long, device=self._data.device)
+        return self._data.index_select(0, index)
