@@ -26,7 +26,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'self'"
+        "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+        "frame-ancestors 'none'; base-uri 'self'"
     ),
 }
 

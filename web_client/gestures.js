@@ -35,6 +35,7 @@ export class Gestures {
       else connection.retry();
     });
     this.#on("error-close", "click", () => dispatch({ type: "page.error_read" }));
+    this.#on("keep-close", "click", () => dispatch({ type: "page.put_away" }));
     this.#on("sound", "click", () => {
       this.#part("sound").setAttribute("aria-pressed", String(onSound()));
     });

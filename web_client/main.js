@@ -206,7 +206,7 @@ const connection = new Connection(tickets, dialer, wish, {
 });
 const offer = new Offer(page, (wished) => connection.renew(wished));
 const inputs = new Inputs(page, connection, () => featuresOf(view.session).inputs, fail);
-const recorder = new Recorder(page, connection, fail);
+new Recorder(page, connection, () => view, fail);
 const dials = new Dials(page.part("dials"), (name, value) => {
   connection.send("update", { parameters: { [name]: value } });
 });

@@ -8,6 +8,7 @@
  * @property {string} text said so far
  * @property {"waiting" | "growing" | "done" | "broken" | "refused"} state
  *   waiting: the question is out; broken: it was interrupted
+ * @property {boolean} [isStale] whether more of it is told from its beginning: the line was cut
  */
 
 /** @typedef {readonly Line[]} Lines oldest first */
@@ -33,13 +34,13 @@ export function refused(lines, id) {
  * More was said.
  * @param {Lines} lines
  * @param {{stream: string, text: string, utterance: number, final?: boolean,
- *   interrupted?: boolean, answers?: string | null}} delta
+ *   cut?: boolean, answers?: string | null}} delta
  * @returns {Lines}
  */
-export function heard(lines, { stream, text, utterance, final, interrupted, answers }) {
+export function heard(lines, { stream, text, utterance, final, cut, answers }) {
   const said = `${stream}/${utterance}`;
   const key = lines.some((line) => line.key === answers) ? String(answers) : said;
-  const state = interrupted ? "broken" : final ? "done" : "growing";
+  const state = cut ? "broken" : final ? "done" : "growing";
   const others = changed(
     lines,
     (line) => line.stream === stream && line.key !== key && line.state === "growing",
@@ -47,10 +48,16 @@ export function heard(lines, { stream, text, utterance, final, interrupted, answ
   );
   const grown = others.some((line) => line.key === key)
     ? changed(others, (line) => line.key === key, (line) => {
-        return { ...line, stream, text: line.text + text, state };
+        const before = line.isStale && text !== "" ? "" : line.text;
+        return { ...line, stream, text: before + text, state, isStale: false };
       })
     : [...others, { key, question: null, stream, text, state }];
   return kept(grown.filter((line) => !isEmpty(line)));
+}
+
+/** Another line to the server: it tells the newest utterance anew. @param {Lines} lines @returns {Lines} */
+export function rejoined(lines) {
+  return lines.map((line) => ({ ...line, isStale: true }));
 }
 
 /** Nothing that is unfinished will be gone on with. @param {Lines} lines @returns {Lines} */

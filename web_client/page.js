@@ -51,6 +51,10 @@ export class Page {
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
     if (was?.session !== view.session) this.#renderInputs(view);
+    if (was?.kept !== view.kept) this.#renderKept(view);
+    if (was?.recordedUs !== view.recordedUs || was?.session !== view.session) {
+      this.#renderRecording(view);
+    }
     if (was?.media !== view.media || was?.transport !== view.transport) this.#renderMedia(view);
   }
 
@@ -146,12 +150,29 @@ export class Page {
   /** @param {View} view */
   #renderInputs({ session }) {
     const { inputs, hasSound } = featuresOf(session);
-    const takes = (/** @type {string} */ kind) => inputs.some((input) => input.kind === kind);
-    this.#parts.camera.hidden = !takes("video");
-    this.#parts["file-button"].hidden = !takes("video");
-    this.#parts.microphone.hidden = !takes("audio");
+    const pictures = inputs.filter(({ kind }) => kind === "video");
+    this.#parts.camera.hidden = !pictures.some(({ merge }) => merge === "latest");
+    this.#parts["file-button"].hidden = pictures.length === 0;
+    this.#parts.microphone.hidden = pictures.length === inputs.length;
     this.#parts.sound.hidden = !hasSound;
     this.#parts["dials-box"].hidden = featuresOf(session).dials.length === 0;
+  }
+
+  /** @param {View} view */
+  #renderRecording({ canRecord, clipS, recordedUs }) {
+    const { record, clip } = this.#parts;
+    record.hidden = !canRecord;
+    clip.hidden = clipS === 0;
+    record.setAttribute("aria-pressed", String(recordedUs !== null));
+    this.#text("record-text", recordedUs === null ? "Record" : `Stop, ${timeOf(recordedUs)}`);
+  }
+
+  /** @param {View} view */
+  #renderKept({ kept }) {
+    this.#parts.keep.hidden = kept === null;
+    if (kept === null) return;
+    const what = kept.kind === "clip" ? "A clip" : "A recording";
+    this.#text("keep-text", `${what} of ${timeOf(kept.durationUs)}, ${sizeOf(kept.sizeBytes)}`);
   }
 
   /** @param {View} view */
@@ -170,6 +191,17 @@ function canUse(command, state) {
   if (command === "pause") return state === "active";
   if (command === "step" || command === "resume") return state === "paused";
   return state === "active" || state === "paused";
+}
+
+/** @param {number} us @returns {string} such as `1:05` */
+function timeOf(us) {
+  const seconds = Math.round(us / 1e6);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+/** @param {number} bytes @returns {string} such as `1.4 MB` */
+function sizeOf(bytes) {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 /**

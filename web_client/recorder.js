@@ -1,40 +1,72 @@
-// Keeping what is shown: a recording while it runs, or the last seconds as a clip.
+// Keeping what is shown: a recording while it runs, or the last seconds as a clip; to watch, to save.
 
-import { request, send } from "./requests.js";
+import { send } from "./requests.js";
 
 const CLIP_S = 10;
+
+/** @typedef {import("./state.js").View} View */
 
 export class Recorder {
   #page;
   #connection;
+  #view;
   #fail;
-  /** @type {string | null} the recording that runs */
-  #running = null;
-  #url = "";
+  /** @type {{name: string, url: string} | null} what was fetched last */
+  #fetched = null;
 
   /**
    * @param {import("./page.js").Page} page
    * @param {import("./connection.js").Connection} connection
+   * @param {() => View} view
    * @param {(code: string, message: string) => void} fail
    */
-  constructor(page, connection, fail) {
+  constructor(page, connection, view, fail) {
     this.#page = page;
     this.#connection = connection;
+    this.#view = view;
     this.#fail = fail;
-    page.part("record").addEventListener("click", () => this.#guard(() => this.#toggle()));
-    page.part("clip").addEventListener("click", () => this.#guard(() => this.#clip()));
+    page.part("record").addEventListener("click", () => {
+      connection.send(view().recordedUs === null ? "record_start" : "record_stop");
+    });
+    page.part("clip").addEventListener("click", () => {
+      connection.send("clip", { seconds: Math.min(CLIP_S, view().clipS) });
+    });
+    page.part("keep-watch").addEventListener("click", () => this.#with((url) => this.#watch(url)));
+    page.part("keep-save").addEventListener("click", () => this.#with((url) => this.#save(url)));
+    page.part("cinema").addEventListener("close", () => page.part("film").pause());
   }
 
-  async #toggle() {}
-
-  async #clip() {}
-
-  /** @param {() => Promise<void>} act */
-  async #guard(act) {
+  /** Fetch what is kept, once, and do something with it. @param {(url: string) => void} act */
+  async #with(act) {
+    const { kept } = this.#view();
+    const ticket = this.#connection.ticket;
+    if (kept === null || ticket === null) return;
     try {
-      await act();
+      if (this.#fetched?.name !== kept.name) {
+        const path = `v1/sessions/${ticket.id}/recordings/${kept.name}/video.mp4`;
+        const blob = await (await send(path, { token: ticket.token })).blob();
+        if (this.#fetched !== null) URL.revokeObjectURL(this.#fetched.url);
+        this.#fetched = { name: kept.name, url: URL.createObjectURL(blob) };
+      }
+      act(this.#fetched.url);
     } catch (error) {
       this.#fail("recording", /** @type {Error} */ (error).message);
     }
+  }
+
+  /** @param {string} url */
+  #watch(url) {
+    const film = this.#page.part("film");
+    if (film.src !== url) film.src = url;
+    this.#page.part("cinema").showModal();
+    film.play().catch(() => {}); // its own controls are there
+  }
+
+  /** @param {string} url */
+  #save(url) {
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = `reverie-${this.#view().kept?.kind}.mp4`;
+    link.click();
   }
 }

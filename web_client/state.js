@@ -21,6 +21,11 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {string} id of the session
  * @property {any} session the server's SessionView, once attached
  * @property {number | null} promptChars how long a prompt may be, once the server has said so
+ * @property {boolean} canRecord
+ * @property {number} clipS how many of the last seconds can be kept; 0 when none
+ * @property {number | null} recordedUs how long the recording is that runs
+ * @property {{kind: "recording" | "clip", name: string, durationUs: number, sizeBytes: number}
+ *   | null} kept the newest recording or clip that can be fetched
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
  * @property {{stream: string, codec: string, width: number, height: number} | null} media
@@ -50,6 +55,10 @@ export const INITIAL_VIEW = Object.freeze({
   id: "",
   session: null,
   promptChars: null,
+  canRecord: false,
+  clipS: 0,
+  recordedUs: null,
+  kept: null,
   queued: null,
   recovering: false,
   media: null,
@@ -102,7 +111,12 @@ const REDUCERS = {
   "text.delta": (view, delta) => ({ ...view, lines: narrations.heard(view.lines, delta) }),
   "turn.started": (view) => ({ ...view, isHeard: true }),
   "turn.ended": (view) => ({ ...view, isHeard: false }),
-  "artifact.created": (view) => view,
+  "artifact.created": (view, { kind }) => (kind === "recording" ? { ...view, recordedUs: 0 } : view),
+  "artifact.updated": (view, { kind, duration_us }) => {
+    return kind === "recording" ? { ...view, recordedUs: duration_us } : view;
+  },
+  "artifact.completed": onKept,
+  "page.put_away": (view) => ({ ...view, kept: null }),
   "trace.step": (view) => view,
   error: onError,
 };
@@ -147,9 +161,19 @@ function onNewSession(view, { reason, isLoss = false }) {
 
 /** @param {View} view */
 function onAttached(view, { session: id, role, view: session, limits }) {
-  const link = /** @type {const} */ ("open");
-  const promptChars = limits?.prompt_chars ?? null;
-  const next = withoutPresses({ ...view, link, reason: "", id, role, session, promptChars });
+  const next = withoutPresses({
+    ...view,
+    link: /** @type {const} */ ("open"),
+    reason: "",
+    id,
+    role,
+    session,
+    promptChars: limits?.prompt_chars ?? null,
+    canRecord: limits?.recording ?? false,
+    clipS: limits?.clip_s ?? 0,
+    recordedUs: session.recording == null ? null : (view.recordedUs ?? 0),
+    lines: narrations.rejoined(view.lines),
+  });
   return said(next, `${view.notice || "Connected."} The world is ${session.state}.`);
 }
 
@@ -179,8 +203,8 @@ function onQueued(view, { position }) {
 }
 
 /** @param {View} view */
-function onInterrupted(view, { seen_us, next_us, reason }) {
-  const lines = narrations.brokenOff(view.lines);
+function onInterrupted(view, { seen_us, next_us, reason, loops = [] }) {
+  const lines = loops.length === 1 ? view.lines : narrations.brokenOff(view.lines);
   const next = { ...view, lines, screen: showings.cut(view.screen, next_us) };
   if (reason === "reset") return withoutPresses(next);
   return { ...next, latency: latencies.unseen(view.latency, seen_us) };
@@ -234,6 +258,14 @@ function settled(view, id, outcome) {
   const isWish = view.wish !== null && view.wish.id === id;
   const wish = isWish ? { ...view.wish, outcome } : view.wish;
   return { ...view, latency, wish, lines: narrations.refused(view.lines, id) };
+}
+
+// --- what is kept ---
+
+/** @param {View} view */
+function onKept(view, { kind, name, duration_us, size_bytes }) {
+  const kept = { kind, name, durationUs: duration_us, sizeBytes: size_bytes };
+  return { ...view, kept, recordedUs: kind === "recording" ? null : view.recordedUs };
 }
 
 // --- pictures ---

@@ -2,7 +2,7 @@
 
 /** @typedef {import("./narration.js").Line} Line */
 
-const STATES = { broken: "interrupted", refused: "not taken", waiting: "thinking…" };
+const NOTES = { broken: "interrupted", refused: "not taken" };
 
 export class Talk {
   #list;
@@ -48,7 +48,8 @@ function partsOf({ question, text, state }) {
   const parts = [];
   if (question !== null) parts.push(part("p", "question", question));
   if (text.trim() !== "") parts.push(part("p", "said", text.trim()));
-  const note = STATES[/** @type {"broken"} */ (state)];
+  const isThinking = question !== null && text === "" && (state === "waiting" || state === "growing");
+  const note = isThinking ? "thinking…" : NOTES[/** @type {"broken"} */ (state)];
   if (note !== undefined) parts.push(part("small", "note", note));
   return parts;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asked, brokenOff, heard, isSpeaking, NOTHING_SAID, refused } from "../../web_client/narration.js";
+import { asked, brokenOff, heard, isSpeaking, NOTHING_SAID, refused, rejoined } from "../../web_client/narration.js";
 
 const said = (/** @type {number} */ utterance, /** @type {string} */ text, more = {}) => ({
   stream: "narration", text, utterance, final: false, answers: null, ...more,
@@ -31,7 +31,7 @@ test("an interrupt breaks off what is being said and what was asked", () => {
 });
 
 test("what ends before it says anything leaves no line", () => {
-  assert.deepEqual(linesOf(said(1, ""), said(1, "", { final: true, interrupted: true })), []);
+  assert.deepEqual(linesOf(said(1, ""), said(1, "", { final: true, cut: true })), []);
   assert.deepEqual(brokenOff(linesOf(said(1, ""))), []);
 });
 
@@ -71,4 +71,12 @@ test("two streams of text do not break each other off", () => {
     ["You walk on. ", "growing"],
     ["psst ", "growing"],
   ]);
+});
+
+test("after a break the newest utterance is told anew, and stands there once", () => {
+  const before = rejoined(linesOf(said(1, "You stand "), said(1, "in ")));
+  const anew = heard(before, said(1, "You stand in sand "));
+  assert.deepEqual(anew.map(({ text }) => text), ["You stand in sand "]);
+  assert.equal(heard(anew, said(1, "here. "))[0].text, "You stand in sand here. ");
+  assert.equal(heard(before, said(1, "", { cut: true }))[0].text, "You stand in ");
 });
