@@ -1,0 +1,73 @@
+"""Prompt memory as messages, and the text that comes back as whole characters."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from transformers import PreTrainedTokenizerBase
+
+UNFINISHED = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Who said what."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+class Conversation:
+    """Between messages and token ids, by the tokenizer's chat template when it has one."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, context: int) -> None:
+        """Use a tokenizer; `context` is the most tokens that the model attends to."""
+        self.tokenizer, self._context = tokenizer, context
+
+    def ids(self, messages: tuple[Message, ...], room: int) -> tuple[int, ...]:
+        """Return the tokens that lead up to the assistant's next words.
+
+        When they leave no `room` for an answer the oldest messages go, the system's last; of a
+        single message that is too long, the beginning goes.
+        """
+        limit = max(1, self._context - room)
+        while len(ids := self._rendered(messages)) > limit:
+            oldest = next((i for i, m in enumerate(messages[:-1]) if m.role != "system"), None)
+            if oldest is None:
+                return ids[-limit:]
+            messages = messages[:oldest] + messages[oldest + 1 :]
+        return ids
+
+    def text(self, ids: tuple[int, ...]) -> str:
+        """Return the whole characters of an answer so far; one that is unfinished waits."""
+        said = self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        return str(said).rstrip(UNFINISHED)
+
+    def _rendered(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        turns = [{"role": message.role, "content": message.text} for message in messages]
+        if self.tokenizer.chat_template:
+            text = self.tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True
+            )
+            return tuple(self.tokenizer.encode(str(text), add_special_tokens=False))
+        lines = "".join(f"{turn['role']}: {turn['content']}\n" for turn in turns)
+        return tuple(self.tokenizer.encode(f"{lines}assistant:"))
+
+
+def until_stop(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
+    """Return what of a text may be said, and whether a stop string has ended it.
+
+    What could be the beginning of a stop string is held back until it is clear.
+    """
+    found = [at for stop in stops if (at := text.find(stop)) >= 0]
+    if found:
+        return text[: min(found)], True
+    held = max(
+        (
+            length
+            for stop in stops
+            for length in range(1, min(len(stop), len(text) + 1))
+            if text.endswith(stop[:length])
+        ),
+        default=0,
+    )
+    return text[: len(text) - held], False

@@ -1,0 +1,221 @@
+"""The loop `ar_decode` of a language model: read in bounded pieces, then a token a unit.
+
+An utterance is an answer. The unit that takes the turn commits and reads the first piece; the unit
+that draws the last token ends it. Between any two the answer can be interrupted: what was said then
+counts as said.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from reverie.models.blocks import BlockId
+from reverie.models.causal_lm.conversation import Conversation, Message, until_stop
+from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
+from reverie.models.causal_lm.state import ChatState
+from reverie.models.controls import Controls
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import (
+    BatchKey,
+    Idle,
+    LoopKernel,
+    LoopRequest,
+    LoopResult,
+    StepBatch,
+    StepResult,
+    StepUnit,
+    TextOutput,
+    WorkPlan,
+)
+from reverie.models.spec import LoopSpec
+
+PIECE = 64
+"""Tokens that one unit reads at most."""
+STREAM = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """A language model and how it speaks.
+
+    Attributes:
+        ends: tokens that end an answer.
+        stops: texts that end it.
+    """
+
+    model: PreTrainedModel
+    conversation: Conversation
+    ends: frozenset[int]
+    stops: tuple[str, ...] = ()
+
+
+class ChatKernel(LoopKernel[ChatState]):
+    """Answers turns, oldest first."""
+
+    def __init__(self, spec: LoopSpec, speaker: Speaker, instance: ModelInstance) -> None:
+        self.spec = spec
+        self.speaker, self._instance = speaker, instance
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> ChatState:
+        """Bind prompt, seed and parameters."""
+        sampling, longest = _options(request.parameters, SamplingOptions(), 1)
+        return ChatState(request.prompt, sampling, longest, seeded_state(request.seed))
+
+    def plan_step(self, state: ChatState, controls: Controls) -> WorkPlan | Idle:
+        """Take a turn, read what leads up to the answer, draw tokens, end."""
+        if state.answering is None:
+            if not controls.turns:
+                return Idle("nobody has said anything")
+            return self._plan(state, "listen", takes=True, commits=True)
+        if state.done:
+            return self._plan(state, "end", shows=True)
+        kind = "prefill" if len(state.unread) > 1 else "decode_token"
+        return self._plan(state, kind, reads=len(_piece(state)))
+
+    def run_step(self, batch: StepBatch[ChatState]) -> Sequence[StepResult[ChatState]]:
+        """Run the units one after another."""
+        with torch.no_grad():
+            return [self._run(unit) for unit in batch.units]
+
+    def finalize(self, state: ChatState, instance: ModelInstance) -> LoopResult:
+        """Say how much was said."""
+        return LoopResult(len(state.messages), f"{len(state.messages)} messages")
+
+    def broken_off(self, state: ChatState) -> ChatState | None:
+        """Keep what was said of the answer, and be done with the turn."""
+        return _closed(state) if state.answering is not None else None
+
+    def _run(self, unit: StepUnit[ChatState]) -> StepResult[ChatState]:
+        match unit.plan.kind:
+            case "listen":
+                return StepResult(self._listen(unit.state, unit.controls))
+            case "prefill":
+                return StepResult(self._read(unit.state, unit.blocks)[0])
+            case "decode_token":
+                return self._decode(unit.state, unit.blocks)
+            case _:
+                return self._end(unit.state)
+
+    def _listen(self, state: ChatState, controls: Controls) -> ChatState:
+        """Make the turn part of the conversation, and find what is to be read anew for it."""
+        [turn] = controls.turns[:1]
+        prompt = state.prompt if controls.prompt is None else controls.prompt
+        sampling, longest = _options(controls.parameters, state.sampling, state.longest)
+        messages = (*state.messages, Message("user", turn.text))
+        system = (Message("system", prompt),) if prompt else ()
+        ids = self.speaker.conversation.ids((*system, *messages), longest)
+        cached = state.cached.common_with(ids[:-1])  # the last one is read again: it is drawn from
+        return replace(
+            state,
+            prompt=prompt,
+            sampling=sampling,
+            longest=longest,
+            messages=messages,
+            cached=cached,
+            unread=ids[len(cached.tokens) :],
+            answering=turn.id,
+        )
+
+    def _read(self, state: ChatState, reserved: tuple[BlockId, ...]) -> tuple[ChatState, Tensor]:
+        """Let the model read the next piece; return the logits behind it as well."""
+        assert self._instance.blocks is not None, "a language model keeps a cache"
+        piece = _piece(state)
+        cache = state.cached.read(self._instance.blocks)
+        output = self.speaker.model(
+            input_ids=torch.tensor([piece], device=self._instance.device),
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        cached = state.cached.grown(piece, cache, reserved, self._instance.blocks)
+        state = replace(state, cached=cached, unread=state.unread[len(piece) :])
+        return state, output.logits[0, -1]
+
+    def _decode(self, state: ChatState, reserved: tuple[BlockId, ...]) -> StepResult[ChatState]:
+        state, logits_V = self._read(state, reserved)
+        token, random = draw(logits_V, state.sampling, state.random)
+        state = replace(state, random=random)
+        if token in self.speaker.ends:
+            return StepResult(replace(state, done=True), checks=(logits_V,))
+        answer = (*state.answer, token)
+        text, stopped = until_stop(self.speaker.conversation.text(answer), self.speaker.stops)
+        new = text[len(state.said) :]
+        done = stopped or len(answer) >= state.longest
+        state = replace(state, answer=answer, unread=(token,), said=state.said + new, done=done)
+        outputs = (TextOutput(STREAM, new, state.answering or None),) if new else ()
+        return StepResult(state, outputs, checks=(logits_V,))
+
+    def _end(self, state: ChatState) -> StepResult[ChatState]:
+        """Say what was held back, and wait for the next turn."""
+        whole = self.speaker.conversation.text(state.answer)
+        text = whole[: whole.find(stop)] if (stop := self._stop_in(whole)) else whole
+        rest = TextOutput(STREAM, text[len(state.said) :], state.answering or None)
+        return StepResult(_closed(replace(state, said=text)), (rest,))
+
+    def _stop_in(self, text: str) -> str | None:
+        return next((stop for stop in self.speaker.stops if stop in text), None)
+
+    def _plan(
+        self,
+        state: ChatState,
+        kind: str,
+        *,
+        reads: int = 0,
+        takes: bool = False,
+        commits: bool = False,
+        shows: bool = False,
+    ) -> WorkPlan:
+        key = BatchKey(
+            instance=self._instance.name,
+            weights_version=self._instance.weights_version,
+            loop=self.spec.name,
+            kind=kind,
+            shape=(reads,),
+            precision=str(self._instance.dtype),
+        )
+        return WorkPlan(
+            kind=kind,
+            batch_key=key,
+            writes=state.cached.pages_filled_by(reads),
+            reads=("model",),
+            streams=(STREAM,) if kind in ("decode_token", "end") else (),
+            takes_controls=takes,
+            commits=commits,
+            shows=shows,
+            cost_key=kind,
+        )
+
+
+def _piece(state: ChatState) -> tuple[int, ...]:
+    """Return what the next unit reads: a piece, but the last token by itself."""
+    return state.unread[: min(PIECE, max(1, len(state.unread) - 1))]
+
+
+def _closed(state: ChatState) -> ChatState:
+    answer = (Message("assistant", state.said),) if state.said else ()
+    return replace(
+        state,
+        messages=(*state.messages, *answer),
+        unread=(),
+        answer=(),
+        said="",
+        done=False,
+        answering=None,
+    )
+
+
+def _options(
+    parameters: Mapping[str, float], sampling: SamplingOptions, longest: int
+) -> tuple[SamplingOptions, int]:
+    """Return the options after a change of some."""
+    return (
+        SamplingOptions(
+            temperature=parameters.get("temperature", sampling.temperature),
+            top_p=parameters.get("top_p", sampling.top_p),
+            top_k=int(parameters.get("top_k", sampling.top_k)),
+        ),
+        int(parameters.get("longest", longest)),
+    )

@@ -1,0 +1,159 @@
+"""From a checkpoint's name to a model that speaks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+
+from reverie.models.causal_lm.conversation import Conversation
+from reverie.models.causal_lm.kernel import Speaker
+from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
+from reverie.models.errors import CheckpointError, OptionError
+from reverie.models.instance import LoadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSpeaker:
+    """A model that speaks, and the sizes of its cache.
+
+    Attributes:
+        context: tokens that it attends to at most, whole pages.
+        heads: key/value heads.
+    """
+
+    speaker: Speaker
+    version: str
+    context: int
+    layers: int
+    heads: int
+    head_size: int
+    device: torch.device
+    dtype: torch.dtype
+
+
+def load_speaker(options: LoadOptions) -> LoadedSpeaker:
+    """Load a folder as transformers saves it; nothing is downloaded, and no code of it runs.
+
+    Raises:
+        CheckpointError: it cannot be read, or is no decoder-only model with a plain cache.
+        OptionError: there is no such device or precision.
+    """
+    device = torch.device(_device_name(options.device))
+    dtype = _precision(options.precision, device)
+    if options.checkpoint == RANDOM:
+        return speaker_of(*random_model(), "random", device, torch.float32)
+    folder = Path(options.checkpoint or "")
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: no such folder")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, dtype=dtype
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise CheckpointError(f"cannot load {folder}: {error}") from error
+    version = f"{folder.name}-{max(int(p.stat().st_mtime) for p in folder.iterdir())}"
+    return speaker_of(model, tokenizer, version, device, dtype)
+
+
+def speaker_of(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    version: str,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> LoadedSpeaker:
+    """Let a loaded model speak.
+
+    Raises:
+        CheckpointError: its configuration does not say what a plain key/value cache needs.
+    """
+    config = model.config.get_text_config()
+    try:
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        size = getattr(config, "head_dim", None) or (
+            config.hidden_size // config.num_attention_heads
+        )
+        layers, longest = config.num_hidden_layers, config.max_position_embeddings
+    except AttributeError as error:
+        raise CheckpointError(f"no decoder-only model with a plain cache: {error}") from error
+    context = min(CONTEXT, longest) // PAGE_TOKENS * PAGE_TOKENS
+    torch.nn.Module.to(model, device=device, dtype=dtype)
+    torch.nn.Module.train(model, mode=False)
+    model.requires_grad_(False)
+    ends, stops = _ends(model, tokenizer)
+    return LoadedSpeaker(
+        Speaker(model, Conversation(tokenizer, context), ends, stops),
+        version,
+        context,
+        layers,
+        heads,
+        size,
+        device,
+        dtype,
+    )
+
+
+def random_model(seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Make a tiny Llama that has learnt nothing and speaks in bytes."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {sign: number for number, sign in enumerate([*alphabet, "<end>"])}
+    words = Tokenizer(models.BPE(vocabulary, []))
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    make: Callable[..., PreTrainedTokenizerBase] = PreTrainedTokenizerFast
+    tokenizer = make(tokenizer_object=words, eos_token="<end>")
+    config = LlamaConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        eos_token_id=vocabulary["<end>"],
+        bos_token_id=None,
+        initializer_range=0.5,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        model = LlamaForCausalLM(config)
+    return model, tokenizer
+
+
+def _ends(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+) -> tuple[frozenset[int], tuple[str, ...]]:
+    generation = model.generation_config
+    ends = getattr(generation, "eos_token_id", None)
+    if ends is None:
+        ends = tokenizer.eos_token_id
+    ids = [] if ends is None else ends if isinstance(ends, list) else [ends]
+    stops = getattr(generation, "stop_strings", None) or ()
+    return frozenset(ids), (stops,) if isinstance(stops, str) else tuple(stops)
+
+
+def _device_name(name: str) -> str:
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return name
+
+
+def _precision(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if name not in known:
+        raise OptionError(f"causal_lm has no precision {name!r}; it has {', '.join(known)}")
+    return known[name]

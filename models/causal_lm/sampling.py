@@ -1,0 +1,66 @@
+"""From logits to the next token, as transformers' `generate` draws it.
+
+The order is temperature, top-k, top-p. Randomness is a generator's state that goes in and comes
+out, so that it is a value of the session and not of the process; seeded alike, and drawn once a
+token, it gives the tokens that `generate` gives after `torch.manual_seed`.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingOptions:
+    """How freely to draw.
+
+    Attributes:
+        temperature: 0 takes the likeliest token.
+        top_p: the likeliest tokens that together have this share; 1 is all of them.
+        top_k: so many of the likeliest tokens; 0 is all of them.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+
+
+def seeded_state(seed: int) -> Tensor:
+    """Return the state of a fresh generator."""
+    return torch.Generator().manual_seed(seed).get_state()
+
+
+def draw(logits_V: Tensor, options: SamplingOptions, state: Tensor) -> tuple[int, Tensor]:
+    """Return the next token and the generator's next state.
+
+    Args:
+        logits_V: of the whole vocabulary.
+        state: from `seeded_state` or the draw before; left as it is.
+    """
+    scores_V = logits_V.float().cpu()
+    if options.temperature == 0:
+        return int(scores_V.argmax()), state
+    scores_V = _within_top_p(
+        _within_top_k(scores_V / options.temperature, options.top_k), options.top_p
+    )
+    generator = torch.Generator()
+    generator.set_state(state)
+    token = torch.multinomial(scores_V.softmax(dim=-1), 1, generator=generator)
+    return int(token), generator.get_state()
+
+
+def _within_top_k(scores_V: Tensor, top_k: int) -> Tensor:
+    if not 0 < top_k < len(scores_V):
+        return scores_V
+    least = scores_V.topk(top_k).values[-1]
+    return scores_V.masked_fill(scores_V < least, -torch.inf)
+
+
+def _within_top_p(scores_V: Tensor, top_p: float) -> Tensor:
+    if top_p >= 1:
+        return scores_V
+    ascending, order = scores_V.sort(descending=False)
+    behind = ascending.softmax(dim=-1).cumsum(dim=-1) <= 1 - top_p
+    behind[-1] = False  # the likeliest always stays
+    return scores_V.masked_fill(torch.zeros_like(behind).scatter(0, order, behind), -torch.inf)

@@ -1,0 +1,120 @@
+"""What a language model is here, and how it is loaded.
+
+    reverie serve --model causal_lm --checkpoint DIR      a folder as transformers saves it
+    reverie serve --model causal_lm --checkpoint random   tiny random weights: babble, to try paths
+
+The library is imported when a model is loaded, not before.
+"""
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from reverie.models.blocks import BlockPool
+from reverie.models.controls import ParameterSpec
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import LoopKernel
+from reverie.models.spec import (
+    Capability,
+    CapabilityMatrix,
+    ComponentSpec,
+    LoopSpec,
+    ModelSpec,
+    ProgramSpec,
+    StreamKind,
+    StreamSpec,
+)
+
+if TYPE_CHECKING:
+    from reverie.models.causal_lm.loading import LoadedSpeaker
+
+RANDOM = "random"
+"""The checkpoint that is no file: tiny random weights."""
+CONTEXT = 2048
+PAGE_TOKENS = 32
+
+PARAMETERS = (
+    ParameterSpec("temperature", 0.0, 0.0, 4.0, label="Temperature: 0 is the likeliest"),
+    ParameterSpec("top_p", 1.0, 0.01, 1.0, label="Top p"),
+    ParameterSpec("top_k", 0, 0, 1_000_000, integer=True, label="Top k: 0 is all"),
+    ParameterSpec("longest", 256, 1, 4096, integer=True, label="Longest answer in tokens"),
+)
+
+
+def chat_spec(context: int) -> ModelSpec:
+    """Describe a language model that attends to `context` tokens."""
+    loop = LoopSpec(
+        name="ar_decode",
+        components=("model",),
+        streams=(StreamSpec("text", StreamKind.TEXT),),
+        parameters=PARAMETERS,
+        window_blocks=context // PAGE_TOKENS,
+        chunk_blocks=1,
+        prompt_tokens=context,
+        takes_turns=True,
+    )
+    return ModelSpec(
+        name="causal_lm",
+        title="A decoder-only language model of the transformers library",
+        licence="Apache-2.0 (weights: see their own card)",
+        components=(ComponentSpec("model", "decoder-only transformer"),),
+        loops=(loop,),
+        programs=(ProgramSpec("chat", ("ar_decode",)),),
+        capabilities=CapabilityMatrix({"ar_decode": frozenset({Capability.TEXT_PROMPT})}),
+        precisions=("float32", "bfloat16"),
+    )
+
+
+class CausalLm:
+    """The family behind the entry point `causal_lm`."""
+
+    spec = chat_spec(CONTEXT)
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, LoadedSpeaker] = {}
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        """Load the model that `options.checkpoint` names.
+
+        Raises:
+            CheckpointError: none is named, it cannot be read, it is no decoder-only model, or the
+                library transformers is not installed.
+        """
+        if options.checkpoint is None:
+            raise CheckpointError(
+                "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
+            )
+        loaded: LoadedSpeaker = _loading().load_speaker(options)
+        spec = chat_spec(loaded.context)
+        instance = ModelInstance(
+            name="causal_lm",
+            spec=spec,
+            device=loaded.device,
+            dtype=loaded.dtype,
+            weights_version=loaded.version,
+            components={"model": loaded.speaker.model},
+            blocks=BlockPool(
+                options.sessions * spec.loops[0].blocks_a_session(options.history_chunks),
+                (2, loaded.layers, loaded.heads, PAGE_TOKENS, loaded.head_size),
+                loaded.dtype,
+                loaded.device,
+            ),
+        )
+        self._loaded[instance.name] = loaded
+        return instance
+
+    def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
+        """Return the kernel of `ar_decode`, the one loop."""
+        from reverie.models.causal_lm.kernel import ChatKernel
+
+        speaker = self._loaded[instance.name].speaker
+        return ChatKernel(instance.spec.loop(loop), speaker, instance)
+
+
+def _loading() -> ModuleType:
+    try:
+        return importlib.import_module("reverie.models.causal_lm.loading")
+    except ImportError as error:
+        why = "causal_lm needs the extra: pip install 'reverie[lm]'"
+        raise CheckpointError(f"{why} ({error})") from error

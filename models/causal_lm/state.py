@@ -1,0 +1,44 @@
+"""What a session of a language model is between two units of work."""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from reverie.models.blocks import BlockId
+from reverie.models.causal_lm.conversation import Message
+from reverie.models.causal_lm.pages import CachedTokens
+from reverie.models.causal_lm.sampling import SamplingOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ChatState:
+    """A conversation.
+
+    Attributes:
+        prompt: what the system message says; empty for none.
+        messages: what was said, without the system message.
+        cached: what the model has read.
+        unread: tokens that lead up to the answer and are not read yet.
+        answer: tokens of the answer so far.
+        said: of them, the text that has gone out.
+        done: the answer is complete, and its end is to be said.
+        answering: the turn that is being answered; None between answers.
+        random: state of the session's generator.
+    """
+
+    prompt: str
+    sampling: SamplingOptions
+    longest: int
+    random: Tensor
+    messages: tuple[Message, ...] = ()
+    cached: CachedTokens = field(default_factory=CachedTokens)
+    unread: tuple[int, ...] = ()
+    answer: tuple[int, ...] = ()
+    said: str = ""
+    done: bool = False
+    answering: str | None = None
+
+    @property
+    def blocks(self) -> tuple[BlockId, ...]:
+        """The pages of the cache."""
+        return self.cached.blocks

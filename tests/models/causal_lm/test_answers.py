@@ -1,0 +1,166 @@
+"""Answers of a tiny random language model, through the driver, against transformers' own."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from loop_rig import Rig
+
+from reverie.engine.emissions import StepTrace, TextOut
+from reverie.engine.inputs import ControlId, TurnInput
+from reverie.engine.options import DriverOptions
+from reverie.models.causal_lm.conversation import Message
+from reverie.models.causal_lm.kernel import PIECE, ChatKernel, Speaker
+from reverie.models.causal_lm.spec import RANDOM, CausalLm
+from reverie.models.instance import LoadOptions
+from reverie.models.loop import LoopRequest
+
+LONG = "what is the water like over there, and who is walking along its shore today? " * 2
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Rig:
+    options = LoadOptions(device="cpu", checkpoint=RANDOM, sessions=4, history_chunks=2)
+    return Rig(CausalLm(), options)
+
+
+def opened(loaded: Rig, prompt: str = "", seed: int = 7, **parameters: float) -> Rig:
+    rig = loaded.again()
+    given = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "longest": 40, **parameters}
+    rig.open(LoopRequest("s1", seed, prompt, given), DriverOptions(history_chunks=2, trace=True))
+    return rig
+
+
+def say(rig: Rig, text: str) -> None:
+    rig.drivers["s1"].push([TurnInput(ControlId(text), text)])
+
+
+def texts(rig: Rig) -> list[TextOut]:
+    return [said for said in rig.heard["s1"] if isinstance(said, TextOut)]
+
+
+def answer(rig: Rig, text: str) -> str:
+    """Say something and return the whole answer."""
+    before = len(texts(rig))
+    say(rig, text)
+    rig.run(lambda: any(said.final for said in texts(rig)[before:]))
+    return "".join(said.text for said in texts(rig)[before:])
+
+
+def speaker_of(rig: Rig) -> Speaker:
+    assert isinstance(rig.kernel, ChatKernel)
+    return rig.kernel.speaker
+
+
+def generated(rig: Rig, messages: tuple[Message, ...], seed: int = 7, **options: Any) -> str:
+    """Return what `generate` says to the same messages."""
+    speaker = speaker_of(rig)
+    ids = torch.tensor([speaker.conversation.ids(messages, 40)])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model: Any = speaker.model
+        made = model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=40, pad_token_id=0, **options
+        )
+    new = tuple(made[0, ids.shape[1] :].tolist())
+    return speaker.conversation.text(tuple(t for t in new if t not in speaker.ends))
+
+
+class TestEqualToGenerate:
+    """Token for token."""
+
+    @pytest.mark.parametrize("text", ["hello", LONG])
+    def test_the_likeliest_answer_is_generates(self, loaded: Rig, text: str) -> None:
+        rig = opened(loaded, prompt="be brief")
+        wanted = generated(
+            rig, (Message("system", "be brief"), Message("user", text)), do_sample=False
+        )
+        assert answer(rig, text) == wanted
+        assert len(wanted) > 10
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"temperature": 1.0},
+            {"temperature": 0.7, "top_k": 20},
+            {"temperature": 1.3, "top_p": 0.8},
+            {"temperature": 0.9, "top_k": 50, "top_p": 0.6},
+        ],
+    )
+    @pytest.mark.parametrize("seed", [7, 8])
+    def test_a_seeded_answer_is_generates(
+        self, loaded: Rig, options: dict[str, float], seed: int
+    ) -> None:
+        rig = opened(loaded, "", seed, **options)
+        asked = {"top_k": 0, "top_p": 1.0, **options}
+        wanted = generated(rig, (Message("user", "hello"),), seed, do_sample=True, **asked)
+        assert answer(rig, "hello") == wanted
+
+    def test_a_second_turn_reads_only_what_is_new(self, loaded: Rig) -> None:
+        rig = opened(loaded)
+        first = answer(rig, LONG)
+        units = len([said for said in rig.heard["s1"] if isinstance(said, StepTrace)])
+        second = answer(rig, "and then?")
+        messages = (
+            Message("user", LONG),
+            Message("assistant", first),
+            Message("user", "and then?"),
+        )
+        assert second == generated(rig, messages, do_sample=False)
+        later = [said for said in rig.heard["s1"] if isinstance(said, StepTrace)][units:]
+        whole = len(speaker_of(rig).conversation.ids(messages, 40))
+        assert [said.kind for said in later].count("prefill") < whole // PIECE
+
+
+class TestUnits:
+    """What runs between two turns of the scheduler."""
+
+    def test_a_long_turn_is_read_in_bounded_pieces(self, loaded: Rig) -> None:
+        rig = opened(loaded)
+        answer(rig, LONG)
+        kinds = [said.kind for said in rig.heard["s1"] if isinstance(said, StepTrace)]
+        pieces = -(-(len(f"user: {LONG}\nassistant:") - 1) // PIECE)
+        assert kinds[0] == "listen"
+        assert kinds[1 : pieces + 1] == ["prefill"] * pieces
+        assert set(kinds[pieces + 1 : -1]) == {"decode_token"}
+        assert kinds[-1] == "end"
+
+    def test_text_comes_in_whole_characters(self, loaded: Rig) -> None:
+        conversation = speaker_of(loaded).conversation
+        ids = tuple(conversation.tokenizer.encode("un lac gelé ❄️ la nuit"))
+        said = [conversation.text(ids[:count]) for count in range(len(ids) + 1)]
+        assert all(later.startswith(earlier) for earlier, later in pairwise(said))
+        assert all("\N{REPLACEMENT CHARACTER}" not in text for text in said)
+        assert said[-1] == "un lac gelé ❄️ la nuit"
+
+    def test_every_page_is_given_back(self, loaded: Rig) -> None:
+        rig = opened(loaded)
+        answer(rig, LONG)
+        pool = rig.instance.blocks
+        assert pool is not None
+        free = pool.free
+        rig.close("s1")
+        assert pool.free > free
+
+
+class TestInterruption:
+    """Between two tokens."""
+
+    def test_what_was_said_counts_as_said(self, loaded: Rig) -> None:
+        rig = opened(loaded)
+        say(rig, "hello")
+        rig.run(lambda: len(texts(rig)) >= 5)
+        said = "".join(text.text for text in texts(rig))
+        rig.drivers["s1"].break_off()
+        second = answer(rig, "go on")
+        messages = (Message("user", "hello"), Message("assistant", said), Message("user", "go on"))
+        assert second == generated(rig, messages, do_sample=False)
+
+    def test_a_turn_that_waits_is_answered_next(self, loaded: Rig) -> None:
+        rig = opened(loaded)
+        say(rig, "one")
+        say(rig, "two")
+        rig.run(lambda: sum(said.final for said in texts(rig)) == 2)
+        answers = [said.answers for said in texts(rig) if said.final]
+        assert answers == ["one", "two"]
