@@ -29,11 +29,13 @@ def run(*arguments: str) -> int:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ((), ["serve", "models", "train", "bench", "REVERIE_SERVER__PORT"]),
+        ((), ["serve", "models", "train", "eval", "bench", "REVERIE_SERVER__PORT"]),
         (("serve",), ["--config", "--host", "--port", "--model", "--inline", "Ctrl-C"]),
         (("models",), ["--no-load"]),
         (("train",), ["pocket"]),
         (("train", "pocket"), ["--out", "--seed", "--minutes", "--fresh", "runs/pocket"]),
+        (("eval",), ["pocket"]),
+        (("eval", "pocket"), ["--quick", "--json", "--steps", "--checkpoint", "--strip"]),
         (("bench",), ["--json", "--model", "--quick", "--frames"]),
     ],
 )

@@ -9,7 +9,17 @@ import pytest
 
 import reverie
 
-ROOMS = ("bench", "engine", "gpu_pool", "kernels", "media", "models", "rtc", "sessions")
+ROOMS = (
+    "bench",
+    "engine",
+    "evaluation",
+    "gpu_pool",
+    "kernels",
+    "media",
+    "models",
+    "rtc",
+    "sessions",
+)
 
 
 def test_these_names_are_public() -> None:

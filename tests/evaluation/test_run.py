@@ -120,7 +120,7 @@ def test_rows_come_in_the_order_of_the_table() -> None:
     assert [row.measure for row in rows_of(mixed, {})] == list(MEASURES)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_several_workers_find_what_one_finds() -> None:
     house = House.load(CHECKPOINT, threads=1)
     worlds = draw_worlds(Stream.MEMORY, 2)
