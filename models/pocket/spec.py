@@ -16,13 +16,13 @@ from reverie.models.pocket import continuation, restyle
 from reverie.models.pocket.checkpoint import load_pocket
 from reverie.models.pocket.continuation import ContinuationKernel
 from reverie.models.pocket.kernel import PocketKernel
+from reverie.models.pocket.moves import MOVES
 from reverie.models.pocket.narrator import NarratorKernel
 from reverie.models.pocket.narrator_units import STREAM as NARRATION
 from reverie.models.pocket.nets import PocketNets, fast_dtype
 from reverie.models.pocket.restyle import RestyleKernel
 from reverie.models.pocket.sampler import MAX_STEPS
 from reverie.models.pocket.simulator import FRAME_PX
-from reverie.models.pocket.units import MOVES
 from reverie.models.pocket.vocabulary import MAX_TOKENS
 from reverie.models.spec import (
     PACE,

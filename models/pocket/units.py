@@ -2,7 +2,7 @@
 
 Units of a kind run together, in one pass of the network that they need.
 
-Shapes: Z latent channels on a grid h x w, T size of a text embedding; B sessions of a batch.
+Shapes: Z latent channels on a grid h x w; B sessions of a batch, H = W = 128 pixels.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,35 +11,17 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from reverie.models.blocks import BlockId
-from reverie.models.cache import CacheKey
-from reverie.models.controls import Controls
-from reverie.models.guidance import CFGPolicy, GuidedCall
+from reverie.models.guidance import CFGPolicy
 from reverie.models.instance import ModelInstance
-from reverie.models.loop import FrameOutput, PromptNotes, StepResult, StepUnit
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.calls import CallRow, GuidedRow, call_rows, guided_rows
+from reverie.models.loop import FrameOutput, StepResult
+from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.captions import read_caption
 from reverie.models.pocket.first_frame import first_frame, first_state
+from reverie.models.pocket.frame_units import FrameUnits, Result, Unit
+from reverie.models.pocket.moves import taken
 from reverie.models.pocket.nets import PocketNets
-from reverie.models.pocket.past_rows import PastRow, read_rows
-from reverie.models.pocket.reading import read_prompt
-from reverie.models.pocket.sampler import (
-    CONTEXT_LEVEL,
-    TEMPERATURE,
-    frame_noise,
-    next_point,
-    noise_levels,
-)
+from reverie.models.pocket.prompts import Prompts
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
-from reverie.models.pocket.vocabulary import TokenizedPrompt
-
-_ACTIONS = {"up": Action.UP, "down": Action.DOWN, "left": Action.LEFT, "right": Action.RIGHT}
-MOVES = tuple(_ACTIONS)
-_EMPTY_PROMPT = TokenizedPrompt((), (), None)
-
-Unit = StepUnit[PocketState]
-Result = StepResult[PocketState]
 
 
 class Units:
@@ -56,7 +38,8 @@ class Units:
     ) -> None:
         self._nets = nets
         self._instance = instance
-        self._policy = policy
+        self._prompts = Prompts(nets, instance)
+        self._frames = FrameUnits(nets.world, self._prompts, instance, policy)
 
     @torch.inference_mode()
     def run(self, units: Sequence[Unit]) -> list[Result]:
@@ -69,11 +52,11 @@ class Units:
             case "encode_text":
                 return [self._encode_text(unit) for unit in units]
             case Phase.DENOISE:
-                return self._denoise(units)
+                return self._frames.denoise(units)
             case Phase.DECODE:
                 return self._decode([unit.state for unit in units])
             case Phase.CONTEXT:
-                return self._context(units)
+                return self._frames.context(units)
         raise AssertionError(f"pocket has no unit called {units[0].plan.kind}")
 
     def _begin(self, unit: Unit) -> Result:
@@ -81,7 +64,7 @@ class Units:
         named = read_caption(prompt)
         world = first_state(unit.state.seed, named.biome, named.hour)
         biome, hour = Biome(int(world.biome[0])), Hour(int(world.hour[0]))
-        text_T, notes = self._embed(prompt, biome, hour)
+        text_T, notes = self._prompts.embed(prompt, biome, hour)
         state = replace(
             unit.state,
             prompt=prompt,
@@ -127,47 +110,11 @@ class Units:
             reminded: whether the model is told of those that the prompt leaves open.
         """
         kept = (biome, hour) if reminded else (None, None)
-        text_T, notes = self._embed(prompt, *kept)
+        text_T, notes = self._prompts.embed(prompt, *kept)
         state = replace(
-            _take(unit.state, unit.controls), prompt=prompt, biome=biome, hour=hour, text_T=text_T
+            taken(unit.state, unit.controls), prompt=prompt, biome=biome, hour=hour, text_T=text_T
         )
         return StepResult(state, notes=notes)
-
-    def _denoise(self, units: Sequence[Unit]) -> list[Result]:
-        taken = [
-            _take(unit.state, unit.controls) if unit.state.phase is Phase.CHUNK else unit.state
-            for unit in units
-        ]
-        states = self._with_past(taken)
-        rows = [self._denoise_row(state) for state in states]
-        results = []
-        for state, row, guided in zip(
-            states, rows, guided_rows(self._nets.world, rows), strict=True
-        ):
-            step = state.step + 1
-            next_level = (*noise_levels(state.steps, state.strength), 0.0)[step]
-            point_Zhw = next_point(row.row.point_Zhw, guided.prediction, row.row.level, next_level)
-            phase = Phase.DECODE if step == state.steps else Phase.DENOISE
-            next_state = replace(
-                state, point_Zhw=point_Zhw, step=step, phase=phase, delta=guided.delta
-            )
-            results.append(StepResult(next_state, checks=(point_Zhw,)))
-        return results
-
-    def _denoise_row(self, state: PocketState) -> GuidedRow:
-        assert state.text_T is not None, "the prompt is read before the first frame"
-        level = noise_levels(state.steps, state.strength)[state.step]
-        row = CallRow(
-            point_Zhw=self._noise(state) if state.point_Zhw is None else state.point_Zhw,
-            level=level,
-            previous_Zhw=state.window[-1].clean_Zhw,
-            action=state.action,
-            text_T=state.text_T,
-            past=state.past,
-        )
-        policy = self._policy(state.guidance)
-        call = GuidedCall(level, self._instance.weights_version, state.prompt, state.frame)
-        return GuidedRow(row, self._embedding(_EMPTY_PROMPT), policy, call, state.delta)
 
     def _decode(self, states: Sequence[PocketState]) -> list[Result]:
         points = [state.point_Zhw for state in states if state.point_Zhw is not None]
@@ -181,89 +128,6 @@ class Units:
             )
             for state, point_Zhw, frames_CHW in zip(states, points, frames_BCHW, strict=True)
         ]
-
-    def _context(self, units: Sequence[Unit]) -> list[Result]:
-        """Write the oldest frame of each window that is not in the cache yet."""
-        pool = self._instance.blocks
-        assert pool is not None, "pocket keeps a cache"
-        pasts = self._read([unit.state for unit in units])
-        rows = []
-        for unit, past in zip(units, pasts, strict=True):
-            frame = unit.state.window[len(unit.state.blocks)]
-            rows.append(
-                CallRow(
-                    frame.clean_Zhw,
-                    CONTEXT_LEVEL,
-                    frame.previous_Zhw,
-                    frame.action,
-                    frame.text_T,
-                    past,
-                )
-            )
-        output = call_rows(self._nets.world, rows)
-        results = []
-        for index, unit in enumerate(units):
-            block = pool.view(unit.blocks[0])
-            torch.stack((output.k_BFLAND[index, 0], output.v_BFLAND[index, 0]), out=block)
-            state = self._remembered(unit.state, (*unit.state.blocks, *unit.blocks))
-            # What is not finite in one layer is not in any after it.
-            results.append(StepResult(state, checks=(block[:, -1],)))
-        return results
-
-    def _remembered(self, state: PocketState, blocks: tuple[BlockId, ...]) -> PocketState:
-        phase = Phase.CHUNK if len(blocks) == len(state.window) else Phase.CONTEXT
-        dropped = max(0, len(blocks) - (self._nets.world.config.window - 1))
-        return replace(state, blocks=blocks[dropped:], window=state.window[dropped:], phase=phase)
-
-    def _with_past(self, states: Sequence[PocketState]) -> list[PocketState]:
-        """Read the windows of those whose frame begins."""
-        begun = [state for state in states if state.past is None]
-        read = iter(self._read(begun))
-        return [replace(s, past=next(read)) if s.past is None else s for s in states]
-
-    def _read(self, states: Sequence[PocketState]) -> Sequence[PastRow | None]:
-        if not states or not states[0].blocks:
-            return [None] * len(states)
-        assert self._instance.blocks is not None, "pocket keeps a cache"
-        windows = [state.blocks for state in states]
-        return read_rows(self._nets.world, self._instance.blocks, windows)
-
-    def _noise(self, state: PocketState) -> Tensor:
-        shape = tuple(state.window[-1].clean_Zhw.shape)
-        noise = frame_noise(state.seed, state.frame, shape)
-        return TEMPERATURE * noise.to(self._instance.device)
-
-    def _embed(
-        self, prompt: str, biome: Biome | None, hour: Hour | None
-    ) -> tuple[Tensor, PromptNotes]:
-        """Embed a prompt behind what is in force and it does not name."""
-        read = read_prompt(self._nets.vocabulary, prompt, biome, hour)
-        return self._embedding(read), PromptNotes(read.unknown_words, read.truncated_at)
-
-    def _embedding(self, read: TokenizedPrompt) -> Tensor:
-        key = CacheKey(
-            model=self._instance.spec.name,
-            component="text",
-            weights_version=self._instance.weights_version,
-            inputs=(" ".join(map(str, read.ids)),),
-            precision=str(self._instance.dtype),
-        )
-        text_T = self._instance.encodings.get(key)
-        if text_T is None:
-            text_T = self._nets.embed([read])[0]
-            self._instance.encodings.put(key, text_T)
-        return text_T
-
-
-def _take(state: PocketState, controls: Controls) -> PocketState:
-    """Let the controls act on the frame that begins."""
-    moved = controls.keys["move"].acting() if "move" in controls.keys else None
-    return replace(
-        state,
-        action=_ACTIONS[moved] if moved else Action.WAIT,
-        steps=int(controls.parameters.get("steps", state.steps)),
-        guidance=float(controls.parameters.get("guidance", state.guidance)),
-    )
 
 
 def _finished(state: PocketState, clean_Zhw: Tensor) -> PocketState:

@@ -117,7 +117,7 @@ def test_a_held_key_and_a_wait_give_different_frames(rig: Rig) -> None:
 def test_the_window_slides_for_far_longer_than_its_positions(rig: Rig) -> None:
     driver = rig.open(request())
     frames = rig.run_chunks("s1", 12 * WINDOW)
-    assert len(driver._states.now.state.blocks) == WINDOW - 1
+    assert len(driver.state.blocks) == WINDOW - 1
     assert len({chunk.frames.tobytes() for chunk in frames[-4:]}) > 1
     rig.close("s1")
     assert rig.instance.blocks is not None

@@ -1,0 +1,21 @@
+"""The walker's keys, and how controls act on the frame that begins."""
+
+from dataclasses import replace
+
+from reverie.models.controls import Controls
+from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.state import PocketState
+
+_ACTIONS = {"up": Action.UP, "down": Action.DOWN, "left": Action.LEFT, "right": Action.RIGHT}
+MOVES = tuple(_ACTIONS)
+
+
+def taken(state: PocketState, controls: Controls) -> PocketState:
+    """Let the controls act on the frame that begins."""
+    moved = controls.keys["move"].acting() if "move" in controls.keys else None
+    return replace(
+        state,
+        action=_ACTIONS[moved] if moved else Action.WAIT,
+        steps=int(controls.parameters.get("steps", state.steps)),
+        guidance=float(controls.parameters.get("guidance", state.guidance)),
+    )
