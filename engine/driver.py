@@ -321,18 +321,20 @@ class LoopDriver(Generic[S]):
         Raises:
             OutOfBlocksError: the pool is empty; nothing was taken.
         """
-        parts, making = self._parts, self._parts.making
-        plan = parts.planned
+        parts, plan = self._parts, self._parts.planned
         assert plan is not None, "begin comes right after a ready that named a unit"
         assert parts.unit is None, "a unit is running"
         parts.planned = None
         blocks = parts.states.reserve(plan.writes)
         controls = NO_CONTROLS
         if plan.takes_controls:
+            if parts.is_between_chunks:
+                parts.making = parts.making.anew()
             taken = parts.mailbox.take()
             controls = parts.seeing(taken.controls)
-            making.taken.append(TakenAt(taken, parts.step))
-            making.open = True
+            parts.making.taken.append(TakenAt(taken, parts.step))
+            parts.making.open = True
+        making = parts.making
         making.begun = making.begun or plan.takes_controls or plan.commits or plan.shows
         parts.gate.refresh = False
         parts.pace.ran()
@@ -376,6 +378,9 @@ class LoopDriver(Generic[S]):
             parts.outlet.traced(unit.plan, step, started_us, ended_us, batch, self.waited)
         if unit.plan.shows:
             self._show(ended_us)
+        elif unit.plan.commits and parts.lead is None:
+            # It may be that nothing is worth a word; what it took has acted all the same.
+            parts.outlet.receipts(parts.making)
 
     def fail(self, error: Exception) -> None:
         """Roll back after `begin` or the kernel raised; the second time in a row ends the loop."""

@@ -66,6 +66,11 @@ class Parts(Generic[S]):
         """Whose loop it is."""
         return self.request.session
 
+    @property
+    def is_between_chunks(self) -> bool:
+        """Whether a loop of text has no utterance under way that was begun with words."""
+        return self.lead is None and not self.making.open and not self.making.frames_out
+
     def wanted_request(self, seed: int | None = None) -> LoopRequest:
         """Return a request for what is in effect now; None keeps the seed."""
         return replace(

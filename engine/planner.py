@@ -34,7 +34,9 @@ class Planner(Generic[S]):
         parts.planned = plan
         if plan is None:
             return None
-        return Candidate(parts.session, plan, deadline_us, running=parts.making.begun)
+        anew = plan.takes_controls and parts.is_between_chunks
+        running = parts.making.begun and not anew
+        return Candidate(parts.session, plan, deadline_us, running)
 
     def wake_us(self, now_us: int) -> int | None:
         """Return when to ask again although nothing comes in meanwhile; None: then only."""

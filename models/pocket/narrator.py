@@ -51,7 +51,8 @@ class NarratorKernel(LoopKernel[NarratorState]):
         sight = sight_of(controls)
         if sight is None or not sight.blocks:
             return Idle("there is nothing to see yet")
-        if not wants_to_look(taking(state, controls), sight.frame):
+        # A parameter acts, and has its receipt, with a look.
+        if not controls.parameters and not wants_to_look(taking(state, controls), sight.frame):
             return Idle("nothing has changed, and nobody has asked")
         return self._plan(state, "look", (len(sight.blocks),), takes=True)
 

@@ -111,7 +111,7 @@ class TalkKernel(LoopKernel[TalkState]):
     def plan_step(self, state: TalkState, controls: Controls) -> WorkPlan | Idle:
         if state.words:
             return self._plan("word", streams=("narration",), shows=len(state.words) == 1)
-        if not _next_words(_taking(state, controls), controls):
+        if not controls.parameters and not _next_words(_taking(state, controls), controls):
             return Idle("nothing has changed")
         return self._plan("look", takes_controls=True, commits=True, writes=1)
 
@@ -158,6 +158,8 @@ class TalkKernel(LoopKernel[TalkState]):
         state = _taking(unit.state, unit.controls)
         sight = _sight(unit.controls)
         words = tuple(_next_words(state, unit.controls).split())
+        if not words:
+            return StepResult(state)
         answered, waiting = state.asked[:1], state.asked[1:]
         self._pool.view(unit.blocks[0]).copy_(torch.full((BLOCK_WIDTH,), float(state.said)))
         blocks = (*(sight.blocks if sight else ()), *unit.blocks)
