@@ -68,6 +68,7 @@ MEASURES = (
     Measure("memory", "four steps out and back: what stayed in view", Unit.DB, 22.0),
     _share("narration_facts", "narration: stated facts that are true", 0.90),
     _share("narration_answers", "narration: questions answered rightly", 0.85),
+    _share("narration_walking", "narration of a first step: true facts"),
     _portion("true_commonest", "commonest kind of tile on true maps"),
     _portion("walk_100_commonest", "the same after 100 frames of walking"),
     _portion("walk_1000_commonest", "the same after 1,000 frames"),

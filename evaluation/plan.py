@@ -9,6 +9,7 @@ from reverie.evaluation.trials import (
     try_long_walks,
     try_memory,
     try_narration,
+    try_narration_walking,
     try_prompts,
     try_short_walks,
     try_standing,
@@ -48,6 +49,7 @@ QUICK: Plan = (
     Part(try_prompts, Stream.PROMPTS, worlds=16, group=16),
     Part(try_memory, Stream.MEMORY, worlds=8, group=8),
     Part(try_narration, Stream.NARRATION, worlds=12, group=12),
+    Part(try_narration_walking, Stream.NARRATION, worlds=8, group=8),
 )
 """About 5,200 frames, and some 100 utterances."""
 
@@ -59,5 +61,6 @@ FULL: Plan = (
     Part(try_prompts, Stream.PROMPTS, worlds=96, group=24),
     Part(try_memory, Stream.MEMORY, worlds=48, group=24),
     Part(try_narration, Stream.NARRATION, worlds=48, group=24),
+    Part(try_narration_walking, Stream.NARRATION, worlds=48, group=24),
 )
 """About 35,000 frames, and some 400 utterances."""

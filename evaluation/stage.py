@@ -68,8 +68,8 @@ class Theatre(Protocol):
     def stage(self, worlds: Sequence[World]) -> Stage:
         """Open sessions that are steered and looked at."""
 
-    def teller(self, worlds: Sequence[World]) -> Teller:
-        """Open sessions that tell what they see."""
+    def teller(self, worlds: Sequence[World], ways: Sequence[Action]) -> Teller:
+        """Open sessions that tell what they see, after one step or none (`Action.WAIT`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,11 @@ class ServedTheatre:
         """Open sessions of the world loop alone."""
         return ServedStage(self.house.world, self.house.instance, self._requests(worlds))
 
-    def teller(self, worlds: Sequence[World]) -> ServedTeller:
+    def teller(self, worlds: Sequence[World], ways: Sequence[Action]) -> ServedTeller:
         """Open sessions of both loops, whose narrators speak unasked and as fast as they can."""
         house, requests = self.house, self._requests(worlds, **{"narrate": 1.0, PACE: 0.0})
-        return ServedTeller(house.instance, house.world, house.narrator, requests)
+        keys = [next(iter(_HELD[way]), None) for way in ways]
+        return ServedTeller(house.instance, house.world, house.narrator, requests, keys)
 
     def _requests(self, worlds: Sequence[World], **chosen: float) -> list[LoopRequest]:
         defaults = {known.name: known.default for loop in LOOPS for known in loop.parameters}

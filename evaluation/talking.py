@@ -1,7 +1,7 @@
 """Sessions that tell what they see: both loops of each, through drivers, scheduler and batches.
 
-The world shows its first picture, which is the simulator's own, and one more, while the walker
-waits: a loop that reads it sees what lies in the cache, and that is the picture before the newest.
+The world shows its first picture, which is the simulator's own, then what a step or two lead to:
+a loop that reads it sees what lies in the cache, and that is the picture before the newest.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,14 @@ from reverie.engine.batch import run_batch
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import FramesOut, StepFailed, TextOut
 from reverie.engine.errors import RolloutError
-from reverie.engine.inputs import ControlId, TurnInput
+from reverie.engine.inputs import ControlId, KeysInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
+from reverie.models.controls import KeyEdge
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import LoopKernel, LoopRequest
 
-FRAMES = 2
+MOVE, HELD = "move", ControlId("held")
 OPTIONS = DriverOptions(history_chunks=0, snapshot_every_us=0)
 MOST_UNITS = 5_000
 """Units after which whoever is not done will never be."""
@@ -43,6 +44,7 @@ class _Pair:
 
     Attributes:
         frames: how many are out.
+        wanted: how many there should be.
         said: whole utterances, oldest first.
         answers: those of them that answer, by the turn.
     """
@@ -50,6 +52,7 @@ class _Pair:
     world: LoopDriver[Any]
     narrator: LoopDriver[Any]
     frames: int = 0
+    wanted: int = 1
     said: list[str] = field(default_factory=list)
     answers: dict[ControlId, str] = field(default_factory=dict)
     _open: str = ""
@@ -84,21 +87,29 @@ class ServedTeller:
         world: LoopKernel[Any],
         narrator: LoopKernel[Any],
         requests: Sequence[LoopRequest],
+        keys: Sequence[str | None],
     ) -> None:
-        """Show the first pictures.
+        """Show the first pictures: two of those who wait, three of those who walk.
 
         Args:
             instance: what they run on.
             world: the loop that makes pictures.
             narrator: the loop that reads it.
             requests: one a session, with the parameters of both loops.
+            keys: what each session holds after its first picture; None waits.
         """
         self._instance = instance
         self._kernels = {world.spec.name: world, narrator.spec.name: narrator}
         self._scheduler = StepScheduler(max_batch=max(1, len(requests)))
         self._pairs = [_pair(instance, world, narrator, request) for request in requests]
         self._asked = 0
-        self._run([pair.world for pair in self._pairs], lambda pair: pair.frames >= FRAMES)
+        worlds = [pair.world for pair in self._pairs]
+        self._run(worlds, lambda pair: pair.frames >= 1)
+        for pair, key in zip(self._pairs, keys, strict=True):
+            if key is not None:
+                pair.world.push([KeysInput(HELD, MOVE, (KeyEdge(key, down=True),))])
+            pair.wanted = 2 if key is None else 3
+        self._run(worlds, lambda pair: pair.frames >= pair.wanted)
 
     def tell(self) -> list[str]:
         """Let everybody speak until nothing is left to say."""

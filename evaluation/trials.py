@@ -17,7 +17,7 @@ from reverie.evaluation.stage import Ints, Stage, Theatre
 from reverie.evaluation.worlds import World, true_states
 from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import biome_caption, hour_caption, whole_caption
-from reverie.models.pocket.narration_facts import Unreadable, truths
+from reverie.models.pocket.narration_facts import Truth, Unreadable, truths
 from reverie.models.pocket.narration_questions import ask
 from reverie.models.pocket.narration_sentences import facts
 from reverie.models.pocket.simulator import CELL_PX, WorldState, advance, render
@@ -148,12 +148,10 @@ def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]
 
     Who says nothing has said one thing that is not true.
     """
-    told_of = truths(true_states(worlds), np.full(len(worlds), Action.WAIT))
-    with closing(theatre.teller(worlds)) as teller:
-        for world, truth, text in zip(worlds, told_of, teller.tell(), strict=True):
-            stated = facts(text) or (Unreadable(text),)
-            true = sum(truth.holds(fact) for fact in stated)
-            yield Sample("narration_facts", world.seed, true, len(stated))
+    waiting = np.full(len(worlds), Action.WAIT)
+    told_of = truths(true_states(worlds), waiting)
+    with closing(theatre.teller(worlds, [Action.WAIT] * len(worlds))) as teller:
+        yield from _facts("narration_facts", worlds, told_of, teller.tell())
         rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
         for _ in range(QUESTIONS):
             asked = [ask(rng, truth) for rng, truth in zip(rngs, told_of, strict=True)]
@@ -163,6 +161,24 @@ def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]
                 for question, answer, truth in zip(asked, answers, told_of, strict=True)
             ]
             yield from _samples("narration_answers", worlds, right)
+
+
+def try_narration_walking(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Let narrators tell of the picture after one step; it is the model's own."""
+    ways = [list(_BACK)[world.number % len(_BACK)] for world in worlds]
+    steps = np.array(ways)
+    told_of = truths(advance(true_states(worlds), steps), steps)
+    with closing(theatre.teller(worlds, ways)) as teller:
+        yield from _facts("narration_walking", worlds, told_of, teller.tell())
+
+
+def _facts(
+    measure: str, worlds: Sequence[World], told_of: Sequence[Truth], texts: Sequence[str]
+) -> Iterator[Sample]:
+    for world, truth, text in zip(worlds, told_of, texts, strict=True):
+        stated = facts(text) or (Unreadable(text),)
+        true = sum(truth.holds(fact) for fact in stated)
+        yield Sample(measure, world.seed, true, len(stated))
 
 
 def _stayed(way: Action) -> tuple[slice, slice]:

@@ -96,6 +96,6 @@ def test_more_steps_make_another_picture(house: House) -> None:
 
 
 def test_the_narrator_speaks_and_answers_about_what_it_sees(house: House) -> None:
-    with closing(ServedTheatre(house, 1).teller(WORLDS[:2])) as teller:
+    with closing(ServedTheatre(house, 1).teller(WORLDS[:2], [Action.WAIT, Action.UP])) as teller:
         assert len(teller.tell()) == 2  # untrained, it says anything or nothing
         assert len(teller.ask(["where am i", "what time is it"])) == 2

@@ -20,7 +20,7 @@ def instance() -> ModelInstance:
 
 def teller(instance: ModelInstance, *requests: LoopRequest) -> ServedTeller:
     world, narrator = (FAMILY.kernel(name, instance) for name in ("world_model", "ar_decode"))
-    return ServedTeller(instance, world, narrator, requests)
+    return ServedTeller(instance, world, narrator, requests, [None] * len(requests))
 
 
 def test_everybody_tells_what_they_see_and_answers_what_they_are_asked(
@@ -36,6 +36,14 @@ def test_everybody_tells_what_they_see_and_answers_what_they_are_asked(
     both.close()
     assert instance.blocks is not None
     assert instance.blocks.free == instance.blocks.count
+
+
+def test_a_key_that_is_held_is_seen(instance: ModelInstance) -> None:
+    world, narrator = (FAMILY.kernel(name, instance) for name in ("world_model", "ar_decode"))
+    requests = [talk_request("a"), talk_request("b")]
+    walking = ServedTeller(instance, world, narrator, requests, ["left", None])
+    assert walking.tell() == [f"I see {SEEN} with left held.", f"I see {SEEN} with nothing held."]
+    walking.close()
 
 
 def test_who_says_nothing_unasked_has_said_nothing(instance: ModelInstance) -> None:

@@ -17,6 +17,7 @@ from reverie.evaluation.trials import (
     try_long_walks,
     try_memory,
     try_narration,
+    try_narration_walking,
     try_prompts,
     try_short_walks,
     try_standing,
@@ -147,6 +148,7 @@ def test_land_that_is_forgotten_on_the_way_is_found() -> None:
 
 def test_true_words_succeed() -> None:
     assert run(try_narration) == {"narration_facts": 1, "narration_answers": 1}
+    assert run(try_narration_walking) == {"narration_walking": 1}
     found = list(try_narration(simulated(), WORLDS))
     facts = [sample.trials for sample in found if sample.measure == "narration_facts"]
     assert min(facts) >= 7  # biome, hour, what he does, and four directions
@@ -167,6 +169,14 @@ def test_a_wrong_side_is_found() -> None:
     found = run(try_narration, Faults(speak=lambda text: text.replace("to the left", "above")))
     assert 0.7 < found["narration_facts"] < 1
     assert 0.7 < found["narration_answers"] < 1
+
+
+def test_who_says_that_he_walks_the_other_way_is_found() -> None:
+    def left_is_right(actions: Ints) -> Ints:
+        return np.where(actions == Action.LEFT, Action.RIGHT, actions)
+
+    found = run(try_narration_walking, Faults(actions=left_is_right))
+    assert 0.8 < found["narration_walking"] < 1
 
 
 @pytest.mark.parametrize("speech", ["", "la la la.", "i see dragons to the left."])

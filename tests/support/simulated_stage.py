@@ -81,9 +81,9 @@ def _named(name: int | None, current: int) -> int:
 class SimulatedTeller:
     """Narrators that know the truth, behind the interface of those that look."""
 
-    def __init__(self, worlds: Sequence[World], faults: Faults) -> None:
-        state = faults.walk(true_states(worlds))
-        self._truths = truths(state, np.full(len(worlds), Action.WAIT))
+    def __init__(self, worlds: Sequence[World], ways: Sequence[Action], faults: Faults) -> None:
+        steps = faults.actions(np.array(ways))
+        self._truths = truths(advance(true_states(worlds), steps), steps)
         self._rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
         self._faults = faults
 
@@ -112,8 +112,8 @@ class SimulatedTheatre:
     def stage(self, worlds: Sequence[World]) -> SimulatedStage:
         return SimulatedStage(worlds, self.faults)
 
-    def teller(self, worlds: Sequence[World]) -> SimulatedTeller:
-        return SimulatedTeller(worlds, self.faults)
+    def teller(self, worlds: Sequence[World], ways: Sequence[Action]) -> SimulatedTeller:
+        return SimulatedTeller(worlds, ways, self.faults)
 
 
 def simulated(faults: Faults | None = None) -> SimulatedTheatre:
