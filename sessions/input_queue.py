@@ -57,19 +57,21 @@ class InputQueue:
             CommandError: there is no room; try again in a moment.
         """
         size_bytes = pushed.raw.size_bytes
-        gone: tuple[Pushed, ...] = ()
-        if self._merge is Merge.LATEST and pushed.raw.stands_alone:
-            gone = self.take_all()
-        if len(self._waiting) >= self._pieces:
-            text = f"{self._pieces} pieces wait in this stream already (input_pieces)"
-            raise CommandError(ErrorCode.TOO_MANY, text, field="stream", retry_after_s=0.1)
-        if self._bytes + size_bytes > self._limit_bytes:
-            text = f"a stream holds at most {self._limit_bytes} bytes (input_bytes)"
-            raise CommandError(ErrorCode.TOO_MANY, text, field="stream", retry_after_s=0.1)
+        takes_over = self._merge is Merge.LATEST and pushed.raw.stands_alone
+        self._check_room(size_bytes, takes_over)
+        gone = self.take_all() if takes_over else ()
         self._waiting.append(pushed)
         self._bytes += size_bytes
         self._ready.set()
         return gone
+
+    def _check_room(self, size_bytes: int, takes_over: bool) -> None:
+        if not takes_over and len(self._waiting) >= self._pieces:
+            text = f"{self._pieces} pieces wait in this stream already (input_pieces)"
+            raise CommandError(ErrorCode.TOO_MANY, text, field="stream", retry_after_s=0.1)
+        if (0 if takes_over else self._bytes) + size_bytes > self._limit_bytes:
+            text = f"a stream holds at most {self._limit_bytes} bytes (input_bytes)"
+            raise CommandError(ErrorCode.TOO_MANY, text, field="stream", retry_after_s=0.1)
 
     async def take(self) -> Pushed:
         """Wait for the next push and take it. Safe to cancel: then nothing is taken."""

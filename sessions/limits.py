@@ -60,7 +60,7 @@ class SessionLimits(BaseModel):
     close_s: float = Field(default=10.0, gt=0)
     views_per_s: float = Field(default=10.0, gt=0)
     input_pieces: int = Field(default=16, ge=1)
-    input_bytes: int = Field(default=32 * 2**20, ge=2**16)
+    input_bytes: int = Field(default=64 * 2**20, ge=2**16)
     input_pixels: int = Field(default=2**24, ge=1, le=2**28)
     input_wait_s: float = Field(default=30.0, gt=0)
     input_gap_s: float = Field(default=2.0, gt=0)
