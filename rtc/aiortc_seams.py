@@ -203,10 +203,21 @@ def speak_through(
 
 
 def lead_elsewhere(transport: RTCIceTransport, path: IcePath) -> None:
-    """Have a transport watch and close another path from now on, and no more the one before."""
+    """Have a transport watch and close another path from now on, and no more the one before.
+
+    The watching is our own: aiortc's spins for ever when a path is closed before it has begun. The
+    transport owns the task, and awaits it when it stops.
+    """
     inside = vars(transport)
     watching: asyncio.Future[None] | None = inside["_RTCIceTransport__monitor_task"]
     if watching is not None:
         watching.cancel()
     transport._connection = path.connection
-    inside["_RTCIceTransport__monitor_task"] = asyncio.ensure_future(transport._monitor())
+    inside["_RTCIceTransport__monitor_task"] = asyncio.ensure_future(_watch(transport, path))
+
+
+async def _watch(transport: RTCIceTransport, path: IcePath) -> None:
+    await path.connection.get_event()  # there is one alone: that it is closed
+    if transport.state == "completed":
+        set_state: Callable[[str], None] = transport.__getattribute__("_RTCIceTransport__setState")
+        set_state("failed")
