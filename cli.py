@@ -350,6 +350,7 @@ def _check_checkpoint(chosen: argparse.Namespace) -> int:
 
 
 def _train_pocket(chosen: argparse.Namespace) -> int:
+    from reverie.engine.rollouts import Rollouts
     from reverie.models.pocket.training.export import export
     from reverie.models.pocket.training.loop import checkpoint_path
     from reverie.models.pocket.training.options import TrainOptions
@@ -366,7 +367,7 @@ def _train_pocket(chosen: argparse.Namespace) -> int:
         threads=chosen.threads,
     )
     try:
-        train(options)
+        train(options, Rollouts)
     except FileNotFoundError as error:
         return _complain(str(error), FAILED)
     if checkpoint_path(options.out, "world").exists():

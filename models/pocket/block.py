@@ -160,7 +160,8 @@ def _attended(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
     if q_BAQd.dtype is not torch.bfloat16 or q_BAQd.is_cuda:
         return functional.scaled_dot_product_attention(q_BAQd, k_BAKd, v_BAKd)
     scores = (q_BAQd * q_BAQd.shape[-1] ** -0.5) @ k_BAKd.transpose(-1, -2)
-    return scores.softmax(dim=-1) @ v_BAKd
+    attended: Tensor = scores.softmax(dim=-1) @ v_BAKd
+    return attended
 
 
 class ConvolutionalFeedForward(nn.Module):

@@ -11,9 +11,9 @@ from reverie.models.seeds import normal
 MAX_STEPS = 4
 LEVEL_SHIFT = 3.0
 """How far the levels lean towards noise, where a frame is decided; as in training."""
-TEMPERATURE = 1.35
-"""Deviation of the noise that a frame starts from. Few steps lean towards the likeliest land; more
-noise than in training moves them off it. What is known already, the frame before holds."""
+TEMPERATURE = 1.0
+"""Deviation of the noise that a frame starts from. The noise says which land comes into view
+(`luck.py`), so that another deviation would draw other maps than the true ones."""
 CONTEXT_LEVEL = 0.0
 """Noise level that the context pass names, on latents without noise."""
 

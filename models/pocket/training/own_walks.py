@@ -1,16 +1,16 @@
 """Walks of the model itself, kept from step to step, with the frames that they should have shown.
 
 A model that is trained on true frames alone never sees what its own errors grow into. These walks
-go on for hundreds of frames through the same cached calls as in serving; training reads the last
-few frames of each, as the model made them, and aims at legal frames of the same map (`land.py`):
-DAgger (arXiv:1011.0686) with a simulator that can name the right frame for any wrong one.
+go on for hundreds of frames through the serving loop itself (`served_walks.py`); training reads the
+last few frames of each, as the model made them, and aims at legal frames of the same map
+(`land.py`): DAgger (arXiv:1011.0686) with a simulator that can name the right frame for any wrong
+one.
 
 Shapes: B walks of a group, F frames of a clip, P cached frames, Z channels on a grid h x w,
 L words of a text.
 """
 
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,8 @@ from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import Caption, words_of
 from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.config import WorldConfig
-from reverie.models.pocket.nets import fast_dtype
-from reverie.models.pocket.sampler import CONTEXT_LEVEL, next_point
 from reverie.models.pocket.simulator import WorldState, advance, render, tiles_in_view
-from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
+from reverie.models.pocket.text_encoder import pad_ids
 from reverie.models.pocket.training.chance import kinds_of, new_strip, pair_all
 from reverie.models.pocket.training.clips import (
     agreeing_caption,
@@ -34,9 +32,10 @@ from reverie.models.pocket.training.clips import (
 )
 from reverie.models.pocket.training.land import Land, carried, discovered, revised, true_land
 from reverie.models.pocket.training.legal_tiles import LegalTiles, Reading
+from reverie.models.pocket.training.served_walks import ServedWalks, Start
 from reverie.models.pocket.training.states import random_states
+from reverie.models.pocket.training.walk_history import Course, nothing, read_back, saved
 from reverie.models.pocket.vocabulary import MAX_TOKENS, Vocabulary
-from reverie.models.pocket.world import FrameOutput, WorldModel
 
 SHORTEST_LIFE, LONGEST_LIFE = 8, 1200
 CHANGE_SHARE, STANDING_CHANGE_SHARE = 0.03, 0.006
@@ -49,63 +48,6 @@ STANDS = 1.0
 HABITS = (0.0, 0.8, 0.97, STANDS)
 """How likely a walker repeats what he did last; each walk has one of them. Who `STANDS` waits."""
 HABIT_SHARES = (0.2, 0.3, 0.2, 0.3)
-WALK_TEMPERATURE = 1.0
-"""Deviation of the noise; with another one it would not tell of the land that it is read as."""
-
-
-@dataclass(slots=True)
-class History:
-    """The last F + 1 frames of B walks, oldest first; the first only lends its latents.
-
-    Attributes:
-        made_BFZhw: what the model made.
-        aims_BFZhw: what it should have made.
-        noise_BFZhw: what it made that from.
-        action_BF: what led to each frame.
-        text_BF: which of the two texts was in force.
-        ids_BTL: word ids of the text before and the text now.
-        names_BTN: biome and hour that a text names, as in `Batch`.
-    """
-
-    made_BFZhw: Tensor
-    aims_BFZhw: Tensor
-    noise_BFZhw: Tensor
-    action_BF: Tensor
-    text_BF: Tensor
-    ids_BTL: Tensor
-    names_BTN: Tensor
-
-
-@dataclass(slots=True)
-class Course:
-    """Where B walks are.
-
-    Attributes:
-        state: place, facing, clock, biome and hour asked for.
-        land: the tiles in view.
-        left: frames to live.
-        settled: frames since the prompt changed.
-        habit: how likely the last action is repeated.
-    """
-
-    state: WorldState
-    land: Land
-    left: NDArray[np.int64]
-    settled: NDArray[np.int64]
-    habit: NDArray[np.float64]
-
-
-def _nothing(config: WorldConfig, walks: int, frames: int, device: torch.device) -> History:
-    latents = (walks, frames + 1, config.latent_channels, config.grid, config.grid)
-    return History(
-        torch.zeros(latents, device=device),
-        torch.zeros(latents, device=device),
-        torch.zeros(latents, device=device),
-        torch.zeros((walks, frames + 1), dtype=torch.long, device=device),
-        torch.zeros((walks, frames + 1), dtype=torch.long, device=device),
-        torch.zeros((walks, 2, MAX_TOKENS), dtype=torch.long, device=device),
-        torch.zeros((walks, 2, 2), dtype=torch.long, device=device),
-    )
 
 
 def _paired_noise(
@@ -160,34 +102,45 @@ class WalkGroup:
         self._past = config.window - 1
         zeros = np.zeros(walks, np.int64)
         state = WorldState(*(zeros.copy() for _ in fields(WorldState)))
-        self.history = _nothing(config, walks, frames, self._device)
+        self.history = nothing(config, walks, frames, self._device)
         self.course = Course(state, true_land(state), zeros, zeros.copy(), np.zeros(walks))
         self._captions = [Caption("", None, None)] * walks
-        shape = (walks, self._past, config.layers, config.heads, config.tokens, config.head_size)
-        dtype = fast_dtype(self._device)
-        self._keys = torch.zeros(shape, dtype=dtype, device=self._device)
-        self._values = torch.zeros(shape, dtype=dtype, device=self._device)
         self.error = 0.0
 
-    @torch.no_grad()
+    @property
+    def is_new(self) -> bool:
+        """Whether it has never advanced, so that it has no frames to show."""
+        return not self.course.settled.any()
+
     def advance(
-        self,
-        world: WorldModel,
-        text: TextEncoder,
-        levels: tuple[float, ...],
-        rng: np.random.Generator,
+        self, served: ServedWalks, frames: int, steps: int, rng: np.random.Generator, step: int
     ) -> None:
-        """Make one frame of every walk; walks whose time is over start anew first."""
+        """Make some frames of every walk; walks whose time is over start anew first.
+
+        Args:
+            served: makes them.
+            frames: how many.
+            steps: denoise steps a frame.
+            rng: of everything.
+            step: of the training.
+        """
         over = np.flatnonzero(self.course.left <= 0)
         if len(over):
-            self._begin(over, world, text, rng)
-        self._change_prompts(rng)
+            self._begin(over, rng)
+        walks = len(self.course.left)
+        seeds = [int(seed) for seed in rng.integers(2**62, size=walks)]
+        served.open([self._start(row) for row in range(walks)], seeds, steps, step)
+        for _ in range(frames):
+            self._advance_one(served, rng)
+        served.close(walks)
+
+    @torch.no_grad()
+    def _advance_one(self, served: ServedWalks, rng: np.random.Generator) -> None:
+        prompts = self._change_prompts(rng)
         actions = self._choose_actions(rng)
-        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        noise_BZhw = torch.randn(self.history.made_BFZhw[:, 0].shape, generator=generator)
-        made_BZhw = self._make(
-            world, text, actions, levels, WALK_TEMPERATURE * noise_BZhw.to(self._device)
-        )
+        made = served.advance(actions.tolist(), prompts)
+        made_BZhw = torch.stack([one.tensors["clean"] for one in made]).to(self._device)
+        noise_BZhw = torch.stack([one.tensors["noise"] for one in made])
         before = self.course.state
         state = advance(before, actions)
         reading = self._legal.read(made_BZhw, state)
@@ -205,6 +158,20 @@ class WalkGroup:
         self.course.left = np.where(lost, 0, self.course.left - 1)
         self.error = float(error.mean())
 
+    def _start(self, row: int) -> Start:
+        """Return what a session of one walk goes on from."""
+        history, state, past = self.history, self.course.state, self._past
+        texts = history.text_BF[row, -past:]
+        return Start(
+            clean_WZhw=history.made_BFZhw[row, -past:],
+            before_Zhw=history.made_BFZhw[row, -past - 1],
+            actions=history.action_BF[row, -past:].tolist(),
+            words_WL=history.ids_BTL[row][texts],
+            prompt=self._captions[row].text,
+            biome=Biome(int(state.biome[row])),
+            hour=Hour(int(state.hour[row])),
+        )
+
     def _discoloured(self, reading: Reading) -> NDArray[np.bool_]:
         """Find walks that show other colours than they should, where no text says which."""
         state, names = self.course.state, self.history.names_BTN[:, 1].cpu().numpy()
@@ -219,32 +186,6 @@ class WalkGroup:
         again = rng.random(len(last)) < self.course.habit
         actions = np.where(again, last, rng.integers(len(Action), size=len(last)))
         return np.where(self.course.habit == STANDS, int(Action.WAIT), actions)
-
-    def _make(
-        self,
-        world: WorldModel,
-        text: TextEncoder,
-        actions: NDArray[np.int64],
-        levels: tuple[float, ...],
-        point_BZhw: Tensor,
-    ) -> Tensor:
-        """Denoise one frame and write it to the cache."""
-        text_BT = text(self.history.ids_BTL[:, 1])
-        action_B = torch.from_numpy(actions).to(self._device)
-        previous_BZhw = self.history.made_BFZhw[:, -1].clone()
-        past = world.read_past(self._keys.unbind(1), self._values.unbind(1))
-
-        def call(point_BZhw: Tensor, level: float) -> FrameOutput:
-            level_B = torch.full((len(actions),), level, device=self._device)
-            return world.forward_frame(point_BZhw, level_B, previous_BZhw, action_B, text_BT, past)
-
-        for level, next_level in pairwise((*levels, 0.0)):
-            clean_BZhw = call(point_BZhw, level).clean_BFZhw[:, 0]
-            point_BZhw = next_point(point_BZhw, clean_BZhw, level, next_level)
-        output = call(point_BZhw, CONTEXT_LEVEL)
-        self._keys = torch.cat([self._keys[:, 1:], output.k_BFLAND], dim=1)
-        self._values = torch.cat([self._values[:, 1:], output.v_BFLAND], dim=1)
-        return point_BZhw
 
     def _append(
         self,
@@ -264,12 +205,13 @@ class WalkGroup:
         for name, value in new.items():
             setattr(history, name, torch.cat([getattr(history, name)[:, 1:], value[:, None]], 1))
 
-    def _change_prompts(self, rng: np.random.Generator) -> None:
-        """Give a few walks a new prompt; what it does not name stays."""
+    def _change_prompts(self, rng: np.random.Generator) -> dict[int, str]:
+        """Give a few walks a new prompt; what it does not name stays. Returns them by row."""
         state, history = self.course.state, self.history
         standing = self.course.habit == STANDS
         drawn = rng.random(len(state)) < np.where(standing, STANDING_CHANGE_SHARE, CHANGE_SHARE)
         ready = self.course.settled > history.text_BF.shape[1]
+        prompts: dict[int, str] = {}
         for row in np.flatnonzero(drawn & ready):
             old = self._captions[row]
             caption = changed_caption(rng, old, Biome(state.biome[row]), Hour(state.hour[row]))
@@ -287,6 +229,8 @@ class WalkGroup:
             history.text_BF[row] = 0
             self._say(int(row), caption, biome, hour)
             self.course.settled[row] = 0
+            prompts[int(row)] = caption.text
+        return prompts
 
     def _say(self, row: int, caption: Caption, biome: Biome, hour: Hour) -> None:
         """Put a caption in force, behind what it leaves open."""
@@ -304,8 +248,6 @@ class WalkGroup:
     def _begin(
         self,
         rows: NDArray[np.int64],
-        world: WorldModel,
-        text: TextEncoder,
         rng: np.random.Generator,
     ) -> None:
         """Start walks anew behind F + 1 true frames."""
@@ -337,20 +279,6 @@ class WalkGroup:
             self._say(int(row), agreeing_caption(rng, biome, hour), biome, hour)
             history.ids_BTL[row, 0] = history.ids_BTL[row, 1]
             history.names_BTN[row, 0] = history.names_BTN[row, 1]
-        self._fill_cache(at, world, text)
-
-    def _fill_cache(self, at: Tensor, world: WorldModel, text: TextEncoder) -> None:
-        made_BFZhw = self.history.made_BFZhw[at]
-        text_BFT = text(self.history.ids_BTL[at, 1])[:, None].expand(-1, self._past, -1)
-        output = world(
-            made_BFZhw[:, -self._past :],
-            torch.full((len(at), self._past), CONTEXT_LEVEL, device=self._device),
-            made_BFZhw[:, -self._past - 1 : -1],
-            self.history.action_BF[at, -self._past :],
-            text_BFT,
-        )
-        self._keys[at] = output.k_BFLAND
-        self._values[at] = output.v_BFLAND
 
     @torch.no_grad()
     def _encode(self, frames_BHWC: NDArray[np.uint8]) -> Tensor:
@@ -358,35 +286,16 @@ class WalkGroup:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next frame depends on."""
-        course, history = self.course, self.history
-        return {
-            "history": {f.name: getattr(history, f.name) for f in fields(history)},
-            "state": {
-                f.name: torch.from_numpy(getattr(course.state, f.name)) for f in fields(WorldState)
-            },
-            "land": {f.name: torch.from_numpy(getattr(course.land, f.name)) for f in fields(Land)},
-            "course": {
-                name: torch.from_numpy(getattr(course, name))
-                for name in ("left", "settled", "habit")
-            },
-            "captions": [
-                (c.text, *(None if n is None else int(n) for n in (c.biome, c.hour)))
-                for c in self._captions
-            ],
-            "cache": (self._keys, self._values),
-        }
+        captions = [
+            (c.text, *(None if n is None else int(n) for n in (c.biome, c.hour)))
+            for c in self._captions
+        ]
+        return {**saved(self.history, self.course), "captions": captions}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what `state_dict` returned."""
-        history = {name: value.to(self._device) for name, value in state["history"].items()}
-        self.history = History(**history)
-        parts = {
-            part: {name: value.cpu().numpy() for name, value in state[part].items()}
-            for part in ("state", "land", "course")
-        }
-        self.course = Course(WorldState(**parts["state"]), Land(**parts["land"]), **parts["course"])
+        self.history, self.course = read_back(state, self._device)
         self._captions = [
             Caption(t, None if b is None else Biome(b), None if h is None else Hour(h))
             for t, b, h in state["captions"]
         ]
-        self._keys, self._values = (part.to(self._device) for part in state["cache"])

@@ -45,6 +45,8 @@ def recipe(preset: Preset) -> Recipe:
             walks=2,
             groups=2,
             walks_after=1,
+            walk_frames=2,
+            tell_every=2,
             told_clips=2,
             told_walks=1,
             texts=2,

@@ -11,6 +11,7 @@ from reverie.models.pocket.training.codec_training import CodecTraining
 from reverie.models.pocket.training.loop import checkpoint_path, run_task
 from reverie.models.pocket.training.options import TrainOptions
 from reverie.models.pocket.training.presets import Recipe, recipe
+from reverie.models.pocket.training.rollouts import RolloutMaker
 from reverie.models.pocket.training.world_training import WorldTraining
 from reverie.models.pocket.vocabulary import Vocabulary
 
@@ -22,8 +23,12 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def train(options: TrainOptions) -> None:
+def train(options: TrainOptions, maker: RolloutMaker) -> None:
     """Train what `options` names, until it is done or its time is over.
+
+    Args:
+        options: what to do.
+        maker: runs the serving loop; `reverie.engine.rollouts.Rollouts`, from the composition root.
 
     Raises:
         FileNotFoundError: the stage is `world` and `options.out` holds no codec.
@@ -40,12 +45,12 @@ def train(options: TrainOptions) -> None:
         if not done:
             return
     if options.stage in ("world", "all"):
-        world = make_world_training(options, chosen, device)
+        world = make_world_training(options, chosen, device, maker)
         run_task(world, options.out, device, resume=options.resume, deadline_s=deadline_s)
 
 
 def make_world_training(
-    options: TrainOptions, chosen: Recipe, device: torch.device
+    options: TrainOptions, chosen: Recipe, device: torch.device, maker: RolloutMaker
 ) -> WorldTraining:
     """Build the world model's training on the codec that lies in `options.out`."""
     codec = Codec(chosen.config.codec).to(device)
@@ -56,4 +61,4 @@ def make_world_training(
     batches = BatchMaker(
         codec, Vocabulary.of_grammar(), options.seed, schedule.clips, schedule.frames
     )
-    return WorldTraining(chosen.config, schedule, batches, options.seed, device)
+    return WorldTraining(chosen.config, schedule, batches, options.seed, device, maker)

@@ -6,40 +6,34 @@ import numpy as np
 import torch
 
 from reverie.models.pocket.codec import Codec
-from reverie.models.pocket.config import WorldConfig
-from reverie.models.pocket.sampler import noise_levels
-from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.training.batches import Batch, draw_levels
 from reverie.models.pocket.training.own_walks import WalkGroup
-from reverie.models.pocket.vocabulary import Vocabulary
-from reverie.models.pocket.world import WorldModel
+from reverie.models.pocket.training.served_walks import ServedWalks
 
 STREAM = 4  # separates the walks' random numbers from all others
 FINISHED_SHARE = 0.9
+TURN = 2
+STEPS = (2, 3)
+"""Denoise steps a frame, as they are served."""
 
 
 class OwnWalks:
-    """Groups of walks that take turns.
+    """Groups of walks that take turns: each advances, and gives clips for `TURN` steps.
 
     Args:
-        codec: a trained codec.
-        config: of the world model.
-        vocabulary: the words of prompts.
+        codec: a trained codec, in float32.
+        served: makes the frames.
         seed: of all randomness.
         sizes: number of groups, walks of each, frames of a clip, and frames by which a group
-            advances before it gives a clip.
+            advances in its turn.
     """
 
     def __init__(
-        self,
-        codec: Codec,
-        config: WorldConfig,
-        vocabulary: Vocabulary,
-        seed: int,
-        sizes: tuple[int, int, int, int],
+        self, codec: Codec, served: ServedWalks, seed: int, sizes: tuple[int, int, int, int]
     ) -> None:
         groups, walks, self._frames, self._advance = sizes
-        self._seed = seed
+        self._seed, self._served = seed, served
+        config, vocabulary = served.nets.config.world, served.nets.vocabulary
         self._groups = [
             WalkGroup(codec, config, vocabulary, walks, self._frames) for _ in range(groups)
         ]
@@ -51,14 +45,14 @@ class OwnWalks:
 
     def group(self, step: int) -> WalkGroup:
         """Return the group whose turn it is."""
-        return self._groups[step % len(self._groups)]
+        return self._groups[step // TURN % len(self._groups)]
 
-    def make(self, step: int, world: WorldModel, text: TextEncoder) -> Batch:
-        """Advance one group and return its last frames as clips."""
+    def make(self, step: int) -> Batch:
+        """Advance a group, if its turn begins, and return its last frames as clips."""
         group = self.group(step)
         rng = np.random.default_rng([self._seed, STREAM, step])
-        for _ in range(self._advance):
-            group.advance(world, text, noise_levels(2 + int(rng.integers(2))), rng)
+        if step % TURN == 0 or group.is_new:
+            group.advance(self._served, self._advance, int(rng.choice(STEPS)), rng, step)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         history = group.history
         device, walks = history.made_BFZhw.device, len(history.made_BFZhw)

@@ -18,7 +18,7 @@ from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.config import PocketConfig
 from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
 from reverie.models.pocket.narrator_net import Narrator
-from reverie.models.pocket.nets import fast_dtype
+from reverie.models.pocket.nets import PocketNets, fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.training.batches import LOW_LEVEL, Batch, BatchMaker, join
 from reverie.models.pocket.training.corruption import WALKER_COLUMNS, WALKER_ROWS
@@ -29,6 +29,8 @@ from reverie.models.pocket.training.optimisers import (
     move_gradients,
     rate_factor,
 )
+from reverie.models.pocket.training.rollouts import RolloutMaker
+from reverie.models.pocket.training.served_walks import ServedWalks
 from reverie.models.pocket.training.walk_clips import OwnWalks
 from reverie.models.pocket.world import WorldModel
 
@@ -47,7 +49,7 @@ class WorldSchedule:
         warmup: steps of linear rise.
         average: decay of the running average of the weights.
         walks: walks of the model itself whose frames stand beside those clips in a batch.
-        groups: groups of such walks; a step advances one of them.
+        groups: groups of such walks, that take turns to advance.
         walk_frames: frames by which it does.
         walks_after: step from which there are walks.
         walker_weight: weight of the walker's cells in the loss.
@@ -55,13 +57,14 @@ class WorldSchedule:
         settling_weight: weight of the frames after it.
         edge_weight: weight of the cells that come into view.
         narration_weight: weight of what the narrator says.
+        tell_every: steps from one lesson of the narrator to the next.
         told_clips: clips of the simulator that it speaks of.
         told_walks: walks of the model that it speaks of beside them.
         texts: texts on each.
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 6600
+    steps: int = 6700
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -69,17 +72,18 @@ class WorldSchedule:
     average: float = 0.996
     walks: int = 8
     groups: int = 4
-    walk_frames: int = 2
+    walk_frames: int = 4
     walks_after: int = 1000
     walker_weight: float = 5.0
     change_weight: float = 3.0
     settling_weight: float = 2.0
     area_weight: float = 3.0
     edge_weight: float = 4.0
-    narration_weight: float = 0.2
-    told_clips: int = 8
-    told_walks: int = 3
-    texts: int = 4
+    narration_weight: float = 0.3
+    tell_every: int = 2
+    told_clips: int = 6
+    told_walks: int = 2
+    texts: int = 8
 
 
 class Dreamer(nn.Module):
@@ -113,6 +117,7 @@ class WorldTraining:
         batches: BatchMaker,
         seed: int,
         device: torch.device,
+        maker: RolloutMaker,
     ) -> None:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
@@ -124,28 +129,42 @@ class WorldTraining:
         self.working.world.to(fast_dtype(device))
         self.working.narrator.to(fast_dtype(device))
         self.served = copy.deepcopy(self.working).requires_grad_(False)
-        self.walks = OwnWalks(
-            batches.codec,
-            config.world,
-            batches.vocabulary,
-            seed,
-            (schedule.groups, schedule.walks, schedule.frames, schedule.walk_frames),
-        )
+        narration = NarrationVocabulary.of_grammar()
+        served = ServedWalks(self._served_nets(config, narration), maker, schedule.walks)
+        sizes = (schedule.groups, schedule.walks, schedule.frames, schedule.walk_frames)
+        self.walks = OwnWalks(batches.codec, served, seed, sizes)
         self.narration = NarrationBatches(
             batches.codec,
             batches.vocabulary,
-            NarrationVocabulary.of_grammar(),
+            narration,
             seed,
             (schedule.told_clips, schedule.told_walks, schedule.texts),
         )
         self.optimiser = MixedOptimiser(*self.master.parts(), schedule.learning_rate)
+
+    def _served_nets(self, config: PocketConfig, narration: NarrationVocabulary) -> PocketNets:
+        """Return the running average as a server would hold it."""
+        device = self.batches.codec.latent_mean.device
+        dtype = fast_dtype(device)
+        return PocketNets(
+            codec=copy.deepcopy(self.batches.codec).to(dtype).channels_last(),
+            text=self.served.text,
+            world=self.served.world,
+            narrator=self.served.narrator,
+            vocabulary=self.batches.vocabulary,
+            narration=narration,
+            config=config,
+            version="in training",
+            device=device,
+            dtype=dtype,
+        )
 
     def train_step(self, step: int) -> Mapping[str, float]:
         """Run one step; reports the loss and the error at high noise levels."""
         batch = self.batches.make(step)
         walking = {}
         if step >= self.schedule.walks_after:
-            batch = join(batch, self.walks.make(step, self.served.world, self.served.text))
+            batch = join(batch, self.walks.make(step))
             walking = {"walks": self.walks.error}
         texts_TD = self.working.text(batch.ids_TL)
         text_BFD = texts_TD[batch.text_BF]
@@ -162,7 +181,7 @@ class WorldTraining:
             self.working.text.hour_head(texts_TD), batch.hour_T
         )
         (loss + 0.05 * naming).backward()  # type: ignore[no-untyped-call]
-        told = self._tell(step)
+        told = self._tell(step) if step % self.schedule.tell_every == 0 else {}
         self._update(step)
         plain_BF = (made_BFZhw.detach() - batch.clean_BFZhw).square().mean(dim=(2, 3, 4))
         return {

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from reverie.engine.rollouts import Rollouts
 from reverie.models.pocket.checkpoint import load_pocket
 from reverie.models.pocket.training.checkpoints import read_checkpoint
 from reverie.models.pocket.training.clips import make_clips
@@ -21,7 +22,7 @@ CPU = torch.device("cpu")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train the tiny preset to its end once."""
     out = tmp_path_factory.mktemp("run")
-    train(TrainOptions(out=out, device="cpu", preset="tiny"))
+    train(TrainOptions(out=out, device="cpu", preset="tiny", threads=1), Rollouts)
     return out
 
 
@@ -33,12 +34,12 @@ def world_weights(out: Path) -> dict[str, torch.Tensor]:
 
 def test_training_that_was_stopped_goes_on_to_the_same_weights(run: Path, tmp_path: Path) -> None:
     checkpoint_path(tmp_path, "codec").write_bytes(checkpoint_path(run, "codec").read_bytes())
-    options = TrainOptions(out=tmp_path, stage="world", device="cpu", preset="tiny")
+    options = TrainOptions(out=tmp_path, stage="world", device="cpu", preset="tiny", threads=1)
     chosen = recipe("tiny")
-    stopped = make_world_training(options, chosen, CPU)
+    stopped = make_world_training(options, chosen, CPU, Rollouts)
     stopped.steps = 2  # the schedule still counts to its own end
     run_task(stopped, tmp_path, CPU, resume=False, deadline_s=None)
-    train(options)
+    train(options, Rollouts)
     whole, resumed = world_weights(run), world_weights(tmp_path)
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
@@ -51,7 +52,10 @@ def test_an_interrupted_write_leaves_the_old_checkpoint(run: Path, tmp_path: Pat
 
 
 def test_a_deadline_stops_the_training_after_a_checkpoint(tmp_path: Path) -> None:
-    train(TrainOptions(out=tmp_path, device="cpu", preset="tiny", max_minutes=0.0))
+    train(
+        TrainOptions(out=tmp_path, device="cpu", preset="tiny", threads=1, max_minutes=0.0),
+        Rollouts,
+    )
     assert read_checkpoint(checkpoint_path(tmp_path, "codec"), CPU)["step"] == 0
     assert not checkpoint_path(tmp_path, "world").exists()
 
