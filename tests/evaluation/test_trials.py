@@ -24,7 +24,7 @@ from reverie.evaluation.trials import (
 )
 from reverie.evaluation.worlds import Stream, draw_worlds, true_states
 from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.simulator import WorldState
+from reverie.models.pocket.simulator import WorldState, advance
 
 WORLDS = draw_worlds(Stream.WALKS, 8)
 
@@ -190,3 +190,16 @@ def test_walks_are_random_and_the_same_again() -> None:
     assert np.array_equal(first, again)
     assert set(np.unique(first)) == set(Action)
     assert 0.7 < (first[1:] == first[:-1]).mean() < 0.95
+
+
+@pytest.mark.parametrize("way", [Action.UP, Action.DOWN, Action.LEFT, Action.RIGHT])
+def test_what_stays_in_view_is_where_both_ends_of_the_tour_overlap(way: Action) -> None:
+    start = end = true_states(WORLDS[:1])
+    for _ in range(trials.TOUR_FRAMES):
+        end = advance(end, np.array([way]))
+    down, right = (8 * int((b - a)[0]) for a, b in ((start.y, end.y), (start.x, end.x)))
+    seen = np.zeros((128, 128), bool)
+    seen[trials._stayed(way)] = True
+    overlap = np.zeros((128, 128), bool)
+    overlap[max(0, down) : 128 + min(0, down), max(0, right) : 128 + min(0, right)] = True
+    assert np.array_equal(seen, overlap)
