@@ -378,8 +378,9 @@ class LoopDriver(Generic[S]):
             parts.outlet.traced(unit.plan, step, started_us, ended_us, batch, self.waited)
         if unit.plan.shows:
             self._show(ended_us)
-        elif unit.plan.commits and parts.lead is None:
-            # It may be that nothing is worth a word; what it took has acted all the same.
+        elif unit.plan.commits and parts.lead is None and not unit.controls.turns:
+            # It may be that nothing is worth a word; what it took has acted all the same. A turn
+            # has its receipt with the first word of its answer, and until then comes back.
             parts.outlet.receipts(parts.making)
 
     def fail(self, error: Exception) -> None:
