@@ -255,9 +255,13 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
     from reverie.rtc.edge import Edge
     from reverie.rtc.errors import CannotListenError
     from reverie.rtc.server import Server
+    from reverie.sessions import SessionError
 
     engine = Engine(deployment)
-    await engine.start()
+    try:
+        await engine.start()
+    except SessionError as error:  # a folder or a voice that the deployment names is not there
+        return _complain(str(error), FAILED)
     status = 0
     try:
         edge = Edge(engine.store, engine.pool, deployment.server)

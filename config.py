@@ -26,6 +26,7 @@ from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.rtc.options import ServerOptions
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.recording_options import RecordingOptions
+from reverie.sessions.voice_options import VoiceOptions
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -58,6 +59,7 @@ class Deployment(BaseModel):
     pool: PoolOptions = Field(default=PoolOptions(models=(ModelOptions(name="pocket"),)))
     sessions: SessionLimits = Field(default=SessionLimits())
     recordings: RecordingOptions = Field(default=RecordingOptions())
+    voice: VoiceOptions = Field(default=VoiceOptions())
     server: ServerOptions = Field(default=ServerOptions())
 
     @classmethod

@@ -15,8 +15,10 @@ from typing import Self
 
 from reverie.config import Deployment
 from reverie.gpu_pool.pool import Pool
-from reverie.media import Clock
+from reverie.media import Clock, SpeechError
+from reverie.media.speech import Espeak, Speech
 from reverie.models.spec import ModelSpec
+from reverie.sessions.errors import VoiceError
 from reverie.sessions.local import LocalSession
 from reverie.sessions.recordings import Recordings
 from reverie.sessions.store import SessionRequest, SessionStore
@@ -70,7 +72,9 @@ class Engine:
 
         Raises:
             RecordingsError: the folder for recordings cannot be used; nothing is left running.
+            VoiceError: the voice that the deployment names is not here; likewise.
         """
+        speech = self._find_speech()
         self._exits.push_async_callback(self.pool.close)
         recordings = await self._open_recordings()
         tasks = await self._exits.enter_async_context(asyncio.TaskGroup())
@@ -82,7 +86,17 @@ class Engine:
             tasks,
             clock=self._clock,
             recordings=recordings,
+            speech=speech,
         )
+
+    def _find_speech(self) -> Speech | None:
+        options = self.deployment.voice
+        if options.engine is None:
+            return None
+        try:
+            return Espeak.find(options.language, options.words_per_min)
+        except SpeechError as error:
+            raise VoiceError(f"voice.engine is {options.engine}, but {error}") from error
 
     async def _open_recordings(self) -> Recordings:
         recordings = Recordings(self.deployment.recordings)
@@ -141,12 +155,14 @@ class Engine:
         prompt: str = "",
         seed: int | None = None,
         parameters: Mapping[str, float] | None = None,
+        voice: bool = False,
     ) -> AsyncGenerator[LocalSession, None]:
         """Open a session in this process, and end it with the block.
 
         Args:
             model: empty takes the first that is served; likewise `program`.
             seed: None takes one at random.
+            voice: have what the model says spoken, as the audio stream `voice`.
 
         Raises:
             BadRequestError: names the argument that is wrong.
@@ -159,6 +175,7 @@ class Engine:
             prompt=prompt,
             seed=seed,
             parameters=parameters or {},
+            voice=voice,
         )
         ticket = await self.store.create(request)
         async with LocalSession(ticket.session) as session:

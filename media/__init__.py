@@ -16,6 +16,7 @@ from reverie.media.errors import (
     FormatError,
     InputStuckError,
     MediaError,
+    SpeechError,
     UnsupportedPictureError,
     UnsupportedSoundError,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "SoundPacket",
     "SoundShape",
     "SoundTag",
+    "SpeechError",
     "StreamFormat",
     "UnsupportedPictureError",
     "UnsupportedSoundError",

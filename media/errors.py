@@ -5,6 +5,7 @@ MediaError
 ├── InputStuckError          what somebody pushed keeps a decoder busy for ever; end the session
 ├── UnsupportedPictureError  no codec here takes the picture; fix the model's output
 ├── UnsupportedSoundError    likewise of sound
+├── SpeechError              text was not spoken; what comes after it may be
 ├── EncodeError              an encoder failed or hung; end the stream, never freeze
 └── FormatError              bytes are not what their codec says; they came from a broken encoder
 """
@@ -28,6 +29,10 @@ class UnsupportedPictureError(MediaError):
 
 class UnsupportedSoundError(MediaError):
     """Samples are not 16-bit [N, C] of as many channels as the stream has."""
+
+
+class SpeechError(MediaError):
+    """There is no voice on this host, or it could not say something; the message says which."""
 
 
 class EncodeError(MediaError):

@@ -38,6 +38,7 @@ async def connect(
     prompt: str = "",
     seed: int | None = None,
     parameters: Mapping[str, float] | None = None,
+    voice: bool = False,
     session: str | None = None,
     token: str | None = None,
     role: Literal["driver", "viewer"] = "driver",
@@ -55,6 +56,7 @@ async def connect(
         prompt: what the world is to be at first.
         seed: None lets the server choose.
         parameters: of the program.
+        voice: have what the model says spoken, as the audio stream `voice`.
         session: attach to this one, with its `token`, and open none.
         token: of that session; its watch token is for viewers.
         role: only one drives.
@@ -71,7 +73,13 @@ async def connect(
     owned = session is None
     if session is None:
         check_opening(prompt, seed, dict(parameters or {}))  # JSON cannot even say all that is odd
-        wanted = {"model": model, "program": program, "prompt": prompt, "seed": seed}
+        wanted: dict[str, object] = {
+            "model": model,
+            "program": program,
+            "prompt": prompt,
+            "seed": seed,
+            "voice": voice or None,
+        }
         opened = await _open_safely(url, {**wanted, "parameters": dict(parameters or {})})
         session, token = opened.id, opened.token
     if token is None:

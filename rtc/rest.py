@@ -48,6 +48,7 @@ class NewSession(BaseModel):
     prompt: Text = ""
     seed: Seed | None = None
     parameters: dict[Name, Number] = Field(default_factory=dict, max_length=32)
+    voice: bool = False
 
 
 class SessionRoutes:
@@ -68,6 +69,7 @@ class SessionRoutes:
                 prompt=wanted.prompt,
                 seed=wanted.seed,
                 parameters=wanted.parameters,
+                voice=wanted.voice,
                 owner=_owner_of(request),
                 address=address_of(request),
             )

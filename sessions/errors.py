@@ -10,6 +10,7 @@ SessionError
 ├── BadRequestError        a session cannot be opened with that; names the field
 ├── TooManyError           a limit of the deployment is reached; try again after a while
 ├── RecordingsError        the folder for recordings cannot be used; an operator must look
+├── VoiceError             the voice that the deployment names is not on this host; likewise
 ├── NotPixelsError         a frame needs a decoder; ask for `rgb24`
 └── NotSamplesError        sound needs a decoder; ask for `pcm16`
 """
@@ -151,6 +152,10 @@ class TooManyError(SessionError):
 
 class RecordingsError(SessionError):
     """Recordings cannot be kept where the deployment says."""
+
+
+class VoiceError(SessionError):
+    """The voice that the deployment names is not on this host."""
 
 
 class NotPixelsError(SessionError):

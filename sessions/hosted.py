@@ -20,6 +20,7 @@ from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.opening import Opening
 from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
+from reverie.media.speech import Speech
 from reverie.models.spec import ModelSpec
 from reverie.sessions import faults
 from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role
@@ -27,7 +28,7 @@ from reverie.sessions.attendance import Attendance
 from reverie.sessions.commanding import Commanding
 from reverie.sessions.cutting import Cutter
 from reverie.sessions.errors import CommandError, SessionEndedError
-from reverie.sessions.events import RequestQueued, RequestStarted, SessionClosed, SessionView
+from reverie.sessions.events import Error, RequestQueued, RequestStarted, SessionClosed, SessionView
 from reverie.sessions.front_desk import FrontDesk
 from reverie.sessions.leases import Leases
 from reverie.sessions.lifetime import Lifetime
@@ -39,6 +40,7 @@ from reverie.sessions.recording import Keys
 from reverie.sessions.recordings import Recordings
 from reverie.sessions.relay import Relay
 from reverie.sessions.state import SessionState, Trigger
+from reverie.sessions.voice import Voice
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class HostedSession:
         open_fanout: OpenFanout = VideoFanout,
         recordings: Recordings | None = None,
         keys: Keys | None = None,
+        speech: Speech | None = None,
     ) -> None:
         """Put the parts together; nothing moves before `run`."""
         self.state = state
@@ -71,6 +74,9 @@ class HostedSession:
         self._placed = asyncio.Event()  # has a place, waits in the line, or was refused
         self._refused: PoolFullError | None = None
         self._relay = Relay(parts, self.fail)
+        self._voice: Voice | None = None
+        if speech is not None:
+            self._voice = parts.outputs.add_voice(speech, self.scope, self._not_spoken)
         self.recorder = Recorder(parts, recordings, keys)
         commanding = Commanding(parts, Cutter(parts, self._relay))
         self._desk = FrontDesk(parts, commanding, self.recorder, self.end)
@@ -106,6 +112,8 @@ class HostedSession:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._parts.outputs.start(tasks)
+                if self._voice is not None:
+                    tasks.create_task(self._voice.speak(), name=f"{self.id} voice")
                 self._parts.inputs.start(tasks)
                 tasks.create_task(self._take_place(), name=f"{self.id} place")
                 tasks.create_task(self._desk.serve(), name=f"{self.id} commands")
@@ -269,6 +277,9 @@ class HostedSession:
         self._parts.audience.tell(RequestStarted())
         self._parts.views.changed()
         self._placed.set()
+
+    def _not_spoken(self, message: str) -> None:
+        self._parts.audience.tell(Error(code="not_spoken", message=message))
 
     def _queued(self, position: int) -> None:
         if self.state.over:

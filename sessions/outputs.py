@@ -15,6 +15,7 @@ from reverie.media import (
     VideoFanout,
     VideoSubscription,
 )
+from reverie.media.speech import Speech
 from reverie.models.spec import StreamKind, StreamSpec
 from reverie.sessions.attachment import Attachment
 from reverie.sessions.audience import Audience
@@ -26,9 +27,13 @@ from reverie.sessions.sound_output import SoundOutput
 from reverie.sessions.state import SessionState, StreamState
 from reverie.sessions.text_output import TextOutput
 from reverie.sessions.turns import Turns
+from reverie.sessions.voice import Voice
 
 UNSHOWN_CHUNKS = 4
 """Kept for the first to come; generation stops at a chunk's end while nobody watches."""
+
+VOICE = "voice"
+"""What the stream is called in which the server speaks a program's text."""
 
 OpenFanout = Callable[[float], VideoFanout]
 """Frames a second -> a fan-out; for tests to set its limits."""
@@ -45,6 +50,7 @@ class VideoOutput:
         self._watchers: dict[int, Attachment] = {}
         # What was made before anybody came, so that whoever comes first sees the beginning.
         self._unshown: deque[FramesOut] | None = deque(maxlen=UNSHOWN_CHUNKS)
+        self.voice: Voice | None = None  # keeps pace with these pictures
 
     @property
     def has_unshown(self) -> bool:
@@ -66,6 +72,8 @@ class VideoOutput:
         self.stream.chunk = max(self.stream.chunk, out.chunk)
         self.stream.frames += len(out.frames)
         self.stream.newest_us = out.pts_us + (len(out.frames) - 1) * out.duration_us
+        if self.voice is not None:
+            self.voice.pictures(self.stream.newest_us + out.duration_us)
 
     def _encode(self, out: FramesOut) -> None:
         count = len(out.frames)
@@ -197,6 +205,25 @@ class Outputs:
         self._sounds[spec.name] = sound
         scope.open(ScopeKind.STREAM, spec.name).on_cancel(sound.end)
         return sound
+
+    def add_voice(self, speech: Speech, scope: CancelScope, failed: Callable[[str], None]) -> Voice:
+        """Speak the first text stream, of which there must be one; before `start`.
+
+        Args:
+            speech: what speaks.
+            scope: cancelling it ends the stream.
+            failed: told each time that a phrase could not be spoken.
+        """
+        shape = speech.shape
+        spec = StreamSpec(
+            VOICE, StreamKind.AUDIO, rate_hz=float(shape.rate_hz), channels=shape.channels
+        )
+        sound = self.add_sound(spec, scope)
+        voice = Voice(sound, speech, self._state.session, failed, follows=bool(self._videos))
+        self.texts[0].voice = voice
+        for video in self.videos[:1]:
+            video.voice = voice
+        return voice
 
     def __iter__(self) -> Iterator[Output]:
         yield from self._videos.values()

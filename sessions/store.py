@@ -14,8 +14,9 @@ from itertools import islice
 
 from reverie.gpu_pool.errors import PoolFullError
 from reverie.media import Clock, MonotonicClock, VideoFanout
+from reverie.media.speech import Speech
 from reverie.models.errors import SpecError
-from reverie.models.spec import ModelSpec
+from reverie.models.spec import ModelSpec, StreamKind
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import (
     BadRequestError,
@@ -56,6 +57,7 @@ class SessionRequest:
         seed: None takes one at random; it is told in the view.
         owner: the secret of whoever opens it, which an earlier session's ticket holds; None makes
             a new one.
+        voice: have what the model says spoken.
         address: where the request came from, to be counted; None inside this process.
     """
 
@@ -66,6 +68,7 @@ class SessionRequest:
     parameters: Mapping[str, float] = field(default_factory=dict)
     owner: str | None = None
     address: str | None = None
+    voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,15 @@ class SessionStore:
         clock: Clock | None = None,
         open_fanout: OpenFanout = VideoFanout,
         recordings: Recordings | None = None,
+        speech: Speech | None = None,
     ) -> None:
         """Hold nothing yet; sessions run as children of `tasks`.
 
         Args:
             recordings: where sessions are recorded to; None: they cannot be.
+            speech: the voice for sessions that ask for one; None: there is none.
         """
+        self._speech = speech
         self.recordings = recordings
         self._leases = leases
         self._limits = limits
@@ -141,6 +147,7 @@ class SessionStore:
             self._open_fanout,
             self.recordings,
             Keys.of(token, watch_token, state.owner),
+            self._speech_for(request, spec, state),
         )
         ticket = Ticket(hosted, token, watch_token, state.owner, request.address)
         self._tickets[hosted.id] = ticket
@@ -262,6 +269,20 @@ class SessionStore:
             prompt=self._checked_prompt(request.prompt),
             parameters=controls.defaults() | dict(request.parameters),
         )
+
+    def _speech_for(
+        self, request: SessionRequest, spec: ModelSpec, state: SessionState
+    ) -> Speech | None:
+        if not request.voice:
+            return None
+        if self._speech is None:
+            text = "there is no voice here (voice.engine)"
+            raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
+        streams = [stream for _, stream in ProgramControls(spec, state.program).streams]
+        if not any(stream.kind is StreamKind.TEXT for stream in streams):
+            text = f"program {state.program} says nothing that could be spoken"
+            raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
+        return self._speech
 
     def _checked_prompt(self, prompt: str) -> PromptMemory:
         limit = self._limits.prompt_chars

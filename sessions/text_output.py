@@ -11,6 +11,7 @@ from reverie.sessions.audience import Audience
 from reverie.sessions.events import TextDelta
 from reverie.sessions.state import StreamState
 from reverie.sessions.turns import Turns
+from reverie.sessions.voice import Voice
 
 
 class TextOutput:
@@ -23,6 +24,7 @@ class TextOutput:
         self._turns = turns
         self._newest: TextDelta | None = None  # the newest utterance, as far as it has come
         self._over = 0  # utterances below this number are
+        self.voice: Voice | None = None  # speaks what is told here
 
     def publish(self, out: TextOut) -> None:
         """Tell more text; of an utterance that was cut nothing is told."""
@@ -43,6 +45,8 @@ class TextOutput:
         else:
             self._newest = delta
         self._audience.tell(delta)
+        if self.voice is not None:
+            self.voice.say(delta.text, delta.final)
 
     def greet(self, attachment: Attachment) -> None:
         """Tell somebody who has just come the newest utterance, as far as it has come."""
@@ -59,10 +63,11 @@ class TextOutput:
         if newest is None:
             return
         self._over = max(self._over, next_utterance or 0, newest.utterance + 1)
+        unspoken = self.voice is not None and self.voice.hush()
         marker = newest.model_copy(update={"text": "", "final": True, "cut": True})
         for attachment in self._audience:
             unsent = attachment.outbox.drop_text(self.stream.name)
-            if unsent or not newest.final:
+            if unsent or unspoken or not newest.final:
                 attachment.outbox.put(marker)
         if not newest.final:
             self._newest = newest.model_copy(update={"final": True, "cut": True})
