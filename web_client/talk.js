@@ -3,6 +3,7 @@
 /** @typedef {import("./narration.js").Line} Line */
 
 const NOTES = { broken: "interrupted", refused: "not taken" };
+const OPEN = new Set(["waiting", "growing"]);
 
 export class Talk {
   #list;
@@ -35,9 +36,8 @@ export class Talk {
     this.#shown.set(line.key, { item, line });
     item.dataset.state = line.state;
     // Hidden from screen readers while it grows: they read it whole, when it enters their tree.
-    const grows = line.state === "growing" || line.state === "waiting";
-    item.toggleAttribute("aria-hidden", false);
-    if (grows) item.setAttribute("aria-hidden", "true");
+    if (OPEN.has(line.state)) item.setAttribute("aria-hidden", "true");
+    else item.removeAttribute("aria-hidden");
     item.replaceChildren(...partsOf(line));
     if (shown === undefined) this.#list.append(item);
   }
@@ -48,10 +48,15 @@ function partsOf({ question, text, state }) {
   const parts = [];
   if (question !== null) parts.push(part("p", "question", question));
   if (text.trim() !== "") parts.push(part("p", "said", text.trim()));
-  const isThinking = question !== null && text === "" && (state === "waiting" || state === "growing");
-  const note = isThinking ? "thinking…" : NOTES[/** @type {"broken"} */ (state)];
+  const note = text.trim() === "" ? silenceOf(state) : NOTES[/** @type {"broken"} */ (state)];
   if (note !== undefined) parts.push(part("small", "note", note));
   return parts;
+}
+
+/** @param {Line["state"]} state of an answer without a word */
+function silenceOf(state) {
+  if (OPEN.has(state)) return "thinking…";
+  return NOTES[/** @type {"broken"} */ (state)] ?? "no answer";
 }
 
 /** @param {string} tag @param {string} name @param {string} text */

@@ -143,6 +143,11 @@ class Player:
         await self.page.fill("#prompt", text)
         await self.page.keyboard.press("Enter")
 
+    async def ask_it(self, question: str) -> None:
+        """Ask the model something."""
+        await self.page.fill("#question", question)
+        await self.page.keyboard.press("Enter")
+
     async def ask_at_any_length(self, text: str) -> None:
         """Send a prompt that the field would not let a person type."""
         await self.page.locator("#prompt").evaluate(

@@ -1,0 +1,176 @@
+"""What the embedded model offers beside walking: words, a camera, a clip, and what is kept."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+import pytest_asyncio
+from island import Island, island, video_codec
+from numpy.typing import NDArray
+from player import Player
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+
+LIMIT_S = 30.0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Island]:
+    folder: Path = tmp_path_factory.mktemp("island")
+    async with island(folder, {"sessions": {"grace_s": 2}}) as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(home: Island) -> AsyncIterator[Island]:
+    yield home
+    await home.leave_pages()
+
+
+async def play(here: Island, program: str, transport: str = "webrtc") -> Player:
+    player = Player(await here.page())
+    await player.page.goto(f"{here.server.url}?program={program}&transport={transport}")
+    await player.until_status("live")
+    await player.until_changed(await player.picture())
+    return player
+
+
+async def test_a_world_is_told_and_its_narrator_can_be_switched_off(here: Island) -> None:
+    player = await play(here, "narrated_world")
+    page = player.page
+    assert await video_codec(page) in {"VP8", "H264"}
+    said = page.locator("[data-part=lines] .said")
+    await said.first.wait_for(timeout=LIMIT_S * 1000)
+    narrate = page.get_by_role("switch", name="Narrate")
+    assert await narrate.is_checked()
+    await narrate.uncheck()
+    await player.until_changed(await player.picture())
+    await page.get_by_role("log", name="What it sees").wait_for()
+    assert await narrate.is_checked() is False
+    assert player.errors == []
+
+
+async def test_a_question_is_answered_below_it(here: Island) -> None:
+    player = await play(here, "chat")
+    question = "what time of day is it"
+    await player.page.get_by_label("Ask about what you see").fill(question)
+    await player.page.keyboard.press("Enter")
+    line = player.page.locator("[data-part=lines] > [data-state=done]")
+    await line.wait_for(timeout=LIMIT_S * 1000)
+    assert await line.locator(".question").inner_text() == question
+    assert await line.get_attribute("aria-hidden") is None, "it is read aloud"
+    assert player.errors == []
+
+
+async def test_the_narrator_is_interrupted_alone(here: Island) -> None:
+    player = await play(here, "narrated_world")
+    page = player.page
+    hush = page.locator("[data-part=hush]:not([aria-disabled=true])")
+    broken = page.locator("[data-part=lines] [data-state=broken]")
+    async with asyncio.timeout(LIMIT_S):
+        while await broken.count() == 0:  # it may have come to its end just before
+            await player.ask_it("what do you see")
+            await hush.click(timeout=LIMIT_S * 1000)
+            await asyncio.sleep(0.2)
+    before = await player.picture()
+    await player.until_changed(before)
+    assert await page.locator("[data-part=error]").is_hidden()
+
+
+@pytest.mark.parametrize("transport", ["webrtc", "websocket"])
+async def test_a_camera_is_restyled_live(here: Island, transport: str) -> None:
+    player = await play(here, "restyle", transport)
+    await player.page.get_by_role("button", name="Camera").click()
+    pressed = player.page.locator("[data-part=camera][aria-pressed=true]")
+    await pressed.wait_for(timeout=LIMIT_S * 1000)
+    for _ in range(3):
+        await player.until_changed(await player.picture())
+    if transport == "webrtc":
+        await player.page.wait_for_function(
+            """async () => [...(await peers.at(-1).getStats()).values()]
+                 .some(({ type, kind, framesSent }) =>
+                   type === "outbound-rtp" && kind === "video" && framesSent > 3)"""
+        )
+    assert await player.page.locator("[data-part=error]").is_hidden()
+    await pressed.click()
+    await player.page.locator("[data-part=camera][aria-pressed=false]").wait_for()
+    assert await player.transport() == transport
+    assert player.errors == []
+
+
+@pytest.mark.parametrize("transport", ["webrtc", "websocket"])
+async def test_a_clip_is_continued(here: Island, transport: str, tmp_path: Path) -> None:
+    clip, colour = tmp_path / "clip.webm", (250, 90, 160)
+    write_clip(clip, colour)
+    player = await play(here, "continuation", transport)
+    before = await distance(player, colour)
+    await player.page.set_input_files("[data-part=file]", clip)
+    async with asyncio.timeout(LIMIT_S):
+        while await distance(player, colour) > before / 2:
+            await asyncio.sleep(0.05)
+    assert await player.page.locator("[data-part=error]").is_hidden()
+    await player.until_changed(await player.picture())
+    assert player.errors == []
+
+
+async def test_what_is_shown_is_recorded_kept_as_a_clip_and_played_back(here: Island) -> None:
+    player = await play(here, "world")
+    page = player.page
+    await page.get_by_role("button", name="Record").click()
+    await page.locator("[data-part=record][aria-pressed=true]").wait_for()
+    for _ in range(12):
+        await player.until_changed(await player.picture())
+    await page.get_by_role("button", name="Stop").click()
+    await player.until_text("keep-text", "A recording of")
+    await watch(player)
+    await page.get_by_role("button", name="Put the recording away").click()
+    await page.get_by_role("button", name="Last 10 s").click()
+    await player.until_text("keep-text", "A clip of")
+    async with page.expect_download() as saving:
+        await page.get_by_role("button", name="Save").click()
+    assert (await saving.value).suggested_filename == "reverie-clip.mp4"
+    await watch(player)
+    assert player.errors == []
+
+
+async def watch(player: Player) -> None:
+    """Watch what was kept, and see that it plays."""
+    await player.page.get_by_role("button", name="Watch").click()
+    await player.page.wait_for_function(
+        """() => {
+          const film = document.querySelector("[data-part=film]");
+          return film.videoWidth === 128 && film.currentTime > 0 && film.duration > 0;
+        }"""
+    )
+    await player.page.get_by_role("button", name="Close").click()
+
+
+async def distance(player: Player, colour: tuple[int, int, int]) -> float:
+    """Return how far the mean colour of the picture is from another one."""
+    mean: list[float] = await player.page.evaluate(
+        """() => {
+          const canvas = document.querySelector("[data-part=picture]");
+          const small = new OffscreenCanvas(1, 1).getContext("2d");
+          small.drawImage(canvas, 0, 0, 1, 1);
+          return [...small.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        }"""
+    )
+    return float(np.linalg.norm(np.subtract(mean, colour)))
+
+
+def write_clip(path: Path, colour: tuple[int, int, int]) -> None:
+    """Write half a second of one colour, in a size that is no square."""
+    picture: NDArray[np.uint8] = np.full((120, 160, 3), colour, np.uint8)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libvpx", rate=24)
+        stream.width, stream.height, stream.pix_fmt = 160, 120, "yuv420p"
+        for _ in range(12):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, "rgb24")))
+        container.mux(stream.encode())
