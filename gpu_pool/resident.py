@@ -6,7 +6,7 @@ one that has ended is begun anew, a few times, while the first goes on.
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ class Model:
     """What a worker has loaded."""
 
     instance: ModelInstance
-    kernels: dict[str, LoopKernel[Any]]
+    kernels: Mapping[str, LoopKernel[Any]]
     admission: Admission
     options: DriverOptions
 

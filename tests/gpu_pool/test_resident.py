@@ -12,7 +12,7 @@ from reverie.engine.emissions import (
     TextOut,
 )
 from reverie.engine.inputs import OPENING, ControlId, ParameterInput, PromptInput
-from reverie.gpu_pool.messages import KeptSnapshot
+from reverie.gpu_pool.messages import KeptSnapshot, OpenSession
 from reverie.gpu_pool.resident import RESTARTS
 
 LAKE = f"I see p{prompt_mark('a lake')} with nothing held. "
@@ -24,7 +24,7 @@ def prompt(text: str, control: str = "p") -> PromptInput:
 
 
 def spoken(rig: ResidentRig, count: int, session: str = "a") -> bool:
-    return sum(out.final for out in rig.of(session, TextOut)) >= count
+    return len([out for out in rig.of(session, TextOut) if out.final]) >= count
 
 
 # --- side by side ---
@@ -64,7 +64,7 @@ def test_a_pace_keeps_the_words_from_costing_the_pictures_their_rate() -> None:
     for program, pace in (("world", 0.0), ("narrated_world", 10.0)):
         rig = ResidentRig()
         parameters = {} if program == "world" else {"pace": pace, "word_ms": 5, "tell_every": 1}
-        rig.open(program=program, step_ms=20, **parameters)
+        rig.open("a", program, step_ms=20, **parameters)
         rig.run_for(10_000_000)
         frames[program] = rig.chunks()
         words = len(rig.of("a", TextOut))
@@ -307,7 +307,19 @@ def test_another_worker_takes_both_loops_up_and_counts_on() -> None:
     durables = tuple(out.durable for out in newest.values())
     kept = (KeptSnapshot("here", 2, durables),)
     chunks = newest["world_model"].chunk + 1
-    resident = rig.open(durables=durables, kept=kept, chunks=chunks, utterances={"ar_decode": 1})
+    resident = rig.take_up(
+        OpenSession(
+            request=0,
+            session="a",
+            program="narrated_world",
+            seed=7,
+            prompt="a lake",
+            durables=durables,
+            kept=kept,
+            chunks=chunks,
+            utterances={"ar_decode": 1},
+        )
+    )
     resident.push([turn("hello", "t")])
     rig.run(lambda: spoken(rig, 2))
     assert min(rig.words()) == 1

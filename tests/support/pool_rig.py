@@ -28,8 +28,10 @@ class Viewer:
         opening: the receipt of the prompt that the session was opened with; it is no notice here.
     """
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, program: str = "world", *, trace: bool = False) -> None:
         self.session = session
+        self.program = program
+        self.trace = trace
         self.notices: list[Notice] = []
         self.positions: list[int] = []
         self.lease: Lease | None = None
@@ -71,22 +73,20 @@ class Viewer:
 
         return await self.until(found)
 
-    async def open(
-        self, pool: Pool, program: str = "world", *, trace: bool = False, **parameters: float
-    ) -> Lease:
+    async def open(self, pool: Pool, **parameters: float) -> Lease:
         """Lease a slot and begin to watch."""
-        opening = Opening(self.session, "stub", program, 7, "a frozen lake", parameters, trace)
+        opening = Opening(
+            self.session, "stub", self.program, 7, "a frozen lake", parameters, self.trace
+        )
         self.lease = await pool.lease(opening, self, self.positions.append)
         for out in self.frames:
             self.lease.send(Seen(self.session, out.chunk))
         return self.lease
 
     @asynccontextmanager
-    async def watching(
-        self, pool: Pool, program: str = "world", *, trace: bool = False, **parameters: float
-    ) -> AsyncIterator[Lease]:
+    async def watching(self, pool: Pool, **parameters: float) -> AsyncIterator[Lease]:
         """Hold a slot for the length of the block."""
-        lease = await self.open(pool, program, trace=trace, **parameters)
+        lease = await self.open(pool, **parameters)
         try:
             yield lease
         finally:

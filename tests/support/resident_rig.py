@@ -13,10 +13,9 @@ from reverie.engine.emissions import Emission, FramesOut, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, ControlInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
-from reverie.gpu_pool.messages import KeptSnapshot, OpenSession
+from reverie.gpu_pool.messages import OpenSession
 from reverie.gpu_pool.resident import Model, Resident
 from reverie.models.instance import LoadOptions
-from reverie.models.loop import Durable
 
 HISTORY = 3
 
@@ -48,31 +47,17 @@ class ResidentRig:
         self.seen = True
 
     def open(
-        self,
-        session: str = "a",
-        program: str = "narrated_world",
-        *,
-        durables: tuple[Durable, ...] = (),
-        kept: tuple[KeptSnapshot, ...] = (),
-        chunks: int = 0,
-        utterances: dict[str, int] | None = None,
-        **parameters: float,
+        self, session: str = "a", program: str = "narrated_world", **parameters: float
     ) -> Resident:
-        message = OpenSession(
-            request=len(self.residents),
-            session=session,
-            program=program,
-            seed=7,
-            prompt="a lake",
-            parameters=parameters,
-            durables=durables,
-            kept=kept,
-            chunks=chunks,
-            utterances=utterances or {},
-            trace=True,
+        """Begin a session."""
+        return self.take_up(
+            OpenSession(len(self.residents), session, program, 7, "a lake", parameters, trace=True)
         )
-        self.model.admission.admit(session, self.model.loops(program))
-        self.residents[session] = resident = Resident(self.model, message)
+
+    def take_up(self, message: OpenSession) -> Resident:
+        """Begin a session, or go on with one that another rig has lost."""
+        self.model.admission.admit(message.session, self.model.loops(message.program))
+        self.residents[message.session] = resident = Resident(self.model, message)
         return resident
 
     def close(self, session: str) -> None:

@@ -254,7 +254,9 @@ class TalkingFamily(StubFamily):
         count = spec.blocks_a_session(options.history_chunks) * options.sessions
         return replace(super().load(options), spec=spec, blocks=BlockPool(count, (BLOCK_WIDTH,)))
 
-    def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
+    def kernel(  # type: ignore[override]
+        self, loop: str, instance: ModelInstance
+    ) -> LoopKernel[Any]:
         if loop == "ar_decode":
             return TalkKernel(self.spec.loop(loop), instance, self)
         return super().kernel(loop, instance)
