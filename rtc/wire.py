@@ -119,7 +119,10 @@ def decode_command(message: str | bytes) -> AnyCommand:
 
 
 def _pushed(message: bytes) -> PushMedia:
-    header, data = _split(message)
+    try:
+        header, data = _split(message)
+    except BadMessageError as error:
+        raise BadMessageError("binary_frame", error.message, field=ROOT) from None
     given = parse_object(header)
     if given.get("type") != "push_media":
         text = "a client's binary frames carry push_media only"

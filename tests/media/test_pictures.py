@@ -1,14 +1,12 @@
 """Picture files from strangers: right, or refused before they cost anything."""
 
 import io
-import struct
-import zlib
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moving_pictures import CORNERS, corners, file_of, grey, quarters, turned
+from moving_pictures import CORNERS, bomb, corners, file_of, grey, quarters, turned
 from PIL import Image
 
 from reverie.media import BadInputError, IntakeLimits, Size, read_picture
@@ -85,20 +83,6 @@ def test_a_large_jpeg_may_be_decoded_smaller_and_is_never_smaller_than_needed() 
     assert 128 <= picture.shape[0] < 2000
     assert picture.shape[1] == pytest.approx(picture.shape[0] * 1.5, abs=2)
     assert corners(picture) == list(CORNERS)
-
-
-def bomb(width: int, height: int) -> bytes:
-    """Return a whole PNG of one colour, one bit a pixel; it is a few kB whatever its size."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    row = b"\0" * (1 + (width + 7) // 8)
-    packer = zlib.compressobj(9)
-    data = b"".join(packer.compress(row * 100) for _ in range(height // 100)) + packer.flush()
-    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
 @pytest.mark.parametrize(("width", "height"), [(13_000, 13_000), (30_000, 30_000), (100, 65_500)])

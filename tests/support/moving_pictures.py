@@ -2,6 +2,7 @@
 
 import io
 import struct
+import zlib
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -108,3 +109,17 @@ def access_units(
         packets += encoder.encode(frame)
     packets += encoder.encode(None)
     return [(round(packet.pts * 1000), bytes(packet)) for packet in packets]
+
+
+def bomb(width: int, height: int) -> bytes:
+    """Return a whole PNG of one colour, one bit a pixel; it is a few kB whatever its size."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    row = b"\0" * (1 + (width + 7) // 8)
+    packer = zlib.compressobj(9)
+    data = b"".join(packer.compress(row * 100) for _ in range(height // 100)) + packer.flush()
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
