@@ -1,12 +1,13 @@
 // The way to the server: creates a session, stays attached to it, and comes back by itself.
 
 import { BROKEN, backoffMs, closingOf, closingOfFailure } from "./closing.js";
-import { request } from "./requests.js";
+import { request, send } from "./requests.js";
 
 /**
  * @typedef {import("./attachment.js").Attachment} Attachment
  * @typedef {import("./closing.js").Closing} Closing
- * @typedef {{model?: string, program?: string, prompt?: string}} Wish what a new session should be
+ * @typedef {{model?: string, program?: string, prompt?: string, voice?: boolean}} Wish
+ *   what a new session should be
  */
 
 // How far the waits go back once the server answers, if only to say that a session is gone.
@@ -73,10 +74,15 @@ export class Connection {
     this.#wake();
   }
 
+  /** The page goes, perhaps to come back. */
+  hangUp() {
+    this.#attachment?.hangUp();
+  }
+
   /** Leave this session for a new one. @param {Wish} [wish] what should be different */
   renew(wish = {}) {
     this.#wish = { ...this.#wish, ...wish };
-    this.send("close");
+    if (this.#ticket !== null) endSession(this.#ticket);
     this.#forget("A new world.");
     this.#attachment?.leave();
     this.retry();
@@ -169,11 +175,20 @@ export class Connection {
     if (message.type === "session.attached") this.#onAttached();
     if (message.view !== undefined) {
       const { model, program, prompt } = message.view; // a lost world is begun again as it was
-      this.#wish = { model, program, prompt };
+      this.#wish = { ...this.#wish, model, program, prompt };
       this.#tickets.note(this.#wish); // also after a reload
     }
     this.#events.onMessage(message);
   }
+}
+
+/**
+ * Give a session's place back at once; a channel may close before a command gets through.
+ * @param {import("./ticket.js").Ticket} ticket
+ */
+function endSession({ id, token }) {
+  const asked = { method: "DELETE", token, keepalive: true };
+  send(`v1/sessions/${id}`, asked).catch(() => {}); // its time runs out by itself
 }
 
 /**

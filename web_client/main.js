@@ -58,6 +58,9 @@ function onMessage(message) {
       screen.dropBefore(message.next_us);
       sound.cut();
       break;
+    case "text.delta":
+      if (message.cut) sound.cut(); // a voice says it no more
+      break;
     case "media.init":
       onInit(message);
       break;
@@ -74,7 +77,8 @@ function onMessage(message) {
     case "page.over":
     case "page.new_session":
       held.forget(); // the server lets go of keys by itself
-      screen.close();
+      socketScreen.close();
+      peerScreen.close();
       sound.close();
       break;
   }
@@ -196,7 +200,11 @@ const forced = query.get("codec");
 const codecs = await findCodecs(forced);
 const choice = recallChoice(query.get("transport"), localStorage);
 const dialer = new Dialer(choice, codecs, forced);
-const wish = { model: query.get("model") ?? undefined, program: query.get("program") ?? undefined };
+const wish = {
+  model: query.get("model") ?? undefined,
+  program: query.get("program") ?? undefined,
+  voice: query.has("voice") || undefined, // where the server has one
+};
 const tickets = new TicketStore(sessionStorage, navigator.locks);
 const connection = new Connection(tickets, dialer, wish, {
   onMessage,

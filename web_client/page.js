@@ -51,6 +51,9 @@ export class Page {
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
     if (was?.session !== view.session) this.#renderInputs(view);
+    if (was?.isHeard !== view.isHeard) {
+      this.#parts.microphone.dataset.heard = String(view.isHeard);
+    }
     if (was?.kept !== view.kept) this.#renderKept(view);
     if (was?.recordedUs !== view.recordedUs || was?.session !== view.session) {
       this.#renderRecording(view);

@@ -47,11 +47,15 @@ export class Sound {
     this.#closeDecoder();
   }
 
-  /** @param {{pts_us: number}} header @param {Uint8Array | null} payload an Opus packet */
+  /**
+   * @param {{pts_us: number, discontinuity: boolean}} header
+   * @param {Uint8Array | null} payload an Opus packet
+   */
   push(header, payload) {
     if (!this.#isOn || payload === null || this.#media === null) return;
     if (typeof AudioDecoder === "undefined") return;
     this.#decoder ??= this.#open(this.#media);
+    if (header.discontinuity) this.#clock.cut();
     const chunk = { type: /** @type {const} */ ("key"), timestamp: header.pts_us, data: payload };
     this.#decoder.decode(new EncodedAudioChunk(chunk));
   }

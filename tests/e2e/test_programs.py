@@ -14,7 +14,7 @@ from player import Player
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(240),
     pytest.mark.asyncio(loop_scope="session"),
 ]
 
@@ -24,7 +24,9 @@ LIMIT_S = 30.0
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Island]:
     folder: Path = tmp_path_factory.mktemp("island")
-    async with island(folder, {"sessions": {"grace_s": 2}}) as found:
+    models = [{"name": "pocket", "family": "pocket"}, {"name": "echo", "family": "echo"}]
+    deployment: dict[str, object] = {"pool": {"models": models}, "sessions": {"grace_s": 2}}
+    async with island(folder, deployment) as found:
         yield found
 
 
@@ -35,6 +37,7 @@ async def here(home: Island) -> AsyncIterator[Island]:
 
 
 async def play(here: Island, program: str, transport: str = "webrtc") -> Player:
+    """Open a page on a program of pocket, and see that the world moves."""
     player = Player(await here.page())
     await player.page.goto(f"{here.server.url}?program={program}&transport={transport}")
     await player.until_status("live")
@@ -137,6 +140,43 @@ async def test_what_is_shown_is_recorded_kept_as_a_clip_and_played_back(here: Is
         await page.get_by_role("button", name="Save").click()
     assert (await saving.value).suggested_filename == "reverie-clip.mp4"
     await watch(player)
+    assert player.errors == []
+
+
+# Counts the pieces of sound that are played, and says what a track has brought so far.
+COUNT_PIECES = """
+  globalThis.pieces = 0;
+  const start = AudioBufferSourceNode.prototype.start;
+  AudioBufferSourceNode.prototype.start = function (...at) {
+    const loud = this.buffer.getChannelData(0).some((sample) => Math.abs(sample) > 0.01);
+    globalThis.pieces += Number(loud);
+    return start.apply(this, at);
+  };
+"""
+HEARD = {
+    "websocket": "() => pieces > 3",
+    "webrtc": """async () => [...(await peers.at(-1).getStats()).values()]
+        .some(({ type, kind, totalAudioEnergy }) =>
+          type === "inbound-rtp" && kind === "audio" && totalAudioEnergy > 1e-6)""",
+}
+
+
+@pytest.mark.parametrize("transport", ["webrtc", "websocket"])
+async def test_what_a_camera_and_a_microphone_bring_is_seen_and_heard_again(
+    here: Island, transport: str
+) -> None:
+    player = Player(await here.page())
+    page = player.page
+    await page.add_init_script(COUNT_PIECES)
+    await page.goto(f"{here.server.url}?model=echo&transport={transport}")
+    await player.until_status("live")
+    await page.get_by_role("button", name="Sound").click()
+    await page.get_by_role("button", name="Camera").click()
+    await page.get_by_role("button", name="Microphone").click()
+    for _ in range(3):
+        await player.until_changed(await player.picture())
+    await page.wait_for_function(HEARD[transport], timeout=LIMIT_S * 1000)
+    assert await page.locator("[data-part=error]").is_hidden()
     assert player.errors == []
 
 

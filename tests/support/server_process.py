@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-START_LIMIT_S = 80
+START_LIMIT_S = 180
 STOP_LIMIT_S = 20
 
 
