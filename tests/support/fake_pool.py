@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reverie.engine.emissions import ControlApplied, FaultCode, FramesOut, StepFailed
+from reverie.engine.emissions import ControlApplied, FaultCode, FramesOut, StepFailed, TextOut
 from reverie.engine.inputs import ControlId
 from reverie.gpu_pool.errors import PoolFullError, RequestRefusedError
 from reverie.gpu_pool.messages import (
@@ -38,7 +38,10 @@ SIZE = 16
 
 
 def fake_spec() -> ModelSpec:
-    """Return a model with a video stream, keys, an axis, a real and a whole parameter."""
+    """Return a model with a video stream, keys, an axis, a real and a whole parameter.
+
+    In its program `talk` a second loop puts words out and takes turns.
+    """
     loop = LoopSpec(
         name="world_model",
         components=("fake",),
@@ -54,13 +57,18 @@ def fake_spec() -> ModelSpec:
         chunk_frames=FRAMES,
         prompt_tokens=32,
     )
+    words = StreamSpec("narration", StreamKind.TEXT)
+    talk = LoopSpec("ar_decode", ("fake",), (words,), reads=("world_model",), takes_turns=True)
     return ModelSpec(
         name="fake",
         title="A model that does as it is told",
         licence="Apache-2.0",
         components=(ComponentSpec("fake", "everything"),),
-        loops=(loop,),
-        programs=(ProgramSpec("world", ("world_model",)),),
+        loops=(loop, talk),
+        programs=(
+            ProgramSpec("world", ("world_model",)),
+            ProgramSpec("talk", ("world_model", "ar_decode"), parameters={"speed": 3.0}),
+        ),
         capabilities=CapabilityMatrix(
             {"world_model": frozenset({Capability.ACTIONS, Capability.TEXT_PROMPT})}
         ),
@@ -88,7 +96,9 @@ class FakeLease:
         self.refusals: list[str] = []
         self.released = False
         self.chunk = -1
+        self.utterance = 0
         self.pts_us = 0
+        self._speaking = False
         self._gone = gone
         self._discontinuity = False
 
@@ -118,7 +128,9 @@ class FakeLease:
         if isinstance(message, Rewind):
             back = message.chunk
         self._discontinuity = True
-        return Done(0, self.session, back, self.pts_us)
+        self.utterance += self._speaking
+        self._speaking = False
+        return Done(0, self.session, back, self.pts_us, (), {"ar_decode": self.utterance})
 
     async def release(self) -> None:
         if not self.released:
@@ -147,16 +159,34 @@ class FakeLease:
         self.pts_us += frames * FRAME_US
         return self.chunk
 
+    def speak(self, text: str, *, final: bool = False, answers: ControlId | None = None) -> None:
+        """Put out more text of the utterance under way; with `final`, the next one begins."""
+        self.say(
+            TextOut(
+                session=self.session,
+                stream="narration",
+                chunk=self.utterance,
+                step=0,
+                text=text,
+                pts_us=self.pts_us,
+                final=final,
+                answers=answers,
+                loop="ar_decode",
+            )
+        )
+        self.utterance += final
+        self._speaking = not final
+
     def waiting_controls(self) -> list[ControlId]:
         """Take the ids of all controls that have not acted yet."""
         found = [each for each in self.sent if isinstance(each, PushInputs)]
         self.sent = [each for each in self.sent if not isinstance(each, PushInputs)]
         return [item.control for message in found for item in message.inputs]
 
-    def fail_step(self, *, fatal: bool) -> None:
+    def fail_step(self, *, fatal: bool, loop: str = "world_model", restarted: bool = False) -> None:
         """Let a step be rolled back."""
-        code = FaultCode.NON_FINITE
-        self.say(StepFailed(self.session, code, self.chunk + 1, 0, "NaN in latents", fatal))
+        code, chunk = FaultCode.NON_FINITE, self.chunk + 1
+        self.say(StepFailed(self.session, code, chunk, 0, "NaN in latents", fatal, loop, restarted))
 
 
 class FakePool:
