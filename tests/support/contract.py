@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tiny_diamond
+import tiny_oasis
 import tiny_wan
 from fingerprint import fingerprint, random_fingerprint
 from loop_rig import Rig
 from saboteur import Sabotage, Saboteur
 from stub_model import StubFamily
+from tiny_diamond import TinyDiamond
+from tiny_oasis import TinyOasis
 from tiny_pocket import tiny_options
 from tiny_wan import TinyWan
 
@@ -106,6 +110,8 @@ CASES = (
     ContractCase("stub", StubFamily),
     ContractCase("frame_generator", lambda: find_family(PLASMA)),
     ContractCase("pocket", Pocket, tolerance=1, options=tiny_options()),
+    ContractCase("diamond", TinyDiamond, options=tiny_diamond.tiny_options()),
+    ContractCase("oasis", TinyOasis, options=tiny_oasis.tiny_options()),
     ContractCase("wan", TinyWan, first_frames=9, options=tiny_wan.tiny_options()),
 )
 

@@ -1,0 +1,42 @@
+"""From what a person does to what the network is told."""
+
+import torch
+from torch import Tensor
+
+from reverie.models.controls import Controls, ControlSpec, Merge
+from reverie.models.diamond.config import MOUSE_X, MOUSE_Y, GameConfig
+
+KEYS = "play"
+AXES = {"mouse_x": MOUSE_X, "mouse_y": MOUSE_Y}
+
+
+def control_specs(game: GameConfig) -> tuple[ControlSpec, ...]:
+    """Return what a game can be told."""
+    keys = ControlSpec(KEYS, Merge.EDGES, keys=game.keys, label="Keys")
+    if not game.world.multi_hot:
+        return (keys,)
+    axes = (
+        ControlSpec(axis, Merge.SUM, low=places[0], high=places[-1], label=axis)
+        for axis, places in AXES.items()
+    )
+    return (keys, *axes)
+
+
+def idle_action(game: GameConfig) -> Tensor:
+    """Return the action of doing nothing."""
+    return action_of(Controls(), game)
+
+
+def action_of(controls: Controls, game: GameConfig) -> Tensor:
+    """Return the id of the action, or a row of 0 and 1 where several may be on."""
+    keys = controls.keys.get(KEYS)
+    if not game.world.multi_hot:
+        acting = keys.acting() if keys else None
+        return torch.tensor(0 if acting is None else 1 + game.keys.index(acting))
+    pressed = {edge.key for edge in keys.edges if edge.down} | set(keys.held) if keys else set()
+    row = [float(key in pressed) for key in game.keys]
+    for axis, places in AXES.items():
+        moved = controls.axes.get(axis, 0.0)
+        nearest = min(places, key=lambda place: abs(place - moved))
+        row += [float(place == nearest) for place in places]
+    return torch.tensor(row)

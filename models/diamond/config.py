@@ -1,0 +1,139 @@
+"""Sizes of DIAMOND's networks and of its sampler."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class UNetConfig:
+    """A network that predicts a picture.
+
+    Attributes:
+        channels: of each level, the finest first.
+        depths: residual blocks of each level.
+        attention: whether a level's blocks attend.
+        condition: channels of the condition.
+        steps: pictures and actions that it looks back on.
+        actions: kinds of actions; 0 for the upsampler, which has none.
+        multi_hot: several actions may be on at once.
+        noisy_past: the pictures it looks back on are noisy, and it is told how much.
+        extra: channels of a further picture that it is given (the upsampler's low resolution).
+        sigma_offset: noise that is assumed to be everywhere.
+    """
+
+    channels: tuple[int, ...] = (64, 64, 64, 64)
+    depths: tuple[int, ...] = (2, 2, 2, 2)
+    attention: tuple[bool, ...] = (False, False, False, False)
+    condition: int = 256
+    steps: int = 4
+    actions: int = 18
+    multi_hot: bool = False
+    noisy_past: bool = False
+    extra: int = 0
+    sigma_offset: float = 0.3
+    sigma_data: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerConfig:
+    """How a picture is made from noise.
+
+    Attributes:
+        steps: denoise calls; Heun's method makes two of each but the last.
+        heun: Heun's method, else Euler's.
+        churn: noise that is added anew, spread over the steps; only where the level lies between
+            `churn_low` and `churn_high`, scaled by `churn_noise`.
+        past_sigma: noise that is added to the pictures of the past, 0 for none.
+    """
+
+    steps: int = 3
+    sigma_min: float = 0.002
+    sigma_max: float = 5.0
+    rho: float = 7.0
+    heun: bool = False
+    churn: float = 0.0
+    churn_low: float = 0.0
+    churn_high: float = float("inf")
+    churn_noise: float = 1.0
+    past_sigma: float = 0.0
+
+    def sigmas(self) -> tuple[float, ...]:
+        """Return the levels of the steps and a last 0 (Karras et al. 2022, eq. 5)."""
+        low, high = self.sigma_min ** (1 / self.rho), self.sigma_max ** (1 / self.rho)
+        last = max(1, self.steps - 1)
+        levels = [(high + i / last * (low - high)) ** self.rho for i in range(self.steps)]
+        return (*levels, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GameConfig:
+    """A game: its world, and the upsampler when the world is made small.
+
+    Attributes:
+        height: pixels of the world's pictures.
+        factor: how much larger the upsampler makes them; 1 without one.
+        keys: what a person can press, in the order of the actions. A game with `multi_hot` actions
+            has the places of the mouse behind them; another acts on one key at a time, and its
+            first action is to do nothing.
+    """
+
+    name: str
+    height: int
+    width: int
+    rate_hz: float
+    keys: tuple[str, ...]
+    world: UNetConfig
+    sampler: SamplerConfig
+    upsampler: UNetConfig | None = None
+    upsampling: SamplerConfig | None = None
+    factor: int = 1
+
+
+_ATARI_KEYS = (
+    "fire", "up", "right", "left", "down", "upright", "upleft", "downright", "downleft", "upfire",
+    "rightfire", "leftfire", "downfire", "uprightfire", "upleftfire", "downrightfire",
+    "downleftfire",
+)  # fmt: skip
+
+ATARI = GameConfig("atari", 64, 64, 15.0, _ATARI_KEYS, UNetConfig(), SamplerConfig())
+
+_CSGO_KEYS = (
+    "w", "a", "s", "d", "space", "ctrl", "shift", "1", "2", "3", "r", "left_click", "right_click",
+)  # fmt: skip
+_X = (2.0, 4.0, 10.0, 20.0, 30.0, 60.0, 100.0, 200.0, 300.0, 500.0, 1000.0)
+_Y = (2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 200.0)
+MOUSE_X = (*(-place for place in reversed(_X)), 0.0, *_X)
+MOUSE_Y = (*(-place for place in reversed(_Y)), 0.0, *_Y)
+"""Movements of the mouse in a step that the game was recorded with; one of each is on."""
+
+CSGO = GameConfig(
+    "csgo",
+    30,
+    56,
+    16.0,
+    _CSGO_KEYS,
+    UNetConfig(
+        channels=(128, 256, 512, 1024),
+        attention=(False, False, True, True),
+        condition=2048,
+        actions=51,
+        multi_hot=True,
+        noisy_past=True,
+        sigma_offset=0.1,
+    ),
+    SamplerConfig(steps=1, past_sigma=0.005),
+    UNetConfig(
+        channels=(64, 64, 128, 256),
+        attention=(False, False, False, True),
+        condition=2048,
+        steps=1,
+        actions=0,
+        extra=3,
+        sigma_offset=0.1,
+    ),
+    SamplerConfig(steps=1),
+    factor=5,
+)
+CSGO_FINE = SamplerConfig(steps=3, past_sigma=0.005)
+CSGO_FINE_UPSAMPLING = SamplerConfig(
+    steps=10, churn=10.0, churn_low=1.0, churn_high=5.0, churn_noise=0.9
+)

@@ -1,0 +1,213 @@
+"""The loop `world_model` of DIAMOND: one picture a chunk, one denoise call a unit.
+
+The first call takes the controls; the last call of the world model commits. Where the world is made
+small, the upsampler's calls follow, off the state that the next picture is made from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from reverie.models.controls import Controls
+from reverie.models.diamond.actions import action_of, idle_action
+from reverie.models.diamond.config import GameConfig
+from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.sampler import Drawing, advanced, calls_left
+from reverie.models.diamond.state import DiamondState, Phase
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import (
+    BatchKey,
+    FrameOutput,
+    Idle,
+    LoopKernel,
+    LoopRequest,
+    LoopResult,
+    StepBatch,
+    StepResult,
+    StepUnit,
+    WorkPlan,
+)
+from reverie.models.seeds import normal
+from reverie.models.spec import LoopSpec
+
+Result = StepResult[DiamondState]
+
+
+@dataclass(frozen=True, slots=True)
+class DiamondParts:
+    """Networks, the game, and the pictures that worlds may begin with, [S, 3, H, W] in -1..1."""
+
+    world: Denoiser
+    upsampler: Denoiser | None
+    game: GameConfig
+    starts: Tensor
+
+
+class DiamondKernel(LoopKernel[DiamondState]):
+    """A game, played."""
+
+    def __init__(self, spec: LoopSpec, parts: DiamondParts, instance: ModelInstance) -> None:
+        self.spec = spec
+        self._parts, self._game, self._instance = parts, parts.game, instance
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> DiamondState:
+        """Bind the seed, and the start picture that it chooses as the whole past."""
+        start = self._parts.starts[request.seed % len(self._parts.starts)].to(instance.device)
+        steps = self._game.world.steps
+        idle = idle_action(self._game).to(instance.device)
+        shown = _enlarged(start, self._game.factor).clamp(-1, 1)
+        return DiamondState(request.seed, (start,) * steps, (idle,) * steps, shown)
+
+    def plan_step(self, state: DiamondState, controls: Controls) -> WorkPlan | Idle:
+        """Name the next unit; its order is that of `Phase`."""
+        match state.phase:
+            case Phase.BEGIN:
+                return self._plan(state, "begin", commits=True, shows=True)
+            case Phase.FRAME:
+                last = self._left(state.drawing or Drawing(state.shown_CHW)) == 1
+                return self._plan(state, "denoise", takes=True, commits=last)
+            case Phase.DENOISE:
+                assert state.drawing is not None, "a picture is in the making"
+                return self._plan(state, "denoise", commits=self._left(state.drawing) == 1)
+            case Phase.UPSAMPLE:
+                return self._plan(state, "upsample")
+            case Phase.SHOW:
+                return self._plan(state, "show", shows=True)
+
+    def run_step(self, batch: StepBatch[DiamondState]) -> Sequence[Result]:
+        """Run the units one after another."""
+        with torch.no_grad():
+            return [self._run(unit) for unit in batch.units]
+
+    def finalize(self, state: DiamondState, instance: ModelInstance) -> LoopResult:
+        """Say how many pictures there were."""
+        return LoopResult(state.frame, f"{state.frame} pictures")
+
+    def _left(self, drawing: Drawing) -> int:
+        return calls_left(drawing, self._game.sampler)
+
+    def _run(self, unit: StepUnit[DiamondState]) -> Result:
+        match unit.plan.kind:
+            case "denoise":
+                return self._denoise(unit.state, unit.controls)
+            case "upsample":
+                return self._upsample(unit.state)
+            case _:
+                return self._show(unit.state)
+
+    def _denoise(self, state: DiamondState, controls: Controls) -> Result:
+        if state.phase is Phase.FRAME:
+            action = action_of(controls, self._game).to(self._instance.device)
+            state = replace(
+                state,
+                phase=Phase.DENOISE,
+                actions=(*state.actions[:-1], action),
+                drawing=Drawing(self._noise(state, "picture", 0, state.pictures[-1].shape)),
+            )
+        assert state.drawing is not None, "a picture is in the making"
+        sampler = self._game.sampler
+        drawing = advanced(
+            state.drawing,
+            sampler,
+            partial(self._world, state),
+            partial(self._churn, state, "churn", state.drawing.x_CHW.shape),
+        )
+        if not drawing.done(sampler):
+            return StepResult(replace(state, drawing=drawing), checks=(drawing.x_CHW,))
+        made = drawing.x_CHW
+        large = self._parts.upsampler is not None
+        state = replace(
+            state,
+            phase=Phase.UPSAMPLE if large else Phase.SHOW,
+            frame=state.frame + 1,
+            pictures=(*state.pictures[1:], made),
+            # The newest action stays until the next picture begins, which replaces it.
+            actions=(*state.actions[1:], state.actions[-1]),
+            drawing=None,
+            enlarging=None,
+            shown_CHW=state.shown_CHW if large else made,
+        )
+        return StepResult(state, checks=(made,))
+
+    def _world(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
+        """Denoise; the past is noisy where the network was trained so, more with every step."""
+        assert state.drawing is not None, "a picture is in the making"
+        level = self._game.sampler.past_sigma
+        past = torch.stack(state.pictures)[None]
+        for step in range(state.drawing.step + 1 if level else 0):
+            past = past + level * self._noise(state, "past", step, past.shape)
+        actions = torch.stack(state.actions)[None]
+        clean: Tensor = self._parts.world(x_CHW[None], sigma, past, actions, level)
+        return clean[0]
+
+    def _upsample(self, state: DiamondState) -> Result:
+        config = self._game.upsampling
+        assert config is not None, "an upsampler has a sampler"
+        drawing = state.enlarging
+        if drawing is None:
+            drawing = Drawing(self._noise(state, "large", 0, state.shown_CHW.shape))
+        drawing = advanced(
+            drawing,
+            config,
+            partial(self._large, state),
+            partial(self._churn, state, "large churn", drawing.x_CHW.shape),
+        )
+        if not drawing.done(config):
+            return StepResult(replace(state, enlarging=drawing), checks=(drawing.x_CHW,))
+        state = replace(state, phase=Phase.SHOW, enlarging=None, shown_CHW=drawing.x_CHW)
+        return StepResult(state, checks=(drawing.x_CHW,))
+
+    def _large(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
+        assert self._parts.upsampler is not None, "there is an upsampler"
+        small = _enlarged(state.pictures[-1], self._game.factor)
+        seen = torch.stack((state.shown_CHW, small))[None]
+        clean: Tensor = self._parts.upsampler(x_CHW[None], sigma, seen, None)
+        return clean[0]
+
+    def _churn(self, state: DiamondState, stream: str, shape: tuple[int, ...], step: int) -> Tensor:
+        return self._noise(state, stream, step, shape)
+
+    def _noise(self, state: DiamondState, stream: str, step: int, shape: tuple[int, ...]) -> Tensor:
+        drawn = normal(state.seed, f"{stream} {step}", state.frame, tuple(shape))
+        return drawn.to(self._instance.device)
+
+    def _show(self, state: DiamondState) -> Result:
+        frames = (state.shown_CHW / 2 + 0.5).clamp(0, 1).permute(1, 2, 0)[None]
+        return StepResult(replace(state, phase=Phase.FRAME), (FrameOutput("video", frames),))
+
+    def _plan(
+        self,
+        state: DiamondState,
+        kind: str,
+        *,
+        takes: bool = False,
+        commits: bool = False,
+        shows: bool = False,
+    ) -> WorkPlan:
+        key = BatchKey(
+            instance=self._instance.name,
+            weights_version=self._instance.weights_version,
+            loop=self.spec.name,
+            kind=kind,
+            precision=str(self._instance.dtype),
+        )
+        return WorkPlan(
+            kind=kind,
+            batch_key=key,
+            reads=("upsampler",) if kind == "upsample" else ("world",),
+            streams=("video",) if shows else (),
+            takes_controls=takes,
+            commits=commits,
+            shows=shows,
+            cost_key=kind,
+        )
+
+
+def _enlarged(picture_CHW: Tensor, factor: int) -> Tensor:
+    if factor == 1:
+        return picture_CHW
+    return functional.interpolate(picture_CHW[None], scale_factor=factor, mode="bicubic")[0]

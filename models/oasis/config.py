@@ -1,0 +1,98 @@
+"""Sizes of Oasis, and what a step of it is told."""
+
+from dataclasses import dataclass
+
+ACTIONS = (
+    "inventory",
+    "ESC",
+    *(f"hotbar.{slot}" for slot in range(1, 10)),
+    "forward",
+    "back",
+    "left",
+    "right",
+    "cameraX",
+    "cameraY",
+    "jump",
+    "sneak",
+    "sprint",
+    "swapHands",
+    "attack",
+    "use",
+    "pickItem",
+    "drop",
+)
+"""The 25 numbers of an action row, in order: 0 or 1, the two of the camera -1 to 1."""
+
+CAMERA = ("cameraX", "cameraY")
+KEYS = tuple(name for name in ACTIONS if name not in CAMERA)
+
+
+@dataclass(frozen=True, slots=True)
+class DitConfig:
+    """Sizes of the transformer.
+
+    Attributes:
+        channels: of a latent cell.
+        height: latent cells down.
+        width: latent cells across.
+        patch: cells along one side of a token.
+        hidden: channels of a token.
+        depth: blocks, each with a spatial and a temporal half.
+        heads: attention heads.
+        mlp: how much wider a feed-forward is.
+        actions: numbers of an action row.
+        window: frames that a call sees, the one in the making included.
+    """
+
+    channels: int = 16
+    height: int = 18
+    width: int = 32
+    patch: int = 2
+    hidden: int = 1024
+    depth: int = 16
+    heads: int = 16
+    mlp: int = 4
+    actions: int = len(ACTIONS)
+    window: int = 32
+
+    @property
+    def head_size(self) -> int:
+        """Channels of one head."""
+        return self.hidden // self.heads
+
+    @property
+    def rows(self) -> int:
+        """Tokens down."""
+        return self.height // self.patch
+
+    @property
+    def columns(self) -> int:
+        """Tokens across."""
+        return self.width // self.patch
+
+
+@dataclass(frozen=True, slots=True)
+class VaeConfig:
+    """Sizes of the picture codec: a transformer on each side.
+
+    Attributes:
+        latent: channels of a latent cell.
+        rows: cells down; a picture has `rows * patch` pixels.
+        columns: cells across.
+        patch: pixels along one side of a cell.
+        width: channels of a token.
+        encoder: blocks of the encoder.
+        decoder: blocks of the decoder.
+        heads: attention heads.
+        scale: what a latent is multiplied with.
+    """
+
+    latent: int = 16
+    rows: int = 18
+    columns: int = 32
+    patch: int = 20
+    width: int = 1024
+    encoder: int = 6
+    decoder: int = 12
+    heads: int = 16
+    scale: float = 0.07843137255

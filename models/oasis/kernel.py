@@ -1,0 +1,211 @@
+"""The loop `world_model` of Oasis: one frame a chunk, one denoise call a unit.
+
+The start picture is encoded; from then on a frame is its denoise calls (the first takes the
+controls, the last commits), then it is decoded and goes out, then the context pass makes it part of
+the past. While the window fills, that pass computes the newest frame alone; once frames have left
+it, all that remain are computed anew, for what a frame is depends on those before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from reverie.models.blocks import BlockId
+from reverie.models.controls import Controls
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import (
+    BatchKey,
+    FrameOutput,
+    Idle,
+    LoopKernel,
+    LoopRequest,
+    LoopResult,
+    StepBatch,
+    StepResult,
+    StepUnit,
+    WorkPlan,
+)
+from reverie.models.oasis.config import ACTIONS, CAMERA
+from reverie.models.oasis.ddim import CONTEXT_LEVEL, NOISE_LIMIT, Ddim
+from reverie.models.oasis.state import OasisState, Phase, SeenFrame
+from reverie.models.oasis.transformer import OasisTransformer
+from reverie.models.oasis.vae import OasisVae
+from reverie.models.seeds import normal
+from reverie.models.spec import LoopSpec
+
+CONTROL = "play"
+Result = StepResult[OasisState]
+
+
+@dataclass(frozen=True, slots=True)
+class OasisParts:
+    """Networks, schedule, and the pictures that worlds may begin with, [S, 3, H, W] in 0..1."""
+
+    transformer: OasisTransformer
+    vae: OasisVae
+    ddim: Ddim
+    starts: Tensor
+
+
+class OasisKernel(LoopKernel[OasisState]):
+    """Oasis, played."""
+
+    def __init__(self, spec: LoopSpec, parts: OasisParts, instance: ModelInstance) -> None:
+        self.spec = spec
+        self._parts, self._instance = parts, instance
+        self._past = parts.transformer.config.window - 1  # frames that one in the making sees
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> OasisState:
+        """Bind the seed."""
+        return OasisState(request.seed)
+
+    def plan_step(self, state: OasisState, controls: Controls) -> WorkPlan | Idle:
+        """Name the next unit; its order is that of `Phase`."""
+        last = state.step + 1 == len(self._parts.ddim.levels)
+        match state.phase:
+            case Phase.BEGIN:
+                return self._plan(state, "encode", "vae", commits=True)
+            case Phase.DECODE:
+                return self._plan(state, "decode", "vae", shows=True)
+            case Phase.CONTEXT:
+                writes = len(state.window) if state.slid else 1
+                return self._plan(state, "context", "transformer", writes=writes)
+            case Phase.FRAME:
+                return self._plan(state, "denoise", "transformer", takes=True, commits=last)
+            case Phase.DENOISE:
+                return self._plan(state, "denoise", "transformer", commits=last)
+
+    def run_step(self, batch: StepBatch[OasisState]) -> Sequence[Result]:
+        """Run the units one after another."""
+        with torch.no_grad():
+            return [self._run(unit) for unit in batch.units]
+
+    def finalize(self, state: OasisState, instance: ModelInstance) -> LoopResult:
+        """Say how many frames there were."""
+        return LoopResult(state.frame, f"{state.frame} frames")
+
+    def _run(self, unit: StepUnit[OasisState]) -> Result:
+        match unit.plan.kind:
+            case "encode":
+                return self._encode(unit.state)
+            case "decode":
+                return self._decode(unit.state)
+            case "context":
+                return self._context(unit.state, unit.blocks)
+            case _:
+                return self._denoise(unit.state, unit.controls)
+
+    def _encode(self, state: OasisState) -> Result:
+        picture = self._parts.starts[state.seed % len(self._parts.starts)]
+        latents = self._parts.vae.encode(picture[None].to(self._instance.device))[0]
+        first = SeenFrame(latents, torch.zeros(len(ACTIONS), device=latents.device))
+        return StepResult(self._made(state, first), checks=(latents,))
+
+    def _made(self, state: OasisState, frame: SeenFrame) -> OasisState:
+        window = (*state.window, frame)
+        return replace(
+            state,
+            phase=Phase.DECODE,
+            frame=state.frame + 1,
+            step=0,
+            point_Zhw=None,
+            window=window[-self._past :],
+            slid=len(window) > self._past,
+        )
+
+    def _decode(self, state: OasisState) -> Result:
+        pictures_BCHW = self._parts.vae.decode(state.window[-1].latents_Zhw[None])
+        frames = pictures_BCHW.clamp(0, 1).permute(0, 2, 3, 1)
+        state = replace(state, phase=Phase.CONTEXT)
+        return StepResult(state, (FrameOutput("video", frames),))
+
+    def _context(self, state: OasisState, reserved: tuple[BlockId, ...]) -> Result:
+        pool = self._instance.blocks
+        assert pool is not None, "Oasis keeps a cache"
+        due = state.window[-len(reserved) :]
+        kept = () if state.slid else state.blocks
+        past = pool.gather(kept)[None] if kept else None
+        levels = torch.full((1, len(due)), CONTEXT_LEVEL, device=self._instance.device)
+        output = self._parts.transformer(
+            torch.stack([frame.latents_Zhw for frame in due])[None],
+            levels,
+            torch.stack([frame.action_E for frame in due])[None],
+            past,
+        )
+        for block, cached in zip(reserved, output.cached_BF2LNAd[0], strict=True):
+            pool.view(block).copy_(cached)
+        state = replace(state, phase=Phase.FRAME, blocks=(*kept, *reserved))
+        return StepResult(state, checks=(output.cached_BF2LNAd,))
+
+    def _denoise(self, state: OasisState, controls: Controls) -> Result:
+        if state.phase is Phase.FRAME:
+            state = self._begun(state, controls)
+        assert state.point_Zhw is not None, "a frame begins with noise"
+        assert state.action_E is not None, "and with an action"
+        pool, ddim = self._instance.blocks, self._parts.ddim
+        assert pool is not None, "Oasis keeps a cache"
+        level = torch.full((1, 1), ddim.levels[state.step], device=self._instance.device)
+        output = self._parts.transformer(
+            state.point_Zhw[None, None],
+            level,
+            state.action_E[None, None],
+            pool.gather(state.blocks)[None],
+        )
+        point = ddim.step(state.point_Zhw, output.v_BFZhw[0, 0], state.step)
+        if state.step + 1 == len(ddim.levels):
+            made = self._made(state, SeenFrame(point, state.action_E))
+            return StepResult(made, checks=(point,))
+        state = replace(state, phase=Phase.DENOISE, step=state.step + 1, point_Zhw=point)
+        return StepResult(state, checks=(point,))
+
+    def _begun(self, state: OasisState, controls: Controls) -> OasisState:
+        shape = tuple(state.window[-1].latents_Zhw.shape)
+        noise = normal(state.seed, "frame", state.frame, shape).clamp(-NOISE_LIMIT, NOISE_LIMIT)
+        device = self._instance.device
+        return replace(state, point_Zhw=noise.to(device), action_E=action_row(controls).to(device))
+
+    def _plan(
+        self,
+        state: OasisState,
+        kind: str,
+        component: str,
+        *,
+        takes: bool = False,
+        commits: bool = False,
+        shows: bool = False,
+        writes: int = 0,
+    ) -> WorkPlan:
+        key = BatchKey(
+            instance=self._instance.name,
+            weights_version=self._instance.weights_version,
+            loop=self.spec.name,
+            kind=kind,
+            shape=(len(state.blocks), state.step, writes),
+            precision=str(self._instance.dtype),
+        )
+        return WorkPlan(
+            kind=kind,
+            batch_key=key,
+            writes=writes,
+            reads=(component,),
+            streams=("video",) if shows else (),
+            takes_controls=takes,
+            commits=commits,
+            shows=shows,
+            cost_key=kind,
+        )
+
+
+def action_row(controls: Controls) -> Tensor:
+    """Return the numbers of one step: keys that are held or were tapped, and the camera."""
+    row = torch.zeros(len(ACTIONS))
+    if CONTROL in controls.keys:
+        keys = controls.keys[CONTROL]
+        pressed = {edge.key for edge in keys.edges if edge.down} | set(keys.held)
+        for key in pressed:
+            row[ACTIONS.index(key)] = 1
+    for axis in CAMERA:
+        row[ACTIONS.index(axis)] = max(-1.0, min(1.0, controls.axes.get(axis, 0.0)))
+    return row

@@ -1,0 +1,222 @@
+"""What Oasis is, and how it is loaded.
+
+reverie serve --model oasis --checkpoint DIR      oasis500m.safetensors, vit-l-20.safetensors and
+                                                  start pictures, *.png, 640 x 360
+reverie serve --model oasis --checkpoint random   tiny random weights: noise, to try paths
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from reverie.models.blocks import BlockPool
+from reverie.models.checkpoints import CheckpointManifest, CheckpointReport, fill, inspect
+from reverie.models.controls import ControlSpec, Merge
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.loop import LoopKernel
+from reverie.models.oasis.config import CAMERA, KEYS, DitConfig, VaeConfig
+from reverie.models.oasis.ddim import Ddim
+from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
+from reverie.models.oasis.transformer import OasisTransformer
+from reverie.models.oasis.vae import OasisVae
+from reverie.models.seeds import normal
+from reverie.models.spec import (
+    Capability,
+    CapabilityMatrix,
+    ComponentSpec,
+    LoopSpec,
+    ModelSpec,
+    ProgramSpec,
+    StreamKind,
+    StreamSpec,
+)
+
+RANDOM = "random"
+RATE_HZ = 20.0
+STEPS = 10
+TINY_DIT = DitConfig(height=4, width=6, hidden=32, depth=2, heads=2, window=5)
+TINY_VAE = VaeConfig(rows=4, columns=6, patch=8, width=32, encoder=1, decoder=1, heads=2)
+TINY_STEPS = 3
+
+
+def _own_name(name: str) -> str | None:
+    """Leave out the angles, which are computed."""
+    return None if "rotary" in name else name
+
+
+WEIGHTS = {
+    "transformer": CheckpointManifest("Oasis 500M", ("oasis500m*.safetensors",), _own_name),
+    "vae": CheckpointManifest("ViT-VAE 20", ("vit-l-20*.safetensors",), _own_name),
+}
+
+
+def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
+    """Describe an Oasis of these sizes."""
+    loop = LoopSpec(
+        name="world_model",
+        components=("transformer", "vae"),
+        streams=(
+            StreamSpec(
+                "video", StreamKind.VIDEO, vae.columns * vae.patch, vae.rows * vae.patch, RATE_HZ
+            ),
+        ),
+        controls=(
+            ControlSpec(CONTROL, Merge.EDGES, keys=KEYS, label="Keys"),
+            *(ControlSpec(axis, Merge.SUM, low=-1.0, high=1.0, label=axis) for axis in CAMERA),
+        ),
+        window_blocks=dit.window - 1,
+        chunk_blocks=1,
+        rebuild_blocks=dit.window - 1,
+    )
+    return ModelSpec(
+        name="oasis",
+        title="Oasis 500M: a world of blocks, played with keys and mouse",
+        licence="Apache-2.0 (public weights: MIT)",
+        components=(
+            ComponentSpec("transformer", "diffusion transformer over space and time"),
+            ComponentSpec("vae", "pictures to latents and back"),
+        ),
+        loops=(loop,),
+        programs=(ProgramSpec("world", ("world_model",)),),
+        capabilities=CapabilityMatrix(
+            {"world_model": frozenset({Capability.ACTIONS, Capability.REWIND, Capability.FORK})}
+        ),
+        precisions=("float32", "bfloat16"),
+    )
+
+
+class Oasis:
+    """The family behind the entry point `oasis`."""
+
+    spec = oasis_spec(DitConfig(), VaeConfig())
+
+    def __init__(self) -> None:
+        self._parts: dict[str, OasisParts] = {}
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        """Load what `options.checkpoint` names.
+
+        Raises:
+            CheckpointError: nothing is named, a file is missing, or one does not fit.
+        """
+        if options.checkpoint is None:
+            raise CheckpointError(
+                "oasis has no weights of its own: name a folder as checkpoint, or `random`"
+            )
+        device = torch.device(
+            ("cuda" if torch.cuda.is_available() else "cpu")
+            if options.device == "auto"
+            else options.device
+        )
+        if options.checkpoint == RANDOM:
+            parts = random_parts(device)
+        else:
+            parts = _parts(Path(options.checkpoint), device, _precision(options, device))
+        dit = parts.transformer.config
+        spec = oasis_spec(dit, parts.vae.config)
+        dtype = parts.transformer.dtype
+        shape = (2, dit.depth, dit.rows * dit.columns, dit.heads, dit.head_size)
+        blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
+        instance = ModelInstance(
+            name="oasis",
+            spec=spec,
+            device=device,
+            dtype=dtype,
+            weights_version=_version(options.checkpoint),
+            components={"transformer": parts.transformer, "vae": parts.vae},
+            blocks=BlockPool(blocks, shape, dtype, device),
+        )
+        self._parts[instance.name] = parts
+        return instance
+
+    def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
+        """Return the kernel of `world_model`, the one loop."""
+        return OasisKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
+
+    def check(self, path: str) -> CheckpointReport:
+        """Compare the transformer of a checkpoint with the public one; only headers are read.
+
+        Raises:
+            CheckpointError: there is none.
+        """
+        return _found(Path(path), "transformer").report
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    report: CheckpointReport
+    model: torch.nn.Module
+    stored: dict[str, Any]
+
+
+def _found(folder: Path, part: str) -> _Found:
+    manifest = WEIGHTS[part]
+    files = manifest.find(folder)
+    if not files:
+        raise CheckpointError(f"{folder} holds no {' or '.join(manifest.files)}")
+    stored = manifest.tensors(files)
+    with torch.device("meta"):
+        model = OasisTransformer(DitConfig()) if part == "transformer" else OasisVae(VaeConfig())
+    return _Found(inspect(manifest.layout, stored, model), model, stored)
+
+
+def _parts(folder: Path, device: torch.device, dtype: torch.dtype) -> OasisParts:
+    networks = []
+    for part in ("transformer", "vae"):
+        found = _found(folder, part)
+        found.report.require_fit()
+        fill(found.model, found.stored, device, dtype)
+        networks.append(found.model)
+    transformer, vae = networks
+    assert isinstance(transformer, OasisTransformer)
+    assert isinstance(vae, OasisVae)
+    return OasisParts(transformer, vae, Ddim.of(STEPS), _starts(folder, vae.config))
+
+
+def _starts(folder: Path, config: VaeConfig) -> Tensor:
+    width, height = config.columns * config.patch, config.rows * config.patch
+    pictures = []
+    for path in sorted(folder.glob("*.png")):
+        try:
+            with Image.open(path) as picture:
+                fitted = picture.convert("RGB").resize((width, height))
+        except (OSError, UnidentifiedImageError) as error:
+            raise CheckpointError(f"cannot read {path}: {error}") from error
+        pictures.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1) / 255)
+    if not pictures:
+        raise CheckpointError(f"{folder} holds no start picture (*.png)")
+    return torch.stack(pictures)
+
+
+def random_parts(device: torch.device, seed: int = 0) -> OasisParts:
+    """Make a tiny Oasis that has learnt nothing; the same for the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        transformer, vae = OasisTransformer(TINY_DIT), OasisVae(TINY_VAE)
+    side = (3, TINY_VAE.rows * TINY_VAE.patch, TINY_VAE.columns * TINY_VAE.patch)
+    starts = torch.stack([normal(seed, "start", index, side).sigmoid() for index in range(3)])
+    for network in (transformer, vae):
+        network.to(device).eval().requires_grad_(False)
+    return OasisParts(transformer, vae, Ddim.of(TINY_STEPS), starts)
+
+
+def _precision(options: LoadOptions, device: torch.device) -> torch.dtype:
+    names = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    if options.precision == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if options.precision not in names:
+        raise CheckpointError(f"oasis has no precision {options.precision!r}")
+    return names[options.precision]
+
+
+def _version(checkpoint: str) -> str:
+    files = sorted(Path(checkpoint).glob("*.safetensors"))
+    return "-".join(f"{file.stat().st_size:x}.{file.stat().st_mtime_ns:x}" for file in files) or (
+        checkpoint
+    )
