@@ -16,7 +16,7 @@ from typing import Self
 from reverie.config import Deployment
 from reverie.gpu_pool.pool import Pool
 from reverie.media import Clock, SpeechError
-from reverie.media.speech import Espeak, Speech
+from reverie.media.espeak import Espeak, Speech
 from reverie.models.spec import ModelSpec
 from reverie.sessions.errors import VoiceError
 from reverie.sessions.local import LocalSession

@@ -20,7 +20,7 @@ from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.opening import Opening
 from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
-from reverie.media.speech import Speech
+from reverie.media.espeak import Speech
 from reverie.models.spec import ModelSpec
 from reverie.sessions import faults
 from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role

@@ -15,7 +15,7 @@ from reverie.media import (
     VideoFanout,
     VideoSubscription,
 )
-from reverie.media.speech import Speech
+from reverie.media.espeak import Speech
 from reverie.models.spec import StreamKind, StreamSpec
 from reverie.sessions.attachment import Attachment
 from reverie.sessions.audience import Audience

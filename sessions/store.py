@@ -14,7 +14,7 @@ from itertools import islice
 
 from reverie.gpu_pool.errors import PoolFullError
 from reverie.media import Clock, MonotonicClock, VideoFanout
-from reverie.media.speech import Speech
+from reverie.media.espeak import Speech
 from reverie.models.errors import SpecError
 from reverie.models.spec import ModelSpec, StreamKind
 from reverie.sessions.attachment import Role

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from reverie.engine.emissions import SamplesOut
 from reverie.media import Sound, SpeechError
-from reverie.media.speech import Speech
+from reverie.media.espeak import Speech
 from reverie.sessions.phrases import Phrases
 from reverie.sessions.sound_output import SoundOutput
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reverie.media import SpeechError
-from reverie.media.speech import ESPEAK_SHAPE, Espeak
+from reverie.media.espeak import ESPEAK_SHAPE, Espeak
 
 
 def program(folder: Path, script: str) -> Espeak:
