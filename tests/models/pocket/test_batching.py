@@ -3,11 +3,15 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from math import nan
 
+import numpy as np
 import pytest
 import torch
+from loop_rig import Rig
 from tiny_pocket import tiny_options
 
+from reverie.engine.emissions import StepFailed
 from reverie.engine.rollouts import Rolled, Rollouts, roll_out
 from reverie.models.behavior import Steering
 from reverie.models.controls import NO_CONTROLS
@@ -154,3 +158,24 @@ def test_rows_that_were_read_apart_are_put_together() -> None:
         [PastRow(past(2, 0.0), 1), PastRow(past(3, 10.0), 2), PastRow(past(1, 20.0), 0)]
     ).layers
     assert keys.flatten().tolist() == [1.0, 12.0, 20.0]
+
+
+def test_a_session_that_is_not_finite_spoils_no_neighbour_in_its_batch() -> None:
+    rig = Rig(Pocket(), tiny_options())
+    rig.open(request("a"))
+    alone = rig.run_chunks("a", 3)
+    rig.close("a")
+    rig = rig.again()
+    driver = rig.open(request("a"))
+    rig.run_chunks("a", 1)
+    driver.snapshot("kept")
+    kept = driver.kept("kept")
+    assert kept is not None
+    broken = replace(kept, data={**kept.data, "clean": torch.full_like(kept.data["clean"], nan)})
+    bad = rig.open(request("b"), durable=broken)
+    assert set(rig.step()) == {"a", "b"}, "both write a frame into the cache"
+    rig.run_chunks("a", 2)
+    assert bad.ended
+    assert not rig.heard_of("a", StepFailed)
+    for one, other in zip(alone, rig.frames("a"), strict=True):
+        assert np.abs(one.frames.astype(int) - other.frames.astype(int)).max() <= 1
