@@ -311,9 +311,10 @@ class LoopDriver(Generic[S]):
         """
         return self._planner.ready(now_us)
 
-    def wake_us(self, now_us: int) -> int | None:
-        """Return when to ask again although nothing comes in meanwhile; None: then only."""
-        return self._planner.wake_us(now_us)
+    @property
+    def wake_us(self) -> int | None:
+        """When to ask `ready` again although nothing comes in meanwhile; None: then only."""
+        return self._planner.wake_us
 
     def begin(self) -> StepUnit[S]:
         """Take controls and blocks for the unit that `ready` named.

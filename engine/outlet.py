@@ -1,6 +1,7 @@
 """What a driver tells: it numbers chunks, gives frames their media time, and keeps the order."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from reverie.engine.clock import OutputClock
 from reverie.engine.emissions import (
@@ -58,6 +59,7 @@ class Outlet:
         self._snapshot_every_us = snapshot_every_us
         self._shown_us = self._snapshot_due_us = pts_us
         self._jumped: set[str] = set()  # streams whose next frames do not follow
+        self._unended: dict[str, TextOut] = {}  # the newest words of each stream's utterance
         self._emissions: list[Emission] = []
 
     @property
@@ -106,6 +108,9 @@ class Outlet:
         Args:
             durable: makes a snapshot of the state after it, when one is due.
         """
+        for text in self._unended.values():
+            self._emissions.append(replace(text, text="", pts_us=self.next_us, final=True))
+        self._unended.clear()
         self._clock.catch_up(SKEW_US)
         chunk, media_us = self.chunk, self.next_us - self._shown_us
         self.chunk += 1
@@ -120,6 +125,7 @@ class Outlet:
     def jump(self, making: Making) -> None:
         """Mark what comes next as not following; `making` is the chunk that was given up."""
         self.chunk += making.frames_out
+        self._unended.clear()
         self._clock.align()
         self._shown_us = self._snapshot_due_us = self.next_us
         self._jumped = {stream.name for stream in self._loop.streams}
@@ -155,7 +161,7 @@ class Outlet:
         )
 
     def _text(self, output: TextOutput, step: int, final: bool) -> TextOut:
-        return TextOut(
+        out = TextOut(
             session=self.session,
             stream=output.stream,
             chunk=self.chunk,
@@ -166,6 +172,10 @@ class Outlet:
             answers=ControlId(output.answers) if output.answers else None,
             loop=self._loop.name,
         )
+        self._unended.pop(output.stream, None)
+        if not final:
+            self._unended[output.stream] = out
+        return out
 
     def _samples(self, output: CheckedSamples, step: int) -> SamplesOut:
         pts_us = self._clock.put_out(output.stream, len(output.samples))

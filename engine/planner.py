@@ -12,18 +12,24 @@ log = logging.getLogger(__name__)
 
 
 class Planner(Generic[S]):
-    """Plans the units of one driver."""
+    """Plans the units of one driver.
+
+    Attributes:
+        wake_us: until when the pace held back what could have run, when it was last asked.
+    """
 
     def __init__(self, parts: Parts[S]) -> None:
+        self.wake_us: int | None = None
         self._parts = parts
 
     def ready(self, now_us: int) -> Candidate | None:
         """Return the unit that could run now, and remember it."""
         parts = self._parts
-        parts.planned = None
+        parts.planned = self.wake_us = None
         if parts.ended or not parts.gate.open(parts.making.begun):
             return None
         if parts.lead is None and now_us < parts.pace.due_us:
+            self.wake_us = parts.pace.due_us
             return None
         if parts.gate.refresh and parts.making.open and parts.mailbox.has_news:
             parts.roll_back()
@@ -37,14 +43,6 @@ class Planner(Generic[S]):
         anew = plan.takes_controls and parts.is_between_chunks
         running = parts.making.begun and not anew
         return Candidate(parts.session, plan, deadline_us, running)
-
-    def wake_us(self, now_us: int) -> int | None:
-        """Return when to ask again although nothing comes in meanwhile; None: then only."""
-        parts = self._parts
-        waits = parts.lead is None and parts.pace.due_us > now_us
-        if waits and not parts.ended and parts.gate.open(parts.making.begun):
-            return parts.pace.due_us
-        return None
 
     def _deadline_us(self, now_us: int) -> int:
         parts = self._parts

@@ -110,9 +110,10 @@ class Resident:
         found = [driver.ready(now_us) for driver in self._drivers.values()]
         return [candidate for candidate in found if candidate is not None]
 
-    def wake_us(self, now_us: int) -> int | None:
-        """Return when something can run although nothing comes in meanwhile; None: never."""
-        times = [driver.wake_us(now_us) for driver in self._drivers.values()]
+    @property
+    def wake_us(self) -> int | None:
+        """When something can run although nothing comes in meanwhile; None: never."""
+        times = [driver.wake_us for driver in self._drivers.values()]
         return min((time_us for time_us in times if time_us is not None), default=None)
 
     def take_emissions(self) -> list[Emission]:
@@ -190,10 +191,8 @@ class Resident:
             UnknownLoopError: the program runs no such loop.
             LoopEndedError: it has ended.
         """
-        if loop is not None:
-            driver = self.driver(loop)
-            return driver.interrupt(seen) if driver.is_paced else driver.break_off()
-        for driver in self._all_alive():
+        drivers = [self.driver(loop)] if loop is not None else self._all_alive()
+        for driver in drivers:
             if driver.is_paced:
                 driver.interrupt(seen)
             else:

@@ -66,10 +66,9 @@ class Residents:
 
     def wait_s(self) -> float | None:
         """Return for how long nothing can run unless something comes in; None: until then."""
-        now_us = self._now_us()
-        times = [resident.wake_us(now_us) for resident in self._sessions.values()]
+        times = [resident.wake_us for resident in self._sessions.values()]
         wakes = [time_us for time_us in times if time_us is not None]
-        return max(0, min(wakes) - now_us) / 1e6 if wakes else None
+        return max(0, min(wakes) - self._now_us()) / 1e6 if wakes else None
 
     def open(self, message: OpenSession) -> None:
         """Begin a session, or say why not."""

@@ -1,12 +1,14 @@
 """A loop that puts out text, has several outputs a chunk, and waits for people."""
 
-from echo_model import EchoFamily, EchoState
+from dataclasses import replace
+
+from echo_model import EchoFamily, EchoKernel, EchoState
 from loop_rig import Rig
 
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlApplied, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
-from reverie.models.loop import LoopRequest
+from reverie.models.loop import LoopRequest, StepResult, StepUnit
 
 
 def talking() -> tuple[Rig, LoopDriver[EchoState]]:
@@ -66,3 +68,21 @@ def test_an_interrupt_stops_it_in_the_middle_of_a_sentence() -> None:
     rig.run_idle()
     assert said(rig) == "one four "
     assert [out.chunk for out in rig.heard_of("s1", TextOut)] == [0, 1]
+
+
+class Trailing(EchoKernel):
+    """Its last unit has no word: the one before it did not know that it was the last."""
+
+    def _run(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
+        result = super()._run(unit)
+        return replace(result, outputs=()) if unit.plan.shows else result
+
+
+def test_an_utterance_whose_last_unit_says_nothing_ends_all_the_same() -> None:
+    rig, _ = talking()
+    rig.kernel = Trailing(EchoFamily.spec.loops[0], rig.instance)
+    driver = rig.open(LoopRequest("s1", 7))
+    driver.push([turn("one two END")])
+    rig.run_idle()
+    spoken = [(out.text, out.final) for out in rig.heard_of("s1", TextOut)]
+    assert spoken == [("one ", False), ("two ", False), ("", True)]

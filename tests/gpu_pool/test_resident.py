@@ -79,13 +79,14 @@ def test_a_loop_that_waits_for_its_pace_says_when_it_can_go_on() -> None:
     rig.run(lambda: len(rig.of("a", TextOut)) >= 3)
     while rig.step():
         pass
-    wake_us = resident.wake_us(rig.clock.now_us)
+    wake_us = resident.wake_us
     assert wake_us is not None
     assert rig.clock.now_us < wake_us <= rig.clock.now_us + 250_000
     rig.clock.now_us = wake_us
     assert rig.step() == [("a", "ar_decode")]
     resident.pause()
-    assert resident.wake_us(rig.clock.now_us) is None
+    assert rig.step() == []
+    assert resident.wake_us is None
 
 
 def test_words_and_frames_of_several_sessions_share_batches_of_their_kind() -> None:
