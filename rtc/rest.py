@@ -220,6 +220,7 @@ def _program(spec: ModelSpec, name: str) -> dict[str, object]:
         "parameters": [each.model_dump(mode="json") for each in parameters],
         "inputs": [each.model_dump(mode="json") for each in controls.input_views()],
         "streams": [each.model_dump(mode="json") for each in controls.stream_views()],
+        "takes_prompt": controls.takes_prompt,
         "takes_turns": controls.takes_turns,
         "lead_chunks": controls.lead_chunks,
     }

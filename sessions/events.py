@@ -85,6 +85,7 @@ class SessionView(Value):
     parameters: tuple[ParameterView, ...] = ()
     inputs: tuple[InputView, ...] = ()
     streams: tuple[StreamView, ...] = ()
+    takes_prompt: bool = Field(default=True, description="Whether a prompt changes anything.")
     takes_turns: bool = Field(default=False, description="Whether push_text takes mode turn.")
     viewers: int = 0
     lead_chunks: int = 1

@@ -46,6 +46,11 @@ class ProgramControls:
         return any(loop.prompt_tokens for loop in self.loops)
 
     @property
+    def takes_prompt(self) -> bool:
+        """Whether any loop reads prompts."""
+        return any(loop.prompt_tokens > 0 for loop in self.loops)
+
+    @property
     def takes_turns(self) -> bool:
         """Whether any loop can be spoken to."""
         return any(loop.takes_turns for loop in self.loops)

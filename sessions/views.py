@@ -44,6 +44,7 @@ class Views:
             parameters=self._controls.parameter_views(state.parameters),
             inputs=self._controls.input_views(),
             streams=self._controls.stream_views(),
+            takes_prompt=self._controls.takes_prompt,
             takes_turns=self._controls.takes_turns,
             viewers=len(self._audience),
             lead_chunks=self._controls.lead_chunks,

@@ -2,6 +2,7 @@
 
 /**
  * @typedef {object} Features
+ * @property {boolean} takesPrompt whether a wish changes anything
  * @property {boolean} hasText whether it says something
  * @property {boolean} takesTurns whether it can be asked
  * @property {string | null} speaker the loop that speaks, which can be interrupted by itself
@@ -34,6 +35,7 @@ export function featuresOf(session) {
   const text = streams.find((/** @type {{kind: string}} */ { kind }) => kind === "text");
   const narrate = parameters.find((/** @type {Dial} */ { name }) => name === NARRATE);
   return {
+    takesPrompt: session?.takes_prompt ?? true,
     hasText: text !== undefined,
     takesTurns: Boolean(session?.takes_turns),
     speaker: text?.loop ?? null,

@@ -5,6 +5,7 @@ import { isSpeaking } from "./narration.js";
 import { Panel } from "./panel.js";
 import { statusOf } from "./status.js";
 import { Talk } from "./talk.js";
+import { veilOf } from "./veil.js";
 import { clipped, SPOKEN_CHARS, wishText } from "./wish.js";
 
 /** @typedef {import("./state.js").View} View */
@@ -50,7 +51,7 @@ export class Page {
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
-    if (was?.session !== view.session) this.#renderInputs(view);
+    if (was?.session !== view.session) this.#renderFeatures(view);
     if (was?.isHeard !== view.isHeard) {
       this.#parts.microphone.dataset.heard = String(view.isHeard);
     }
@@ -151,14 +152,15 @@ export class Page {
   }
 
   /** @param {View} view */
-  #renderInputs({ session }) {
-    const { inputs, hasSound } = featuresOf(session);
+  #renderFeatures({ session }) {
+    const { inputs, hasSound, takesPrompt, dials } = featuresOf(session);
+    this.#parts.ask.hidden = !takesPrompt;
     const pictures = inputs.filter(({ kind }) => kind === "video");
     this.#parts.camera.hidden = !pictures.some(({ merge }) => merge === "latest");
     this.#parts["file-button"].hidden = pictures.length === 0;
     this.#parts.microphone.hidden = pictures.length === inputs.length;
     this.#parts.sound.hidden = !hasSound;
-    this.#parts["dials-box"].hidden = featuresOf(session).dials.length === 0;
+    this.#parts["dials-box"].hidden = dials.length === 0;
   }
 
   /** @param {View} view */
@@ -205,40 +207,4 @@ function timeOf(us) {
 /** @param {number} bytes @returns {string} such as `1.4 MB` */
 function sizeOf(bytes) {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-/**
- * What lies over the picture, when there is something to wait for or to decide.
- * @param {View} view @param {number} nowMs
- * @returns {{title: string, detail: string,
- *   action: {label: string, does: "retry" | "renew"} | null} | null}
- */
-export function veilOf(view, nowMs) {
-  const again = { label: "Try now", does: /** @type {const} */ ("retry") };
-  if (view.link === "lost") {
-    const { text } = statusOf(view, nowMs);
-    return { title: text, detail: view.reason, action: again };
-  }
-  if (view.link === "over") {
-    const offer = view.offer ?? "retry";
-    const retry = view.id === "" ? "Try again" : "Take me back";
-    const action = { label: offer === "renew" ? "Start a new world" : retry, does: offer };
-    return { title: view.reason, detail: view.ending, action };
-  }
-  if (view.link === "connecting" && view.notice !== "") {
-    return { title: "Starting a new world", detail: "", action: null };
-  }
-  if (view.link === "connecting" && view.reason !== "") {
-    return { title: "Reconnecting", detail: view.reason, action: null };
-  }
-  if (view.recovering) return { title: "Bringing the world back", detail: "", action: null };
-  if (view.queued !== null) {
-    const ahead = `You are number ${view.queued} in line.`;
-    const detail = `Every place is taken; one comes free when somebody leaves. ${ahead}`;
-    return { title: "Waiting for a free place", detail, action: null };
-  }
-  if (view.screen.shownAtMs.length === 0 && view.screen.seenUs === 0) {
-    return { title: "Dreaming up a world", detail: "", action: null };
-  }
-  return null;
 }

@@ -12,7 +12,7 @@
 
 const KEPT = 512;
 // A picture is announced as it is sent; one that is not there by then is lost, or was left out.
-const LOST_AFTER_MS = 600;
+const LOST_AFTER_MS = 1000;
 
 /** Timestamps wrap around at 32 bits. @param {number} a @param {number} b @returns {number} a - b */
 export function rtpDistance(a, b) {

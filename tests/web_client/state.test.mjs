@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { medianMs } from "../../web_client/latency.js";
 import { metricsOf } from "../../web_client/panel.js";
-import { veilOf } from "../../web_client/page.js";
+import { veilOf } from "../../web_client/veil.js";
 import { framesPerSecond } from "../../web_client/showing.js";
 import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
 import { statusOf } from "../../web_client/status.js";
