@@ -14,7 +14,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from reverie.bench.machine import resident_mib, this_machine
+from reverie.bench.recording import recording_cost
 from reverie.bench.report import Memory, Reaction, Report, Throughput
+from reverie.bench.taking import seconds_for, take
 from reverie.config import Deployment, Setting
 from reverie.host import Engine
 from reverie.models.bare_loop import BareLoop
@@ -84,6 +86,9 @@ async def run_bench(options: BenchOptions) -> Report:
         throughput = await _throughput(engine, options)
         reaction = await _reaction(engine, loop, options.presses)
         busy_ratio = await _busy_ratio(engine, loop, options)
+        recording = await recording_cost(
+            engine, NAME, PROMPT, options.rounds, options.chunks * loop.chunk_frames
+        )
         own = await _memory(
             engine, family.spec.name, min(options.frames, 4 * options.rounds * options.chunks)
         )
@@ -95,6 +100,7 @@ async def run_bench(options: BenchOptions) -> Report:
         throughput=throughput,
         reaction=reaction,
         busy_ratio=busy_ratio,
+        recording=recording,
         first_frame_ms=first_frame_ms,
         memory=(own, long_run),
     )
@@ -105,16 +111,6 @@ def _deployment(model: str) -> Deployment:
     return Deployment.read(settings=[Setting(("pool", "models"), models, "bench")])
 
 
-async def _frames(events: AsyncIterator[AnyEvent], count: int) -> MediaChunk:
-    """Take `count` frames and return the last of them."""
-    async for event in events:
-        if isinstance(event, MediaChunk):
-            count -= 1
-            if count == 0:
-                return event
-    raise RuntimeError("the session ended in the middle of a measurement")
-
-
 async def _first_frame_ms(engine: Engine) -> float:
     times_ms = []
     for seed in range(FIRST_FRAMES):
@@ -123,7 +119,7 @@ async def _first_frame_ms(engine: Engine) -> float:
             engine.session(model=NAME, prompt=PROMPT, seed=seed) as session,
             aclosing(session.stream()) as events,
         ):
-            await _frames(events, 1)
+            await take(events, 1)
             times_ms.append(1000 * (time.perf_counter() - started_s))
     return statistics.median(times_ms)
 
@@ -138,12 +134,12 @@ async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await _frames(events, WARM_UP_CHUNKS * chunk_frames)
+        await take(events, WARM_UP_CHUNKS * chunk_frames)
         for _ in range(options.rounds):
             bare_s = await asyncio.to_thread(bare.advance, options.chunks)
             bare_fps.append(frames / bare_s)
-            await _frames(events, SETTLE_CHUNKS * chunk_frames)
-            runtime_fps.append(frames / await _seconds(events, frames))
+            await take(events, SETTLE_CHUNKS * chunk_frames)
+            runtime_fps.append(frames / await seconds_for(events, frames))
     bare.close()
     ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]
     return Throughput(
@@ -173,9 +169,9 @@ async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | 
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await _frames(events, WARM_UP_CHUNKS * loop.chunk_frames)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames)
         for number in range(presses):
-            newest = await _frames(events, loop.chunk_frames + number % 3)
+            newest = await take(events, loop.chunk_frames + number % 3)
             control, key = keys[number % len(keys)]
             started_s = time.perf_counter()
             command = await session.push_action({control: key})
@@ -222,12 +218,12 @@ async def _busy_ratio(engine: Engine, loop: LoopSpec, options: BenchOptions) -> 
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await _frames(events, WARM_UP_CHUNKS * loop.chunk_frames)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames)
         for _ in range(options.rounds):
-            idle_s = await _seconds(events, frames)
+            idle_s = await seconds_for(events, frames)
             async with asyncio.TaskGroup() as tasks:
                 repeating = tasks.create_task(_repeat(session, keys[0]), name="key repeat")
-                busy_s = await _seconds(events, frames)
+                busy_s = await seconds_for(events, frames)
                 repeating.cancel()
             ratios.append(idle_s / busy_s)
     return statistics.median(ratios)
@@ -244,21 +240,14 @@ def _keys(loop: LoopSpec) -> list[tuple[str, str]]:
     return [(control.name, key) for control in loop.controls for key in control.keys]
 
 
-async def _seconds(events: AsyncIterator[AnyEvent], frames: int) -> float:
-    """Take so many frames and return how long that took."""
-    started_s = time.perf_counter()
-    await _frames(events, frames)
-    return time.perf_counter() - started_s
-
-
 async def _memory(engine: Engine, model: str, frames: int) -> Memory:
     settling = min(SETTLED_FRAMES, frames // 2)
     async with (
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await _frames(events, settling)
+        await take(events, settling)
         settled_mib = resident_mib()
-        await _frames(events, frames - settling)
+        await take(events, frames - settling)
         end_mib = resident_mib()
     return Memory(model, frames, settled_mib, end_mib, end_mib - settled_mib)

@@ -44,6 +44,21 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingCost:
+    """Frame rate while a session is recorded, over that of the same session when it is not.
+
+    Attributes:
+        shared: watched in H.264, so that the recording encodes nothing.
+        alone: watched as pixels, so that it encodes for itself.
+        kbit_per_s: of the file, for a second of media time.
+    """
+
+    shared: float
+    alone: float
+    kbit_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one run measured.
 
@@ -56,6 +71,7 @@ class Report:
     throughput: Throughput
     reaction: Reaction | None
     busy_ratio: float | None
+    recording: RecordingCost
     first_frame_ms: float
     memory: tuple[Memory, ...]
 
@@ -78,6 +94,11 @@ def as_table(report: Report) -> str:
         ]
     if report.busy_ratio is not None:
         rows.append(("frame rate under 60 commands a second", f"{report.busy_ratio:.3f}"))
+    rows += [
+        ("frame rate while recorded, watched in H.264", f"{report.recording.shared:.3f}"),
+        ("frame rate while recorded, watched as pixels", f"{report.recording.alone:.3f}"),
+        ("size of the recording", f"{report.recording.kbit_per_s:.0f} kbit/s"),
+    ]
     rows += [
         (
             f"memory after {run.frames} frames of {run.model}",

@@ -22,11 +22,15 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     assert 0 < report.reaction.steps_to_act <= report.reaction.steps_to_frame <= 24
     assert report.busy_ratio is not None
     assert report.busy_ratio > 0
+    assert report.recording.shared > 0
+    assert report.recording.alone > 0
+    assert report.recording.kbit_per_s > 10
     assert [run.model for run in report.memory] == ["stub", "stripes"]
     assert all(run.settled_mib > 10 for run in report.memory)
 
     table = as_table(report)
     assert "runtime over bare loop" in table
+    assert "while recorded" in table
     assert report.machine.processor in table
 
     write_json(report, tmp_path / "bench.json")

@@ -1,0 +1,61 @@
+"""What recording costs: one session, recorded and not recorded in turns.
+
+A ratio of neighbours in time: a machine that is busy with something else is as busy for both.
+"""
+
+import asyncio
+import statistics
+from contextlib import aclosing
+
+from reverie.bench.report import RecordingCost
+from reverie.bench.taking import seconds_for, take
+from reverie.host import Engine
+from reverie.media import Codec
+from reverie.sessions import LocalSession, SessionRequest
+from reverie.sessions.recording import Recording
+
+SETTLE_FRAMES = 24
+"""Frames that are not counted after a recording has begun or ended."""
+
+WHOLE_S = 30.0
+
+
+async def recording_cost(
+    engine: Engine, model: str, prompt: str, rounds: int, frames: int
+) -> RecordingCost:
+    """Measure `rounds` turns of `frames` frames, watched in H.264 and then as pixels."""
+    shared, recordings = await _ratio(engine, model, prompt, rounds, frames, Codec.H264)
+    alone, _ = await _ratio(engine, model, prompt, rounds, frames, Codec.RGB24)
+    bits = 8 * sum(each.size_bytes for each in recordings)
+    media_us = sum(each.duration_us for each in recordings)
+    return RecordingCost(shared, alone, 1000 * bits / media_us if media_us else 0.0)
+
+
+async def _ratio(
+    engine: Engine, model: str, prompt: str, rounds: int, frames: int, codec: Codec
+) -> tuple[float, list[Recording]]:
+    """Return the median of recorded over not recorded, and what was recorded."""
+    ratios = []
+    ticket = await engine.store.create(SessionRequest(model, prompt=prompt, seed=0))
+    async with (
+        LocalSession(ticket.session, codec=codec) as session,
+        aclosing(session.stream()) as events,
+    ):
+        await take(events, SETTLE_FRAMES)
+        for _ in range(rounds):
+            plain_s = await seconds_for(events, frames)
+            await session.record_start()
+            await take(events, SETTLE_FRAMES)
+            recorded_s = await seconds_for(events, frames)
+            await session.record_stop()
+            await take(events, SETTLE_FRAMES)
+            ratios.append(plain_s / recorded_s)
+    return statistics.median(ratios), await _whole(engine, ticket.session.id)
+
+
+async def _whole(engine: Engine, session: str) -> list[Recording]:
+    recordings = engine.store.recordings
+    if recordings is None:
+        return []
+    async with asyncio.timeout(WHOLE_S):
+        return [await recordings.completed(each) for each in recordings.list(session)]

@@ -1,0 +1,27 @@
+"""Taking frames from a session, and how long that takes."""
+
+import time
+from collections.abc import AsyncIterator
+
+from reverie.sessions.events import AnyEvent, MediaChunk
+
+
+async def take(events: AsyncIterator[AnyEvent], count: int) -> MediaChunk:
+    """Take `count` frames and return the last of them.
+
+    Raises:
+        RuntimeError: the session ended before.
+    """
+    async for event in events:
+        if isinstance(event, MediaChunk):
+            count -= 1
+            if count == 0:
+                return event
+    raise RuntimeError("the session ended in the middle of a measurement")
+
+
+async def seconds_for(events: AsyncIterator[AnyEvent], frames: int) -> float:
+    """Take so many frames and return how long that took."""
+    started_s = time.perf_counter()
+    await take(events, frames)
+    return time.perf_counter() - started_s
