@@ -1,6 +1,7 @@
 """What comes in from one attachment's client, on any transport: read, weighed, handed in."""
 
 import asyncio
+from collections.abc import Callable
 
 from reverie.rtc.errors import RateLimitedError, RefusedError
 from reverie.rtc.metrics import Metrics
@@ -21,6 +22,7 @@ class Intake:
         self._loop = asyncio.get_running_loop()
         rate, burst, now_s = options.commands_per_s, options.command_burst, self._loop.time()
         self._commands = TokenBucket(rate, burst, now_s)
+        self.seen: Callable[[int], None] = _unheeded  # told each chunk that the client has seen
         # Apart, for a burst of commands must not cost the playhead that the generation waits for.
         self._playheads = TokenBucket(rate, burst, now_s)
 
@@ -38,6 +40,8 @@ class Intake:
             self._attachment.outbox.put(error_event(error))
         else:
             self._metrics.commands.labels(command.type).inc()
+            if isinstance(command, Playhead):
+                self.seen(command.chunk)
             self._attachment.submit(command, quiet=quiet)
 
     def _check_rate(self, command: AnyCommand) -> None:
@@ -50,3 +54,7 @@ class Intake:
                 command=command.id,
                 retry_after_s=wait_s,
             )
+
+
+def _unheeded(_: int) -> None:
+    pass

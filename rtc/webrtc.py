@@ -32,6 +32,7 @@ from reverie.rtc.ice import IceEnd
 from reverie.rtc.intake import Intake
 from reverie.rtc.negotiation import Negotiated, no_candidates
 from reverie.rtc.packet_track import sender_failed
+from reverie.rtc.tail_probe import TailProbe
 from reverie.rtc.video_out import VideoOut
 from reverie.rtc.wire import CloseCode, close_code, encode_text
 from reverie.sessions import (
@@ -101,6 +102,7 @@ class WebRtcPeer:
         self._attachment: Attachment | None = None
         self._changed = asyncio.Event()  # of the connection or its channels
         self._leaving = asyncio.Event()
+        self._probe = TailProbe()
         self._trip_s: float | None = None
         self._kinds: dict[str, str] = {}  # of the streams that have begun
         self._clock = MonotonicClock()
@@ -208,6 +210,7 @@ class WebRtcPeer:
         while True:
             self._check_alive()
             self._note_trip()
+            self._show_again_if_lost()
             self._changed.clear()
             try:
                 async with asyncio.timeout(_LOOK_S):
@@ -239,6 +242,10 @@ class WebRtcPeer:
         if trip_s is not None and trip_s != self._trip_s:
             self._trip_s = trip_s
             self._edge.metrics.round_trip.observe(trip_s)
+
+    def _show_again_if_lost(self) -> None:
+        if self._attachment is not None and self._probe.due(self._loop.time()):
+            self._hosted.show_again(self._attachment)
 
     # --- talking ---
 
@@ -281,6 +288,7 @@ class WebRtcPeer:
 
     async def _receive(self, attachment: Attachment, events: EventsChannel) -> None:
         intake = Intake(attachment, self._edge.options, self._edge.metrics)
+        intake.seen = self._probe.seen
         self._intake = intake  # also for `actions`, whenever it opens
         if self._actions is not None:
             self._take_actions(self._actions, intake)
@@ -323,8 +331,11 @@ class WebRtcPeer:
                 out.cut()
 
     def _shown(self, chunk: MediaChunk) -> None:
-        """Note what was sent as seen, for a peer that cannot say so itself."""
-        if self._attachment is not None and chunk.last:
+        """Note that a frame was sent: a peer that cannot say so itself has seen it."""
+        if self._manners.talks:
+            if chunk.last:
+                self._probe.sent(chunk.chunk, self._loop.time())
+        elif self._attachment is not None and chunk.last:
             pts_us = max(0, chunk.pts_us)
             self._attachment.submit(Playhead(id="sent", chunk=chunk.chunk, pts_us=pts_us))
 
@@ -374,8 +385,7 @@ class WebRtcPeer:
             return None
         now_us, metrics = self._clock.now_us, self._edge.metrics
         out = VideoOut(sender, self._pacer, now_us, self._options, metrics)
-        if not self._manners.talks:
-            out.shown = self._shown
+        out.shown = self._shown
         return out
 
     def _audio_out(self) -> AudioOut | None:

@@ -122,3 +122,11 @@ def test_a_picture_that_is_not_contiguous_is_encoded_all_the_same() -> None:
     mirrored = numbered(5)[:, ::-1]
     encoded = H264Encoder(Size(128, 128), 15).encode(mirrored, 0, force_key=False)
     assert read_number(H264Decoder().decode(encoded.data)[:, ::-1]) == 5
+
+
+def test_noise_keeps_to_a_limit() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (45, 128, 128, 3), dtype=np.uint8)
+    encoder = H264Encoder(Size(128, 128), 15)
+    encoder.limit(300_000)
+    sent = [len(encoder.encode(each, n * 66_667, False).data) for n, each in enumerate(noise)]
+    assert sum(sent) * 8 / (len(noise) / 15) < 450_000

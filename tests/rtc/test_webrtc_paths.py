@@ -1,6 +1,7 @@
 """Paths between peers: trickled candidates, a restart of ICE, and lines that take little."""
 
 import asyncio
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +13,9 @@ from pool_rig import becomes, open_files
 from rtc_peer import PeerClient, peer_client, watching
 from rtc_rig import House, house
 from sdp_offers import offer, page_offer, section
+from stub_model import read_stamp
 
-from reverie.rtc.aiortc_seams import ice_transport_of, path_of
+from reverie.rtc.aiortc_seams import ice_transport_of, path_of, speak_through
 from reverie.rtc.ice_route import IceRoute
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.webrtc_options import WebRtcOptions
@@ -309,3 +311,61 @@ async def test_forty_peers_leave_nothing_behind(home: House) -> None:
         await becomes(lambda: home.edge.metrics.peers._value.get() == 0)
     await becomes(lambda: open_files() <= before)
     await becomes(lambda: len(asyncio.all_tasks()) <= tasks + 1)
+
+
+async def test_c41_a_line_that_loses_packets_shows_whole_pictures_again(home: House) -> None:
+    opened = await home.open()
+    chance = random.Random(1)
+    lossy = True
+    async with peer_client(home.http, opened) as client:
+        client.offer_video()
+        client.open_channels()
+        await client.connection.setLocalDescription(await client.connection.createOffer())
+        transport = ice_transport_of(client.connection)
+        path = path_of(transport)
+
+        async def receive() -> bytes:
+            while True:
+                data = await path.recv()
+                # aiortc asks once for what it misses, so only what comes first gets lost
+                is_first = 127 < data[0] < 192 and data[1] & 0x7F == payload_type
+                if not (lossy and is_first and len(client.frames) > 2 and chance.random() < 0.3):
+                    return data
+
+        speak_through(transport, receive, path.send)
+        payload_type = int(client.connection.localDescription.sdp.split("SAVPF ")[1].split()[0])
+        await client.connect()
+        await client.until(lambda: len(client.chunks) > 36)
+        lossy = False
+        newest = client.chunks[-1]
+        await client.until(lambda: (client.frames[-1].pts or 0) >= client.ticks(newest))
+        assert read_stamp(client.frames[-1].to_ndarray(format="rgb24")).chunk >= newest.chunk
+
+
+async def test_c41_a_flood_of_requests_makes_few_key_frames(home: House) -> None:
+    opened = await home.open()
+    async with watching(home.http, opened) as client:
+        await client.shows(2)
+        (receiver,) = client.connection.getReceivers()
+        (source,) = receiver.getSynchronizationSources()
+        at = len(client.chunks)
+        while len(client.chunks) < at + 40:
+            await receiver._send_rtcp_pli(source.source)
+            await asyncio.sleep(0.01)
+        flooded = client.chunks[at : at + 40]
+        shown_s = (flooded[-1].pts_us - flooded[0].pts_us) / 1e6
+        passed_s = (flooded[-1].time_us - flooded[0].time_us) / 1e6
+        # four a second of the stream, and while it stands one picture a second and what follows it
+        assert 1 <= sum(chunk.key for chunk in flooded) <= 4 * shown_s + 2 * passed_s + 2
+
+
+async def test_c41_whoever_comes_late_is_shown_a_picture_at_once(home: House) -> None:
+    opened = await home.open()
+    async with watching(home.http, opened) as driver:
+        await driver.shows(10)
+        await driver.ask(type="pause")
+        token = opened["watch_token"]
+        async with watching(home.http, opened, token=token, role="viewer") as viewer:
+            chunk = await viewer.hears("media.chunk")  # though nothing new is made
+            assert chunk.key
+            assert chunk.index == 0

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import numpy as np
 from aiortc import (
-    RTCBundlePolicy,
     MediaStreamTrack,
+    RTCBundlePolicy,
     RTCConfiguration,
     RTCDataChannel,
     RTCPeerConnection,
@@ -23,7 +23,7 @@ from av import AudioFrame, VideoFrame
 from numpy.typing import NDArray
 
 from reverie.rtc.wire import decode_event
-from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
+from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk, MediaInit
 
 LIMIT_S = 20.0
 PING_S = 0.5
@@ -50,6 +50,7 @@ class PeerClient:
     commands: int = 0
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _heard: int = 0
+    _seen: MediaChunk | None = None
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def offer_video(self, codec: str = "vp8") -> None:
@@ -173,14 +174,24 @@ class PeerClient:
     @property
     def rtp_times(self) -> set[int]:
         """The RTP times of the frames that were decoded; aiortc counts from the first."""
-        first = self.chunks[0].rtp_timestamp or 0
+        first = self.pictures[0].rtp_timestamp or 0
         return {(first + (frame.pts or 0)) % 2**32 for frame in self.frames}
 
     def picture(self, chunk: MediaChunk) -> NDArray[np.uint8]:
         """Return the decoded frame [H, W, 3] of a chunk."""
-        ticks = ((chunk.rtp_timestamp or 0) - (self.chunks[0].rtp_timestamp or 0)) % 2**32
-        frame = next(frame for frame in self.frames if frame.pts == ticks)
+        frame = next(frame for frame in self.frames if frame.pts == self.ticks(chunk))
         return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+
+    def ticks(self, chunk: MediaChunk) -> int:
+        """Return the time of a chunk's frame as aiortc counts it."""
+        return ((chunk.rtp_timestamp or 0) - (self.pictures[0].rtp_timestamp or 0)) % 2**32
+
+    @property
+    def pictures(self) -> list[MediaChunk]:
+        """The chunks of streams of pictures."""
+        inits = [event for event in self.events if isinstance(event, MediaInit)]
+        streams = {init.stream for init in inits if init.kind == "video"}
+        return [chunk for chunk in self.chunks if chunk.stream in streams]
 
     @property
     def chunks(self) -> list[MediaChunk]:
@@ -202,8 +213,8 @@ class PeerClient:
         else:
             event = decode_event(message)
             self.events.append(event)
-            if self.sees and isinstance(event, MediaChunk) and event.last:
-                self.say(type="playhead", chunk=event.chunk, pts_us=max(0, event.pts_us))
+            if isinstance(event, MediaChunk):
+                self._see()
         self._news.set()
 
     def _on_track(self, track: MediaStreamTrack) -> None:
@@ -215,9 +226,30 @@ class PeerClient:
                 frame = await track.recv()
                 if isinstance(frame, VideoFrame):
                     self.frames.append(frame)
+                    self._see()
                 elif isinstance(frame, AudioFrame):
                     self.sound.append(frame)
                 self._news.set()
+
+    def _see(self) -> None:
+        """Say which chunk's last frame was shown, when it is a new one.
+
+        aiortc keeps each frame back until the one after it begins, so the next counts as shown. Of
+        a program without pictures, what was told counts.
+        """
+        pictures = self.pictures
+        if not self.sees or self.channel is None or self.channel.readyState != "open":
+            return
+        if pictures and not self.frames:
+            return
+        seen = [chunk for chunk in (pictures or self.chunks)[-100:] if chunk.last]
+        if pictures:
+            held = pictures[0].duration_us * 90 // 1000
+            newest = (self.frames[-1].pts or 0) + 3 * held // 2
+            seen = [chunk for chunk in seen if self.ticks(chunk) <= newest]
+        if seen and seen[-1] is not self._seen:
+            self._seen = seen[-1]
+            self.say(type="playhead", chunk=seen[-1].chunk, pts_us=max(0, seen[-1].pts_us))
 
     async def _ping(self) -> None:
         number = 0
