@@ -32,6 +32,7 @@ from reverie.models.pocket.spec import Pocket
 from reverie.models.registry import ModelFamily, find_family
 from reverie.models.spec import Capability, LoopSpec
 
+TIDE = f"{Path(__file__).resolve().parents[2]}/examples/tide.py:Tide"
 PLASMA = f"{Path(__file__).resolve().parents[2]}/examples/plasma.py:family"
 
 
@@ -109,6 +110,7 @@ class ContractCase:
 CASES = (
     ContractCase("stub", StubFamily),
     ContractCase("frame_generator", lambda: find_family(PLASMA)),
+    ContractCase("tide", lambda: find_family(TIDE)),
     ContractCase("pocket", Pocket, tolerance=1, options=tiny_options()),
     ContractCase("diamond", TinyDiamond, options=tiny_diamond.tiny_options()),
     ContractCase("oasis", TinyOasis, options=tiny_oasis.tiny_options()),
