@@ -35,6 +35,17 @@ def plain(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
     return mixed.to(q_BAQd.dtype)
 
 
+def products(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
+    """Attend by two matrix products in the tensors' own type.
+
+    On a CPU that multiplies bfloat16, with a few hundred keys, 0.4 of the fused operation's time;
+    but it holds a number for every pair of query and key.
+    """
+    scores = (q_BAQd * q_BAQd.shape[-1] ** -0.5) @ k_BAKd.transpose(-1, -2)
+    mixed: Tensor = scores.softmax(dim=-1) @ v_BAKd
+    return mixed
+
+
 def sdpa(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
     """Attend by torch's fused operation, which picks its own implementation."""
     return functional.scaled_dot_product_attention(q_BAQd, k_BAKd, v_BAKd)
@@ -50,7 +61,12 @@ def flash(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
     return mixed.transpose(1, 2)
 
 
-BACKENDS: dict[str, Attention] = {"plain": plain, "sdpa": sdpa, "flash": flash}
+BACKENDS: dict[str, Attention] = {
+    "plain": plain,
+    "products": products,
+    "sdpa": sdpa,
+    "flash": flash,
+}
 
 
 def choose_attention(name: str, device: torch.device, dtype: torch.dtype) -> Attention:

@@ -19,7 +19,7 @@ from reverie.models.pocket.kernel import PocketKernel
 from reverie.models.pocket.moves import MOVES
 from reverie.models.pocket.narrator import NarratorKernel
 from reverie.models.pocket.narrator_units import STREAM as NARRATION
-from reverie.models.pocket.nets import PocketNets, fast_dtype
+from reverie.models.pocket.nets import PocketNets, attention_for, fast_dtype
 from reverie.models.pocket.restyle import RestyleKernel
 from reverie.models.pocket.sampler import MAX_STEPS
 from reverie.models.pocket.simulator import FRAME_PX
@@ -197,6 +197,7 @@ class Pocket:
 def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelInstance:
     """Return an instance of networks that are there already, with room for so many sessions."""
     world = nets.world.config
+    nets.world.attend_with(attention_for(nets.device, nets.dtype))
     return ModelInstance(
         name="pocket",
         spec=POCKET,

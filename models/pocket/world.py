@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reverie.kernels.attention import Attention
 from reverie.models.pocket.block import Block, Turns
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.luck import WAVES, luck_features
@@ -158,6 +159,11 @@ class WorldModel(nn.Module):
         v = v.flatten(3, 4)
         layers = tuple((k[:, layer], v[:, layer]) for layer in range(config.layers))
         return Past(frames, layers)
+
+    def attend_with(self, backend: Attention) -> None:
+        """Have frames look back by another attention backend; the model stays the same."""
+        for block in self.stack():
+            block.attention.attend = backend
 
     def forward_frame(
         self,

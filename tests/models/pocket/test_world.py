@@ -2,7 +2,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from reverie.kernels.attention import Attention, products, sdpa
 from reverie.models.pocket.config import WorldConfig
+from reverie.models.pocket.nets import attention_for
 from reverie.models.pocket.world import WorldModel
 
 CONFIG = WorldConfig(width=32, heads=2, layers=3, hidden=48, condition=16, text_width=8, window=4)
@@ -31,8 +33,10 @@ def clip(sessions: int, frames: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Te
 
 
 @torch.inference_mode()
-def test_a_clip_at_once_equals_its_frames_one_by_one_with_a_cache() -> None:
+@pytest.mark.parametrize("backend", [sdpa, products], ids=["sdpa", "products"])
+def test_a_clip_at_once_equals_its_frames_one_by_one_with_a_cache(backend: Attention) -> None:
     world, inputs = shaken_world(), clip(sessions=2, frames=CONFIG.window)
+    world.attend_with(backend)
     whole = world(*inputs)
     keys: list[Tensor] = []
     values: list[Tensor] = []
@@ -46,6 +50,12 @@ def test_a_clip_at_once_equals_its_frames_one_by_one_with_a_cache() -> None:
         torch.testing.assert_close(made.k_BFLAND[:, 0], whole.k_BFLAND[:, frame], atol=1e-4, rtol=0)
         keys.append(made.k_BFLAND[:, 0])
         values.append(made.v_BFLAND[:, 0])
+
+
+def test_a_cpu_attends_by_plain_products_in_bfloat16_only() -> None:
+    cpu = torch.device("cpu")
+    assert attention_for(cpu, torch.bfloat16) is products
+    assert attention_for(cpu, torch.float32) is sdpa
 
 
 @torch.inference_mode()
