@@ -104,6 +104,8 @@ _LAND_NAMES: dict[Biome, tuple[str, ...]] = {
     Biome.CANDY: ("a candy land", "candy land", "a land of sweets"),
 }
 _ASKED_AFTER_PRESENT = 0.55
+ASKED_SHARES = (0.22, 0.25, 0.25, 0.13, 0.15)
+"""Of questions about biome, hour or walker; a side; a thing; a thing on a side; a yes or no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,12 @@ class Question:
         return told and all(truth.holds(fact) for fact in stated)
 
 
-def ask(rng: np.random.Generator, truth: Truth) -> Question:
-    """Draw a question about a world, with its answer."""
+def ask(
+    rng: np.random.Generator, truth: Truth, shares: tuple[float, ...] = ASKED_SHARES
+) -> Question:
+    """Draw a question about a world, with its answer; `shares` of its sorts."""
     makers = (_ask_whole, _ask_side, _ask_thing, _ask_thing_side, _ask_named)
-    chosen = int(rng.choice(len(makers), p=[0.22, 0.25, 0.25, 0.13, 0.15]))
+    chosen = int(rng.choice(len(makers), p=shares))
     return makers[chosen](rng, truth)
 
 

@@ -45,6 +45,9 @@ FRESH_SHARE = 0.2
 UNPROMPTED_SHARE = 0.25
 NOISE = 0.15
 UNHEARD_SHARE = 0.02
+TOPIC_SHARE = 0.2
+TRAINED_SHARES = (0.1, 0.18, 0.34, 0.2, 0.18)
+"""Of the sorts of questions: what has to be looked for takes longest to learn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +198,10 @@ class NarrationBatches:
     def _text(self, rng: np.random.Generator, truth: Truth) -> tuple[tuple[int, ...], int]:
         """Write one text; also returns which token is the first that is said."""
         narration = self._narration
-        if rng.random() < 0.3:
+        if rng.random() < TOPIC_SHARE:
             topic = Topic(int(rng.integers(len(Topic))))
             return (narration.topic_id(topic), *narration.encode(say(topic, truth))), 1
-        question = ask(rng, truth)
+        question = ask(rng, truth, TRAINED_SHARES)
         asked = narration.encode_question(question.text).ids
         heard = [UNKNOWN if rng.random() < UNHEARD_SHARE else token for token in asked[1:-1]]
         return (asked[0], *heard, ANSWER, *narration.encode(question.answer)), len(asked)

@@ -64,7 +64,7 @@ class WorldSchedule:
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 6700
+    steps: int = 6100
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -79,11 +79,11 @@ class WorldSchedule:
     settling_weight: float = 2.0
     area_weight: float = 3.0
     edge_weight: float = 4.0
-    narration_weight: float = 0.3
-    tell_every: int = 2
-    told_clips: int = 6
+    narration_weight: float = 0.5
+    tell_every: int = 1
+    told_clips: int = 5
     told_walks: int = 2
-    texts: int = 8
+    texts: int = 12
 
 
 class Dreamer(nn.Module):
