@@ -241,6 +241,7 @@ def _serve(chosen: argparse.Namespace) -> int:
     )
     if not chosen.verbose:
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its news is told here already
+        logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of every pair of addresses
     try:
         deployment = Deployment.read(chosen.config, os.environ, settings_of(chosen))
     except DeploymentError as error:

@@ -49,7 +49,7 @@ class EagerAttachment:
     async def has_room(self) -> None:
         return
 
-    def submit(self, command: AnyCommand) -> None:
+    def submit(self, command: AnyCommand, *, quiet: bool = False) -> None:
         self.submitted.append(command)
 
     async def take(self) -> AnyEvent:

@@ -56,7 +56,9 @@ class PeerClient:
     def offer_video(self, codec: str = "vp8") -> None:
         """Want pictures, in a codec."""
         transceiver = self.connection.addTransceiver("video", direction="recvonly")
-        known = RTCRtpReceiver.getCapabilities("video").codecs
+        capabilities = RTCRtpReceiver.getCapabilities("video")
+        assert capabilities is not None
+        known = capabilities.codecs
         wanted = [each for each in known if each.mimeType.lower() == f"video/{codec}"]
         rtx = [each for each in known if each.mimeType.lower() == "video/rtx"]
         transceiver.setCodecPreferences(wanted + rtx)
@@ -179,8 +181,7 @@ class PeerClient:
 
     def picture(self, chunk: MediaChunk) -> NDArray[np.uint8]:
         """Return the decoded frame [H, W, 3] of a chunk."""
-        frame = next(frame for frame in self.frames if frame.pts == self.ticks(chunk))
-        return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
+        return pixels(next(frame for frame in self.frames if frame.pts == self.ticks(chunk)))
 
     def ticks(self, chunk: MediaChunk) -> int:
         """Return the time of a chunk's frame as aiortc counts it."""
@@ -258,6 +259,11 @@ class PeerClient:
                 self.channel.send(json.dumps({"type": "ping", "n": number}))
                 number += 1
             await asyncio.sleep(PING_S)
+
+
+def pixels(frame: VideoFrame) -> NDArray[np.uint8]:
+    """Return a frame [H, W, 3]."""
+    return np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
 
 
 @asynccontextmanager
