@@ -16,6 +16,7 @@ from reverie.media.errors import (
     FormatError,
     InputStuckError,
     MediaError,
+    MissingExtraError,
     SpeechError,
     UnsupportedPictureError,
     UnsupportedSoundError,
@@ -36,6 +37,7 @@ from reverie.media.sound import (
     SoundTag,
 )
 from reverie.media.subscription import Deliver, VideoSubscription
+from reverie.media.turns import SpeechDetector, SpeechEdge
 from reverie.media.types import (
     Codec,
     Container,
@@ -71,6 +73,7 @@ __all__ = [
     "IntakeLimits",
     "MediaError",
     "MediaFrame",
+    "MissingExtraError",
     "MonotonicClock",
     "OpenEncoder",
     "Picture",
@@ -83,6 +86,8 @@ __all__ = [
     "SoundPacket",
     "SoundShape",
     "SoundTag",
+    "SpeechDetector",
+    "SpeechEdge",
     "SpeechError",
     "StreamFormat",
     "UnsupportedPictureError",

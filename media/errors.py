@@ -3,6 +3,7 @@
 MediaError
 ├── BadInputError            what somebody pushed cannot be read, or is too large; tell them, go on
 ├── InputStuckError          what somebody pushed keeps a decoder busy for ever; end the session
+├── MissingExtraError        an optional package is needed for this; the message names it
 ├── UnsupportedPictureError  no codec here takes the picture; fix the model's output
 ├── UnsupportedSoundError    likewise of sound
 ├── SpeechError              text was not spoken; what comes after it may be
@@ -21,6 +22,10 @@ class BadInputError(MediaError):
 
 class InputStuckError(MediaError):
     """A decoder does not come back from what was pushed."""
+
+
+class MissingExtraError(MediaError):
+    """An optional package is not installed."""
 
 
 class UnsupportedPictureError(MediaError):

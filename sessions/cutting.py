@@ -7,6 +7,7 @@ A loop of text is not gone back in: what it was saying is broken off, which its 
 says.
 """
 
+import asyncio
 from typing import Literal
 
 from reverie.gpu_pool.messages import Asked, Interrupt
@@ -18,7 +19,7 @@ CutReason = Literal["interrupt", "rewind", "reset", "restore"]
 
 
 class Cutter:
-    """Cuts the streams of one session. Cuts come one after the other."""
+    """Cuts the streams of one session, one cut after the other."""
 
     def __init__(self, parts: Parts, relay: Relay) -> None:
         self._state = parts.state
@@ -27,6 +28,7 @@ class Cutter:
         self._relay = relay
         self._outputs = parts.outputs
         self._audience = parts.audience
+        self._cutting = asyncio.Lock()  # commands queue, but who speaks does not ask by one
 
     async def interrupt(self, command: str, loop: str | None = None) -> None:
         """Drop what is unseen and go on from what the governing eyes have seen.
@@ -59,8 +61,12 @@ class Cutter:
         Raises:
             CommandError: it was refused, or could not be asked.
         """
-        from_us = 0
         await self._link.connected()
+        async with self._cutting:
+            await self._cut(command, reason, message, loop)
+
+    async def _cut(self, command: str, reason: CutReason, message: Asked, loop: str | None) -> None:
+        from_us = 0
         self._relay.hold()
         try:
             done = await self._link.ask(message)
@@ -90,11 +96,12 @@ class Cutter:
     async def _hush(self, loop: str) -> None:
         """Break off what a loop of text is saying."""
         await self._link.connected()
-        self._relay.hold()
-        try:
-            done = await self._link.ask(Interrupt(0, self._state.session, None, loop))
-            for text in self._outputs.texts:
-                if text.stream.loop == loop:
-                    text.cut(done.utterances.get(loop))
-        finally:
-            self._relay.let_go()
+        async with self._cutting:
+            self._relay.hold()
+            try:
+                done = await self._link.ask(Interrupt(0, self._state.session, None, loop))
+                for text in self._outputs.texts:
+                    if text.stream.loop == loop:
+                        text.cut(done.utterances.get(loop))
+            finally:
+                self._relay.let_go()

@@ -35,6 +35,7 @@ class ErrorCode(StrEnum):
     UNKNOWN_STREAM = "unknown_stream"
     UNKNOWN_LOOP = "unknown_loop"
     BAD_MEDIA = "bad_media"
+    NOT_INSTALLED = "not_installed"
     UNKNOWN_MODEL = "unknown_model"
     UNKNOWN_PROGRAM = "unknown_program"
     NOT_PAUSED = "not_paused"

@@ -25,6 +25,7 @@ from reverie.models.spec import ModelSpec
 from reverie.sessions import faults
 from reverie.sessions.attachment import Attachment, AttachOptions, Order, Role
 from reverie.sessions.attendance import Attendance
+from reverie.sessions.barge_in import BargeIn
 from reverie.sessions.commanding import Commanding
 from reverie.sessions.cutting import Cutter
 from reverie.sessions.errors import CommandError, SessionEndedError
@@ -78,7 +79,10 @@ class HostedSession:
         if speech is not None:
             self._voice = parts.outputs.add_voice(speech, self.scope, self._not_spoken)
         self.recorder = Recorder(parts, recordings, keys)
-        commanding = Commanding(parts, Cutter(parts, self._relay))
+        cutter = Cutter(parts, self._relay)
+        self._barge_in = BargeIn(state, parts.controls, parts.audience, cutter.interrupt)
+        parts.inputs.listen(self._barge_in.heard)
+        commanding = Commanding(parts, cutter)
         self._desk = FrontDesk(parts, commanding, self.recorder, self.end)
         self._attendance = Attendance(parts)
         self._lifetime = Lifetime(
@@ -115,6 +119,7 @@ class HostedSession:
                 if self._voice is not None:
                     tasks.create_task(self._voice.speak(), name=f"{self.id} voice")
                 self._parts.inputs.start(tasks)
+                tasks.create_task(self._barge_in.run(), name=f"{self.id} barge-in")
                 tasks.create_task(self._take_place(), name=f"{self.id} place")
                 tasks.create_task(self._desk.serve(), name=f"{self.id} commands")
                 tasks.create_task(self._parts.views.tell_changes(), name=f"{self.id} views")

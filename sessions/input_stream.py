@@ -12,13 +12,24 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol
+from typing import TypeVar
 
 from reverie.engine.inputs import StreamInput
-from reverie.media import AudioIntake, BadInputError, InputStuckError, Piece, VideoIntake
-from reverie.media.raw import RawAudio, RawVideo
+from reverie.media import (
+    AudioIntake,
+    BadInputError,
+    InputStuckError,
+    MissingExtraError,
+    Piece,
+    RawAudio,
+    RawVideo,
+    SpeechDetector,
+    SpeechEdge,
+    VideoIntake,
+)
 from reverie.models.controls import MediaInput, Merge
 from reverie.models.spec import InputSpec
+from reverie.sessions.barge_in import Heard
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import ControlSuperseded
 from reverie.sessions.input_queue import InputQueue, Pushed
@@ -34,12 +45,7 @@ SPARE_PIECES = 2
 
 Intake = VideoIntake | AudioIntake
 
-
-class Listener(Protocol):
-    """Hears the sound of a stream, on its decoding thread."""
-
-    def hear(self, piece: Piece) -> None:
-        """Take the next piece."""
+T = TypeVar("T")
 
 
 class InputStream:
@@ -53,16 +59,27 @@ class InputStream:
         link: LoopLink,
         receipts: Receipts,
         limits: SessionLimits,
-        listener: Listener | None = None,
+        heard: Heard | None = None,
     ) -> None:
-        """Take nothing yet."""
+        """Take nothing yet.
+
+        Args:
+            spec: what the loop declares. Of a stream with a capacity of 0 it is handed nothing.
+            state: what is told of it.
+            intake: decodes.
+            link: to the loop.
+            receipts: the session's.
+            limits: the deployment's.
+            heard: called when somebody begins or stops to speak in it; None: nobody listens.
+        """
         self.spec = spec
         self.state = state
         self._intake = intake
         self._link = link
         self._receipts = receipts
         self._limits = limits
-        self._listener = listener
+        self._heard = heard
+        self._speech: SpeechDetector | None = None
         self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
         self._current: Pushed | None = None  # taken from the queue and not yet done
         self._under_way = 0  # pieces that the loop has not settled
@@ -125,6 +142,9 @@ class InputStream:
             for piece in pieces if self.spec.capacity else ():
                 await self._wait_for_room()
                 self._send("", None, piece)
+            if self._speech is not None and self._heard is not None:
+                for edge in self._speech.finish():
+                    self._heard(self.spec.name, edge)
         except (BadInputError, CommandError) as error:
             logger.info("input %s: its end was lost: %s", self.spec.name, error)
 
@@ -133,9 +153,14 @@ class InputStream:
         error: CommandError | None = None
         try:
             pieces = await self._in_thread(partial(self._work, pushed.raw))
+            if self._heard is not None:
+                for edge in await self._in_thread(partial(self._listen, pieces)):
+                    self._heard(self.spec.name, edge)
             await self._hand_over(pushed, pieces)
         except BadInputError as bad:
             error = CommandError(ErrorCode.BAD_MEDIA, str(bad), field="data")
+        except MissingExtraError as missing:
+            error = CommandError(ErrorCode.NOT_INSTALLED, str(missing), field="stream")
         except CommandError as refused:
             error = refused
         if error is not None:
@@ -144,7 +169,7 @@ class InputStream:
             self._current = None
             pushed.done(error)
 
-    async def _in_thread(self, work: Callable[[], tuple[Piece, ...]]) -> tuple[Piece, ...]:
+    async def _in_thread(self, work: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"input {self.spec.name}")
         loop = asyncio.get_running_loop()
@@ -154,7 +179,7 @@ class InputStream:
         except TimeoutError:
             limit = f"{self._limits.decode_s:g} s (decode_s)"
             raise InputStuckError(f"{self.spec.name}: not decoded within {limit}") from None
-        except (BadInputError, asyncio.CancelledError):
+        except (BadInputError, MissingExtraError, asyncio.CancelledError):
             raise
         except Exception:
             # The session boundary: a library that chokes on a stranger's bytes harms nobody else.
@@ -164,15 +189,15 @@ class InputStream:
     def _work(self, raw: RawVideo | RawAudio) -> tuple[Piece, ...]:
         match self._intake, raw:
             case (VideoIntake() as video, RawVideo()):
-                pieces = video.take(raw)
+                return video.take(raw)
             case (AudioIntake() as audio, RawAudio()):
-                pieces = audio.take(raw)
-            case _:
-                raise AssertionError("pushes are routed by their kind")
-        if self._listener is not None:
-            for piece in pieces:
-                self._listener.hear(piece)
-        return pieces
+                return audio.take(raw)
+        raise AssertionError("pushes are routed by their kind")
+
+    def _listen(self, pieces: tuple[Piece, ...]) -> tuple[SpeechEdge, ...]:
+        if self._speech is None:
+            self._speech = SpeechDetector(round(self.spec.rate_hz))
+        return tuple(edge for piece in pieces for edge in self._speech.hear(piece))
 
     async def _hand_over(self, pushed: Pushed, pieces: tuple[Piece, ...]) -> None:
         told = False

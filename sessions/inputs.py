@@ -10,12 +10,14 @@ from reverie.media import (
     RawAudio,
     RawVideo,
     Size,
+    SpeechEdge,
     VideoIntake,
 )
 from reverie.models.controls import Merge
 from reverie.models.spec import InputSpec, StreamKind
 from reverie.sessions.attachment import Order
 from reverie.sessions.audience import Audience
+from reverie.sessions.barge_in import Heard
 from reverie.sessions.commands import PushMedia
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import Error, RequestAccepted
@@ -47,12 +49,27 @@ class Inputs:
         self._audience = audience
         self._streams: dict[str, InputStream] = {}
         self._over: CommandError | None = None
+        self._heard: Heard = lambda stream, edge: None
         self._complained: set[str] = set()  # streams whose track was told that it is of no use
         for name, spec in controls.inputs.items():
             state.inputs[name] = InputState(name, spec.kind, spec.merge)
+            listens = spec.kind is StreamKind.AUDIO and not spec.capacity
             self._streams[name] = InputStream(
-                spec, state.inputs[name], _intake(spec, limits), link, receipts, limits
+                spec,
+                state.inputs[name],
+                _intake(spec, limits),
+                link,
+                receipts,
+                limits,
+                self._hear if listens else None,
             )
+
+    def listen(self, heard: Heard) -> None:
+        """Have `heard` called when somebody begins or stops to speak in a stream."""
+        self._heard = heard
+
+    def _hear(self, stream: str, edge: SpeechEdge) -> None:
+        self._heard(stream, edge)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Run the streams as children of the session."""

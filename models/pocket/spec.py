@@ -118,9 +118,15 @@ AR_DECODE = LoopSpec(
     parameters=(
         ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Tell what changes"),
         ParameterSpec(PACE, DEFAULT_PACE, 0.0, 100.0, label="Words a second; 0: no limit"),
+        ParameterSpec("barge_in", 0.0, 0.0, 1.0, integer=True, label="Stop when spoken to"),
     ),
     window_blocks=WINDOW - 1,
     chunk_blocks=1,
+    inputs=(
+        InputSpec(
+            "microphone", StreamKind.AUDIO, Merge.FIFO, 0, rate_hz=16_000, label="Microphone"
+        ),
+    ),
     reads=("world_model",),
     takes_turns=True,
 )

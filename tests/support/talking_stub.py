@@ -28,7 +28,7 @@ from stub_model import (
 from stub_model import DEFAULTS as WORLD_DEFAULTS
 
 from reverie.models.blocks import BlockId, BlockPool
-from reverie.models.controls import Controls, ParameterSpec, Turn
+from reverie.models.controls import Controls, Merge, ParameterSpec, Turn
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import (
     BatchKey,
@@ -48,6 +48,7 @@ from reverie.models.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    InputSpec,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -61,12 +62,14 @@ LOCATION = f"{Path(__file__).resolve()}:TalkingFamily"
 PARAMETERS = (
     ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Tell what changes"),
     ParameterSpec(PACE, 0.0, 0.0, 1000.0, label="Words a second; 0: no limit"),
+    ParameterSpec("barge_in", 0.0, 0.0, 1.0, integer=True, label="Stop when spoken to"),
     ParameterSpec("tell_every", 0.0, 0.0, 1e6, integer=True, label="Chunks; 0: only changes"),
     ParameterSpec("word_ms", 0.0, 0.0, 60_000.0, label="Time of one unit"),
     ParameterSpec("talk_fault", 0.0, 0.0, float(max(Fault)), integer=True),
     ParameterSpec("talk_fault_at", 0.0, 0.0, 1e6, integer=True, label="Which utterance"),
     ParameterSpec("talk_fault_always", 0.0, 0.0, 1.0, integer=True),
 )
+MICROPHONE = InputSpec("microphone", StreamKind.AUDIO, Merge.FIFO, 0, rate_hz=16_000)
 DEFAULTS = {parameter.name: parameter.default for parameter in PARAMETERS}
 
 Told = tuple[str, tuple[str, ...], int]
@@ -231,6 +234,7 @@ class TalkingFamily(StubFamily):
             window_blocks=WINDOW + 1,
             chunk_blocks=1,
             reads=("world_model",),
+            inputs=(MICROPHONE,),
             takes_turns=True,
         )
         both = ("world_model", "ar_decode")
