@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from reverie.bench.machine import resident_mib, this_machine
+from reverie.bench.narration import narration_cost
 from reverie.bench.recording import recording_cost
 from reverie.bench.report import Memory, Reaction, Report, Throughput
 from reverie.bench.taking import seconds_for, take
@@ -89,6 +90,9 @@ async def run_bench(options: BenchOptions) -> Report:
         recording = await recording_cost(
             engine, NAME, PROMPT, options.rounds, options.chunks * loop.chunk_frames
         )
+        narration = await narration_cost(
+            engine, NAME, PROMPT, max(2, options.rounds // 3), options.chunks * loop.chunk_frames
+        )
         own = await _memory(
             engine, family.spec.name, min(options.frames, 4 * options.rounds * options.chunks)
         )
@@ -101,6 +105,7 @@ async def run_bench(options: BenchOptions) -> Report:
         reaction=reaction,
         busy_ratio=busy_ratio,
         recording=recording,
+        narration=narration,
         first_frame_ms=first_frame_ms,
         memory=(own, long_run),
     )

@@ -59,6 +59,21 @@ class RecordingCost:
 
 
 @dataclass(frozen=True, slots=True)
+class NarrationCost:
+    """What words beside the pictures cost them.
+
+    Attributes:
+        ratio: frame rate of a program with words, over that of the same without.
+        deltas_per_s: pieces of text that came meanwhile.
+        longest_wait_units: the most units of its siblings that any loop has waited for.
+    """
+
+    ratio: float
+    deltas_per_s: float
+    longest_wait_units: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one run measured.
 
@@ -72,6 +87,7 @@ class Report:
     reaction: Reaction | None
     busy_ratio: float | None
     recording: RecordingCost
+    narration: NarrationCost | None
     first_frame_ms: float
     memory: tuple[Memory, ...]
 
@@ -99,6 +115,17 @@ def as_table(report: Report) -> str:
         ("frame rate while recorded, watched as pixels", f"{report.recording.alone:.3f}"),
         ("size of the recording", f"{report.recording.kbit_per_s:.0f} kbit/s"),
     ]
+    if report.narration is not None:
+        rows += [
+            (
+                f"frame rate with words ({report.narration.deltas_per_s:.1f} a second)",
+                f"{report.narration.ratio:.3f}",
+            ),
+            (
+                "longest wait of one loop for another",
+                f"{report.narration.longest_wait_units} units",
+            ),
+        ]
     rows += [
         (
             f"memory after {run.frames} frames of {run.model}",

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from stub_model import LOCATION
+from talking_stub import LOCATION
 
 from reverie.bench import BenchOptions, as_table, run_bench, write_json
 from reverie.bench.machine import resident_mib
@@ -25,6 +25,9 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     assert report.recording.shared > 0
     assert report.recording.alone > 0
     assert report.recording.kbit_per_s > 10
+    assert report.narration is not None
+    assert report.narration.ratio > 0
+    assert report.narration.longest_wait_units <= 1
     assert [run.model for run in report.memory] == ["stub", "stripes"]
     assert all(run.settled_mib > 10 for run in report.memory)
 

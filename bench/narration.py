@@ -1,0 +1,149 @@
+"""What words cost the pictures: two sessions in turns, of which one has somebody who tells.
+
+While one is measured the other is paused, so that nobody speaks on the side. How long the loops of
+a session wait for each other is counted in units, from the worker's own traces.
+"""
+
+import asyncio
+import statistics
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing
+
+from reverie.bench.report import NarrationCost
+from reverie.bench.taking import seconds_for, take
+from reverie.engine.emissions import FramesOut, StepTrace, TextOut
+from reverie.gpu_pool import Lease, Notice, Opening
+from reverie.gpu_pool.messages import Seen
+from reverie.host import Engine
+from reverie.models.spec import ModelSpec, ProgramSpec, StreamKind
+from reverie.sessions.events import AnyEvent, TextDelta
+from reverie.sessions.session import Session
+
+SETTLE_FRAMES = 12
+"""Frames that are not counted after a rest."""
+
+SPEAKING_FRAMES = 60
+"""In one turn at least: a narrator is silent for a while between two utterances."""
+
+TRACED_CHUNKS = 150
+LIMIT_S = 300.0
+
+
+def program_with_words(spec: ModelSpec) -> ProgramSpec | None:
+    """Return the first program that adds words to what the model's first one shows."""
+    shows = spec.programs[0].loops
+    for program in spec.programs[1:]:
+        more = [spec.loop(name) for name in program.loops[len(shows) :]]
+        kinds = {stream.kind for loop in more for stream in loop.streams}
+        if program.loops[: len(shows)] == shows and kinds == {StreamKind.TEXT}:
+            return program
+    return None
+
+
+async def narration_cost(
+    engine: Engine, model: str, prompt: str, rounds: int, frames: int
+) -> NarrationCost | None:
+    """Measure `rounds` turns of at least `frames` frames; None for a model without words."""
+    program = program_with_words(engine.specs[model])
+    if program is None:
+        return None
+    frames = max(frames, SPEAKING_FRAMES)
+    words, seconds, ratios = 0, 0.0, []
+    async with AsyncExitStack() as exits:
+        plain = await _Walk.begin(exits, engine, model, "", prompt)
+        told = await _Walk.begin(exits, engine, model, program.name, prompt)
+        for _ in range(rounds):
+            plain_s = await plain.seconds(frames)
+            told_s = await told.seconds(frames)
+            words, seconds = words + told.take_words(), seconds + told_s
+            ratios.append(plain_s / told_s)
+    return NarrationCost(
+        ratio=statistics.median(ratios),
+        deltas_per_s=words / seconds,
+        longest_wait_units=await _longest_wait(engine, model, program.name, prompt),
+    )
+
+
+class _Walk:
+    """A session whose walker holds a key, paused between its turns."""
+
+    def __init__(self, session: Session, events: AsyncIterator[AnyEvent]) -> None:
+        self._session = session
+        self._events = events
+        self._words = 0
+
+    @classmethod
+    async def begin(
+        cls, exits: AsyncExitStack, engine: Engine, model: str, program: str, prompt: str
+    ) -> "_Walk":
+        session = await exits.enter_async_context(
+            engine.session(model=model, program=program, prompt=prompt, seed=0)
+        )
+        events = await exits.enter_async_context(aclosing(session.stream()))
+        walk = cls(session, events)
+        await take(walk._heard(), SETTLE_FRAMES)
+        for control in session.view.controls:
+            if control.keys:
+                await session.push_action({control.name: control.keys[-1]}, edge="press")
+        await session.pause()
+        return walk
+
+    async def seconds(self, frames: int) -> float:
+        """Return how long so many frames take."""
+        await self._session.resume()
+        await take(self._heard(), SETTLE_FRAMES)
+        self._words = 0
+        spent_s = await seconds_for(self._heard(), frames)
+        await self._session.pause()
+        return spent_s
+
+    def take_words(self) -> int:
+        """Return how many pieces of text came in the last turn."""
+        words, self._words = self._words, 0
+        return words
+
+    async def _heard(self) -> AsyncIterator[AnyEvent]:
+        async for event in self._events:
+            self._words += isinstance(event, TextDelta)
+            yield event
+
+
+async def _longest_wait(engine: Engine, model: str, program: str, prompt: str) -> int:
+    """Return the most units of its siblings that any loop has waited for."""
+    watch = _Watch()
+    opening = Opening("bench-trace", model, program, 0, prompt, trace=True)
+    watch.lease = await engine.pool.lease(opening, watch)
+    try:
+        if watch.chunks:
+            watch.lease.send(Seen("bench-trace", watch.chunks - 1))
+        async with asyncio.timeout(LIMIT_S):
+            await watch.enough.wait()
+    finally:
+        await watch.lease.release()
+    return watch.longest
+
+
+class _Watch:
+    """Hears a traced session, and sees each chunk as it comes."""
+
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+        self.enough = asyncio.Event()
+        self.chunks = 0
+        self.words = 0
+        self.longest = 0
+
+    def __call__(self, notice: Notice) -> None:
+        match notice:
+            case FramesOut(session=session, chunk=chunk):
+                self.chunks = chunk + 1
+                if self.lease is not None:
+                    self.lease.send(Seen(session, chunk))
+            case TextOut():
+                self.words += 1
+            case StepTrace(waited=waited):
+                self.longest = max(self.longest, waited)
+            case _:
+                pass
+        if self.chunks >= TRACED_CHUNKS and self.words:
+            self.enough.set()
