@@ -27,7 +27,7 @@ export const BROKEN = 4002;
 const BY_CODE = {
   [LEFT]: { next: "now", reason: "" },
   1000: { next: "over", offer: "renew", reason: "This world has ended." },
-  [BROKEN]: { next: "retry", reason: "The connection broke; trying another way." },
+  [BROKEN]: { next: "retry", reason: "WebRTC does not get through; trying again." },
   4400: { next: "over", offer: "retry", reason: "The server does not speak this page's protocol." },
   4401: { next: "renew", reason: LOST },
   4404: { next: "renew", reason: LOST },
@@ -61,8 +61,7 @@ export function codeOfFailure(error) {
   if (!(error instanceof RefusedError)) return BROKEN;
   if (error.code === "no_such_session" || error.status === 410) return 4404;
   if (error.status === 401 || error.status === 403) return 4401;
-  if (error.isPassing && error.retryAfterS !== null) return 4429;
-  return BROKEN; // a server without peer connections, or none for this browser
+  return BROKEN; // no peer for this browser, or not now: a socket may be had, or is told why not
 }
 
 /** @param {unknown} error why a request failed @returns {Closing} */

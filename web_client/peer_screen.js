@@ -38,7 +38,7 @@ export class PeerScreen {
     this.#isOpen = true;
     this.#video.srcObject = new MediaStream([track]);
     this.#video.play().catch(() => {}); // muted, so only when the page is hidden; `show` tries again
-    this.#watch = setInterval(() => this.#giveUp(), LOOK_EVERY_MS);
+    this.#watch = setInterval(() => this.#giveUp(performance.now()), LOOK_EVERY_MS);
     this.#await(track);
   }
 
@@ -71,6 +71,7 @@ export class PeerScreen {
     this.#isHidden = false;
     if (!this.#isOpen) return;
     this.#video.play().catch(() => {});
+    this.#giveUp(Infinity); // what came meanwhile has gone by
     this.#events.onNeedKey();
   }
 
@@ -93,6 +94,7 @@ export class PeerScreen {
 
   /** @param {number} atMs @param {number | null} rtp null where the browser does not say it */
   #onFrame(atMs, rtp) {
+    if (this.#isHidden) return;
     if (rtp !== null && this.#presented.isCut(rtp)) return; // an interrupt has dropped it
     const { width, height } = this.#canvas;
     // An odd size is padded to an even one; only the true size is drawn.
@@ -111,10 +113,10 @@ export class PeerScreen {
     if (passed.skipped > 0) this.#events.onSkipped(passed.skipped);
   }
 
-  /** What is lost must not hold the world up, which goes on as far as it is seen. */
-  #giveUp() {
+  /** What is lost must not hold the world up, which goes on as far as it is seen. @param {number} nowMs */
+  #giveUp(nowMs) {
     if (this.#isHidden) return;
-    const lost = this.#presented.giveUp(performance.now());
+    const lost = this.#presented.giveUp(nowMs);
     if (lost === null) return;
     if (lost.chunk !== null) this.#events.onSeen(lost.chunk, lost.shown.pts_us);
     this.#events.onSkipped(lost.skipped);

@@ -1,6 +1,5 @@
 """A newcomer opens the page and plays."""
 
-import asyncio
 import time
 
 import pytest
@@ -75,10 +74,10 @@ async def test_pause_step_and_resume(browser: Browser, server: ServerProcess) ->
     await player.until_moving()
     await player.press("pause")
     await player.until_status("paused")
-    still = await until_still(player)
+    still = await player.until_still()
     await player.press("step")
     await player.until(lambda stamp: stamp.chunk == still + 1)
-    assert await until_still(player) == still + 1, "one step is one chunk"
+    assert await player.until_still() == still + 1, "one step is one chunk"
     await player.press("resume")
     await player.until_status("live")
     await player.until(lambda stamp: stamp.chunk > still + 2)
@@ -90,7 +89,7 @@ async def test_a_prompt_typed_while_paused_shows_in_the_first_picture_after_it(
     player = await Player.at(await browser.new_page(), server.url)
     await player.press("pause")
     await player.until_status("paused")
-    still = await until_still(player)
+    still = await player.until_still()
     await player.ask("a bog")
     await player.press("resume")
     stamp = await player.until(lambda stamp: stamp.chunk == still + 1)
@@ -172,14 +171,3 @@ async def test_an_error_has_one_place_and_can_be_put_away(
     await player.page.get_by_label("Dismiss the message").click()
     await alert.wait_for(state="hidden")
     await player.until_moving()
-
-
-async def until_still(player: Player) -> int:
-    """Wait until the picture has not changed for a chunk's time, and return its chunk."""
-    chunk, since = -1, time.monotonic()
-    while time.monotonic() - since < 0.7:
-        stamp = await player.until(lambda stamp: True)
-        if stamp.chunk != chunk:
-            chunk, since = stamp.chunk, time.monotonic()
-        await asyncio.sleep(0.05)
-    return chunk

@@ -1,6 +1,7 @@
 """The page over WebRTC, on a network of its own, and what it does when that breaks."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import pytest_asyncio
 from island import Island, island, video_codec
 from player import Player
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 from stub_model import LOCATION, prompt_mark, session_mark
 
@@ -131,7 +133,18 @@ async def test_ice_is_restarted_and_the_same_peer_plays_on(here: Island) -> None
     assert player.errors == []
 
 
-@pytest.mark.parametrize(("how", "reason"), [("closed", "heartbeat"), ("left", "peer")])
+async def test_a_hidden_page_holds_its_world_and_a_shown_one_goes_on(here: Island) -> None:
+    player = await play(here)
+    await player.until_moving()
+    await player.set_hidden(True)
+    held = await player.until_still()
+    await player.set_hidden(False)
+    await player.until(lambda stamp: stamp.chunk > held)
+    assert await player.transport() == "webrtc"
+    assert player.errors == []
+
+
+@pytest.mark.parametrize(("how", "reason"), [("closed", "peer"), ("crashed", "heartbeat")])
 async def test_a_page_that_goes_is_noticed(here: Island, how: str, reason: str) -> None:
     player = await play(here)
     session, token = await player.session(), await player.token()
@@ -140,14 +153,26 @@ async def test_a_page_that_goes_is_noticed(here: Island, how: str, reason: str) 
     assert await watcher.viewers(session, token) == 1
     before = await watcher.ended(reason)
     if how == "closed":
-        await player.page.close()  # as if its process died: no script of it runs any more
+        await player.page.close()
     else:
-        await player.page.goto("about:blank")
-    async with asyncio.timeout(15):
+        await crash(player.page)
+    async with asyncio.timeout(20):
         while await watcher.viewers(session, token) > 0:
             await asyncio.sleep(0.05)
         while await watcher.ended(reason) == before:
             await asyncio.sleep(0.05)
+
+
+async def crash(page: Page) -> None:
+    """End a page's process: no script of it runs any more, and nothing says so."""
+    devtools = await page.context.new_cdp_session(page)
+    crashed = asyncio.get_running_loop().create_future()
+    page.on("crash", lambda _: crashed.set_result(None))
+    with contextlib.suppress(PlaywrightError):
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            crashing = tasks.create_task(devtools.send("Page.crash"))  # it never answers
+            await crashed
+            crashing.cancel()
 
 
 class Watcher:

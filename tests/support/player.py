@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import io
+import time
 from collections.abc import Callable
 from typing import Self
 
@@ -14,6 +15,7 @@ from stub_model import Stamp, prompt_mark, read_stamp
 
 LIMIT_S = 20.0
 LOOK_EVERY_S = 0.02
+STILL_S = 0.7
 
 
 class Player:
@@ -72,6 +74,16 @@ class Player:
         """Watch until the world has gone on by a chunk."""
         first = await self.until(lambda stamp: True)
         return await self.until(lambda stamp: stamp.chunk != first.chunk)
+
+    async def until_still(self) -> int:
+        """Watch until the picture has not changed for a chunk's time, and return its chunk."""
+        chunk, since = -1, time.monotonic()
+        while time.monotonic() - since < STILL_S:
+            stamp = await self.until(lambda stamp: True)
+            if stamp.chunk != chunk:
+                chunk, since = stamp.chunk, time.monotonic()
+            await asyncio.sleep(LOOK_EVERY_S)
+        return chunk
 
     async def until_changed(self, before: bytes) -> None:
         """Watch until the picture is another one, whatever model makes it."""

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { backoffMs, closingOf, closingOfFailure } from "../../web_client/closing.js";
+import { BROKEN, backoffMs, closingOf, closingOfFailure, codeOfBye, codeOfFailure } from "../../web_client/closing.js";
 import { RefusedError } from "../../web_client/requests.js";
 
 test("a lost socket is tried again, whatever the network calls it", () => {
@@ -54,4 +54,29 @@ test("a server that cannot be reached is tried again", () => {
 test("waits grow to five seconds and are spread", () => {
   assert.deepEqual([0, 1, 2, 9].map((attempt) => backoffMs(attempt, 0.5)), [250, 500, 1000, 5000]);
   assert.ok(backoffMs(9, 0) < 5000 && backoffMs(9, 1) > 5000);
+});
+
+test("a peer that the server ends for a reason of the session ends as a socket would", () => {
+  for (const code of [1000, 1012, 4404, 4408, 4409, 4413]) {
+    assert.equal(codeOfBye({ code, reason: "whatever" }), code);
+  }
+});
+
+test("a peer that ends for a reason of the way there leaves it to another way", () => {
+  for (const reason of ["heartbeat", "connect_timeout", "internal_error"]) {
+    assert.equal(codeOfBye({ code: 4408, reason }), BROKEN);
+  }
+});
+
+test("a peer that cannot be had is no reason to give up a session that is there", () => {
+  const refused = (/** @type {number} */ status, /** @type {string} */ code) =>
+    codeOfFailure(new RefusedError(status, { code, message: "no", retry_after_s: 5 }));
+  assert.equal(refused(404, "no_such_session"), 4404);
+  assert.equal(refused(410, "closed"), 4404);
+  assert.equal(refused(401, "unauthorized"), 4401);
+  assert.deepEqual(
+    [refused(503, "no_candidates"), refused(429, "too_many_peers"), refused(406, "no_common_codec")],
+    [BROKEN, BROKEN, BROKEN],
+  );
+  assert.equal(codeOfFailure(new TypeError("network")), BROKEN);
 });
