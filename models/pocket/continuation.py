@@ -92,11 +92,6 @@ class ContinuationKernel(PocketKernel):
                 return [self._decode_clip(unit.state) for unit in batch.units]
         return PocketKernel.run_step(self, batch)
 
-    def durable(self, state: PocketState) -> Durable | None:
-        """Keep the window, pushed pictures among it, under this loop's name."""
-        durable = PocketKernel.durable(self, state)
-        return None if durable is None else replace(durable, loop=self.spec.name)
-
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> PocketState:
@@ -154,8 +149,9 @@ def _shown(
     before_Zhw = None if begins or not state.window else state.window[-1].clean_Zhw
     shown = []
     for picture, clean_Zhw in zip(pictures, clean_FZhw, strict=True):
-        still = begins or before_Zhw is None
-        action = Action.WAIT if still else action_between(before_Zhw, clean_Zhw)
+        action = Action.WAIT
+        if before_Zhw is not None and not begins:
+            action = action_between(before_Zhw, clean_Zhw)
         shown.append(Shown(clean_Zhw, action, begins))
         before_Zhw, begins = clean_Zhw, picture.last
     return tuple(shown)

@@ -16,8 +16,6 @@ from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.reading import read_prompt
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
 
-LOOP = "world_model"
-
 
 @dataclass(frozen=True, slots=True)
 class Clip:
@@ -47,6 +45,7 @@ def durable_clip(clip: Clip, nets: PocketNets, steps: int) -> Durable:
     read = read_prompt(nets.vocabulary, clip.prompt, clip.biome, clip.hour)
     text_T = nets.embed([read])[0]
     return _durable(
+        "world_model",
         nets.version,
         clip.clean_FZhw,
         clip.before_Zhw,
@@ -56,11 +55,12 @@ def durable_clip(clip: Clip, nets: PocketNets, steps: int) -> Durable:
     )
 
 
-def durable_state(state: PocketState, weights_version: str) -> Durable | None:
+def durable_state(state: PocketState, loop: str, weights_version: str) -> Durable | None:
     """Return the durable part of a state; None before the first frame. About 50 kB."""
     if not state.window or state.biome is None or state.hour is None:
         return None
     return _durable(
+        loop,
         weights_version,
         torch.stack([frame.clean_Zhw for frame in state.window]),
         state.window[0].previous_Zhw,
@@ -102,6 +102,7 @@ def revived_state(durable: Durable, seed: int, device: torch.device) -> PocketSt
 
 
 def _durable(
+    loop: str,
     weights_version: str,
     clean_FZhw: Tensor,
     before_Zhw: Tensor,
@@ -110,7 +111,7 @@ def _durable(
     text: str,
 ) -> Durable:
     return Durable(
-        loop=LOOP,
+        loop=loop,
         weights_version=weights_version,
         data={
             "clean": clean_FZhw.cpu(),

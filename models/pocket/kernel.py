@@ -90,7 +90,7 @@ class PocketKernel(LoopKernel[PocketState]):
 
     def durable(self, state: PocketState) -> Durable | None:
         """Keep the window's latents, actions and texts, and the counters."""
-        return durable_state(state, self._instance.weights_version)
+        return durable_state(state, self.spec.name, self._instance.weights_version)
 
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance

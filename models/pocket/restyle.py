@@ -79,11 +79,6 @@ class RestyleKernel(PocketKernel):
             return [replace(each, state=_wanting(each.state, unit)) for each, unit in pairs]
         return results
 
-    def durable(self, state: PocketState) -> Durable | None:
-        """Keep the newest frame under this loop's name."""
-        durable = PocketKernel.durable(self, state)
-        return None if durable is None else replace(durable, loop=self.spec.name)
-
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> PocketState:
