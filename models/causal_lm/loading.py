@@ -19,8 +19,9 @@ from transformers import (
 from reverie.models.causal_lm.conversation import Conversation
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
-from reverie.models.errors import CheckpointError, OptionError
+from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions
+from reverie.models.placement import device_of, half_on_cuda, precision_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
         CheckpointError: it cannot be read, or is no decoder-only model with a plain cache.
         OptionError: there is no such device or precision.
     """
-    device = torch.device(_device_name(options.device))
-    dtype = _precision(options.precision, device)
+    device = device_of(options)
+    dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "causal_lm")
     if options.checkpoint == RANDOM:
         return speaker_of(*random_model(), "random", device, torch.float32)
     folder = Path(options.checkpoint or "")
@@ -142,18 +143,3 @@ def _ends(
     ids = [] if ends is None else ends if isinstance(ends, list) else [ends]
     stops = getattr(generation, "stop_strings", None) or ()
     return frozenset(ids), (stops,) if isinstance(stops, str) else tuple(stops)
-
-
-def _device_name(name: str) -> str:
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return name
-
-
-def _precision(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    if name not in known:
-        raise OptionError(f"causal_lm has no precision {name!r}; it has {', '.join(known)}")
-    return known[name]

@@ -29,6 +29,7 @@ from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
+from reverie.models.placement import device_of
 from reverie.models.seeds import normal
 from reverie.models.spec import (
     Capability,
@@ -111,11 +112,7 @@ class Diamond:
             raise CheckpointError(
                 "diamond has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        device = torch.device(
-            ("cuda" if torch.cuda.is_available() else "cpu")
-            if options.device == "auto"
-            else options.device
-        )
+        device = device_of(options)
         if options.checkpoint == RANDOM:
             parts, version = random_parts(device), RANDOM
         else:

@@ -25,6 +25,7 @@ from reverie.models.oasis.ddim import Ddim
 from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
+from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.seeds import normal
 from reverie.models.spec import (
     Capability,
@@ -109,15 +110,12 @@ class Oasis:
             raise CheckpointError(
                 "oasis has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        device = torch.device(
-            ("cuda" if torch.cuda.is_available() else "cpu")
-            if options.device == "auto"
-            else options.device
-        )
+        device = device_of(options)
         if options.checkpoint == RANDOM:
             parts = random_parts(device)
         else:
-            parts = _parts(Path(options.checkpoint), device, _precision(options, device))
+            dtype = precision_of(options, self.spec.precisions, half_on_cuda(device), "oasis")
+            parts = _parts(Path(options.checkpoint), device, dtype)
         dit = parts.transformer.config
         spec = oasis_spec(dit, parts.vae.config)
         dtype = parts.transformer.dtype
@@ -204,15 +202,6 @@ def random_parts(device: torch.device, seed: int = 0) -> OasisParts:
     for network in (transformer, vae):
         network.to(device).eval().requires_grad_(False)
     return OasisParts(transformer, vae, Ddim.of(TINY_STEPS), starts)
-
-
-def _precision(options: LoadOptions, device: torch.device) -> torch.dtype:
-    names = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    if options.precision == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if options.precision not in names:
-        raise CheckpointError(f"oasis has no precision {options.precision!r}")
-    return names[options.precision]
 
 
 def _version(checkpoint: str) -> str:

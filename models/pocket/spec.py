@@ -9,9 +9,10 @@ from safetensors import SafetensorError
 
 from reverie.models.blocks import BlockPool
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
-from reverie.models.errors import CheckpointError, OptionError
+from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
+from reverie.models.placement import device_of, precision_of
 from reverie.models.pocket import continuation, restyle
 from reverie.models.pocket.checkpoint import load_pocket
 from reverie.models.pocket.continuation import ContinuationKernel
@@ -44,9 +45,6 @@ DEFAULT_STEPS = 3
 MAX_GUIDANCE = 4.0
 DEFAULT_PACE = 8.0
 """Words a second: about as fast as people read."""
-DEFAULT_THREADS = 1
-"""On a CPU. Two threads wait for each other at every operation: on two quiet cores that is twice
-the speed, but beside a server and a browser a tenth of it."""
 
 WORLD_MODEL = LoopSpec(
     name="world_model",
@@ -183,10 +181,8 @@ class Pocket:
             CheckpointError: the file is missing or does not fit.
             OptionError: there is no such device or precision.
         """
-        device = _device(options.device)
-        dtype = _precision(options.precision, device)
-        if device.type == "cpu":
-            torch.set_num_threads(options.threads or DEFAULT_THREADS)
+        device = device_of(options)
+        dtype = precision_of(options, self.spec.precisions, fast_dtype(device), "pocket")
         nets = _load(options.checkpoint, device, dtype)
         instance = instance_of(nets, options.sessions, options.history_chunks)
         self._nets[instance.name] = nets
@@ -223,27 +219,6 @@ def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelIn
             nets.device,
         ),
     )
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-        raise OptionError(f"device {name!r} cannot be used here: {why}") from error
-    return device
-
-
-def _precision(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        return fast_dtype(device)
-    if name not in POCKET.precisions:
-        known = ", ".join(("auto", *POCKET.precisions))
-        raise OptionError(f"pocket has no precision {name!r}; it has {known}")
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
 
 
 def _load(checkpoint: str | None, device: torch.device, dtype: torch.dtype) -> PocketNets:

@@ -27,11 +27,12 @@ from reverie.models.checkpoints import (
 )
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions
+from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.wan.config import LONGLIVE, SELF_FORCING, CausalConfig, WanConfig
 from reverie.models.wan.layouts import config_of, find_layout
 from reverie.models.wan.noise import SeededNoise
 from reverie.models.wan.parts import WanParts
-from reverie.models.wan.spec import CELL_PX, GRID, RANDOM, device_of
+from reverie.models.wan.spec import CELL_PX, GRID, RANDOM
 from reverie.models.wan.text import HashedText, Umt5Text
 from reverie.models.wan.transformer import WanTransformer
 from reverie.models.wan.vae import StreamingVae
@@ -69,11 +70,11 @@ def load_parts(options: LoadOptions) -> Loaded:
         CheckpointError: something is missing, or does not fit.
         OptionError: there is no such device.
     """
+    device = device_of(options)
     if options.checkpoint == RANDOM:
         return random_parts()
     folder = Path(options.checkpoint or "")
-    device = device_of(options.device)
-    dtype = _precision(options.precision, device)
+    dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "wan")
     found = find_transformer(folder)
     found.report.require_fit()
     with torch.device("meta"):
@@ -208,13 +209,3 @@ def _siblings(folder: Path) -> list[Path]:
     if folder.is_file():
         return [folder]
     return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def _precision(name: str, device: torch.device) -> torch.dtype:
-    names: dict[str, Any] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-    if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name not in names:
-        raise CheckpointError(f"wan has no precision {name!r}; it has {', '.join(names)}")
-    dtype: torch.dtype = names[name]
-    return dtype

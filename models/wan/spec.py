@@ -12,8 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from reverie.models.blocks import BlockPool
 from reverie.models.checkpoints import CheckpointReport
 from reverie.models.controls import ParameterSpec
@@ -158,10 +156,3 @@ def _loading() -> ModuleType:
     except ImportError as error:
         why = "wan needs the extra: pip install 'reverie[wan]'"
         raise CheckpointError(f"{why} ({error})") from error
-
-
-def device_of(name: str) -> torch.device:
-    """Return a device by name; `auto` is CUDA when there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(name)
