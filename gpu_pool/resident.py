@@ -6,12 +6,10 @@ one that has ended is begun anew, a few times, while the first goes on.
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from reverie.engine.admission import Admission
 from reverie.engine.candidate import Candidate
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, TextOut
@@ -21,37 +19,16 @@ from reverie.engine.errors import (
     UnknownSnapshotError,
 )
 from reverie.engine.inputs import ControlInput, TurnInput
-from reverie.engine.options import DriverOptions
 from reverie.engine.position import Position
+from reverie.gpu_pool.loop_starts import LoopStarts
 from reverie.gpu_pool.messages import OpenSession
-from reverie.models.blocks import LoopState
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import Durable, LoopKernel, LoopRequest
-from reverie.models.spec import LoopSpec, ProgramSpec
+from reverie.gpu_pool.model import Model
+from reverie.models.loop import Durable
 
 logger = logging.getLogger(__name__)
 
 RESTARTS = 3
 """Times that a loop which follows is begun anew before it has put out an utterance in full."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What a worker has loaded."""
-
-    instance: ModelInstance
-    kernels: Mapping[str, LoopKernel[Any]]
-    admission: Admission
-    options: DriverOptions
-
-    def loops(self, program: str) -> tuple[LoopSpec, ...]:
-        """Return the loops of a program, the one that leads first.
-
-        Raises:
-            SpecError: there is no such program.
-        """
-        spec = self.instance.spec
-        return tuple(spec.loop(name) for name in spec.program(program).loops)
 
 
 class Resident:
@@ -66,14 +43,13 @@ class Resident:
         """Begin its loops; whatever a model raises then passes through, and nothing is left."""
         self.serial = message.request
         self.alone = message.alone
-        self._model = model
-        self._program: ProgramSpec = model.instance.spec.program(message.program)
-        self._trace = message.trace
         self._watched: bool | None = None
         self._drivers: dict[str, LoopDriver[Any]] = {}
+        self._starts = LoopStarts(model, message, self._drivers)
         self._restarts: defaultdict[str, int] = defaultdict(int)
         try:
-            self._begin_all(message)
+            for loop in model.loops(message.program):
+                self._drivers[loop.name] = self._starts.first(loop)
         except BaseException:
             self.close()
             raise
@@ -81,7 +57,7 @@ class Resident:
     @property
     def leading(self) -> LoopDriver[Any]:
         """The driver whose chunks are the session's."""
-        return self._drivers[self._program.loops[0]]
+        return self._drivers[self._starts.leading]
 
     @property
     def position(self) -> Position:
@@ -271,69 +247,6 @@ class Resident:
             if driver is self.leading or not driver.ended
         ]
 
-    def _begin_all(self, message: OpenSession) -> None:
-        durables = {durable.loop: durable for durable in message.durables}
-        anew = not durables and not message.chunks and not message.utterances
-        reader: str | None = None  # the loop that says what became of the opening prompt
-        for loop in self._model.loops(message.program):
-            leads = loop.name == self._program.loops[0]
-            told = anew and reader is None and loop.prompt_tokens > 0
-            reader = loop.name if told else reader
-            self._drivers[loop.name] = self._begin(
-                loop,
-                self._request(loop, message),
-                chunks=message.utterances.get(loop.name, message.chunks if leads else 0),
-                pts_us=message.pts_us,
-                durable=durables.get(loop.name),
-                receipt_for_opening=told,
-            )
-        for snapshot in message.kept:
-            for durable in snapshot.durables:
-                leads = durable.loop == self._program.loops[0]
-                chunk = snapshot.chunk if leads else -1
-                self.driver(durable.loop).keep(snapshot.name, chunk, durable)
-
-    def _request(self, loop: LoopSpec, message: OpenSession) -> LoopRequest:
-        specs = self._model.instance.spec.program_parameters(message.program)
-        values = {spec.name: spec.default for spec in specs} | dict(message.parameters)
-        mine = {spec.name: values[spec.name] for spec in loop.parameters}
-        return LoopRequest(message.session, message.seed, message.prompt, mine)
-
-    def _begin(
-        self,
-        loop: LoopSpec,
-        request: LoopRequest,
-        *,
-        chunks: int,
-        pts_us: int,
-        durable: Durable | None = None,
-        receipt_for_opening: bool = False,
-    ) -> LoopDriver[Any]:
-        leads = loop.name == self._program.loops[0]
-        options = replace(
-            self._model.options,
-            lead_chunks=self._program.lead_chunks,
-            trace=self._trace,
-            receipt_for_opening=receipt_for_opening,
-        )
-        return LoopDriver(
-            self._model.kernels[loop.name],
-            self._model.instance,
-            request,
-            options,
-            durable=durable,
-            chunks=chunks,
-            pts_us=pts_us,
-            sights={name: partial(self._sight, name) for name in loop.reads},
-            beside=None if leads or loop.has_media else self._media_us,
-        )
-
-    def _sight(self, loop: str) -> LoopState | None:
-        return self._drivers[loop].sight
-
-    def _media_us(self) -> int:
-        return self.leading.position.pts_us
-
     def _survived(
         self, name: str, driver: LoopDriver[Any], heard: list[Emission]
     ) -> list[Emission]:
@@ -342,26 +255,17 @@ class Resident:
             return heard
         self._restarts[name] += 1
         try:
-            self._drivers[name] = self._successor(driver)
+            successor = self._starts.successor(driver)
         except Exception:
             # The session boundary: a loop that cannot even begin stays ended, alone.
             logger.exception("session %s: %s cannot begin anew", driver.session, name)
             return heard
+        if self._watched is not None:
+            successor.watched(self._watched)
+        self._drivers[name] = successor
         return [
             replace(one, fatal=False, restarted=True)
             if isinstance(one, StepFailed) and one.fatal
             else one
             for one in heard
         ]
-
-    def _successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
-        loop = self._model.instance.spec.loop(driver.loop)
-        driver.close()
-        successor = self._begin(
-            loop, driver.request, chunks=driver.next_chunk, pts_us=driver.position.pts_us
-        )
-        if driver.paused:
-            successor.pause()
-        if self._watched is not None:
-            successor.watched(self._watched)
-        return successor

@@ -27,8 +27,9 @@ from reverie.gpu_pool.messages import (
     Told,
     Watched,
 )
+from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.outgoing import Outgoing
-from reverie.gpu_pool.resident import Model, Resident
+from reverie.gpu_pool.resident import Resident
 from reverie.models.errors import SpecError
 from reverie.models.loop import Durable
 

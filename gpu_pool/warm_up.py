@@ -30,7 +30,8 @@ from reverie.engine.inputs import (
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.errors import WarmUpError
 from reverie.gpu_pool.messages import OpenSession
-from reverie.gpu_pool.resident import Model, Resident
+from reverie.gpu_pool.model import Model
+from reverie.gpu_pool.resident import Resident
 from reverie.models.controls import KeyEdge, MediaInput, Merge
 from reverie.models.loop import Durable
 from reverie.models.spec import PACE, InputSpec, LoopSpec, StreamKind

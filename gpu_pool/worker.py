@@ -38,8 +38,8 @@ from reverie.gpu_pool.messages import (
     ToWorker,
     Watched,
 )
+from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.outgoing import Outgoing
-from reverie.gpu_pool.resident import Model
 from reverie.gpu_pool.residents import Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp

@@ -10,7 +10,7 @@ from talking_stub import TalkingFamily, TalkKernel, TalkState
 from reverie.engine.admission import Admission
 from reverie.engine.options import DriverOptions
 from reverie.gpu_pool.errors import WarmUpError
-from reverie.gpu_pool.resident import Model
+from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import Idle, StepBatch, StepResult

@@ -14,7 +14,8 @@ from reverie.engine.inputs import ControlId, ControlInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.messages import OpenSession
-from reverie.gpu_pool.resident import Model, Resident
+from reverie.gpu_pool.model import Model
+from reverie.gpu_pool.resident import Resident
 from reverie.models.instance import LoadOptions
 
 HISTORY = 3

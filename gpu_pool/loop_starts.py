@@ -1,0 +1,119 @@
+"""How the loops of a session begin: for the first time, in another worker, or after a failure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from reverie.engine.driver import LoopDriver
+from reverie.gpu_pool.messages import OpenSession
+from reverie.gpu_pool.model import Model
+from reverie.models.blocks import LoopState
+from reverie.models.loop import Durable, LoopRequest
+from reverie.models.spec import LoopSpec, ProgramSpec
+
+
+class LoopStarts:
+    """Makes the drivers of one session. Whatever a model raises passes through."""
+
+    def __init__(
+        self, model: Model, message: OpenSession, drivers: Mapping[str, LoopDriver[Any]]
+    ) -> None:
+        """Make nothing yet.
+
+        Args:
+            model: what they run on.
+            message: what the session was opened with.
+            drivers: the session's, by loop, as they are whenever one of them looks at another.
+        """
+        self._model = model
+        self._message = message
+        self._drivers = drivers
+        self._program: ProgramSpec = model.instance.spec.program(message.program)
+
+    @property
+    def leading(self) -> str:
+        """The loop whose chunks are the session's."""
+        return self._program.loops[0]
+
+    def first(self, loop: LoopSpec) -> LoopDriver[Any]:
+        """Begin a loop, or go on with what a lost worker has left of it."""
+        message = self._message
+        chunks = message.chunks if loop.name == self.leading else 0
+        durables = {durable.loop: durable for durable in message.durables}
+        driver = self._begin(
+            loop,
+            self._request(loop),
+            chunks=message.utterances.get(loop.name, chunks),
+            pts_us=message.pts_us,
+            durable=durables.get(loop.name),
+            receipt_for_opening=loop.name == self._reader,
+        )
+        for snapshot in message.kept:
+            for durable in snapshot.durables:
+                if durable.loop == loop.name:
+                    chunk = snapshot.chunk if loop.name == self.leading else -1
+                    driver.keep(snapshot.name, chunk, durable)
+        return driver
+
+    def successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
+        """End a loop that has failed and begin it anew, under what was in effect; it counts on."""
+        loop = self._model.instance.spec.loop(driver.loop)
+        driver.close()
+        successor = self._begin(
+            loop, driver.request, chunks=driver.next_chunk, pts_us=driver.position.pts_us
+        )
+        if driver.paused:
+            successor.pause()
+        return successor
+
+    @property
+    def _reader(self) -> str | None:
+        """The loop that says what became of the opening prompt; None when that has been said."""
+        message = self._message
+        if message.durables or message.chunks or message.utterances:
+            return None
+        loops = self._model.loops(self._program.name)
+        return next((loop.name for loop in loops if loop.prompt_tokens), None)
+
+    def _request(self, loop: LoopSpec) -> LoopRequest:
+        message = self._message
+        specs = self._model.instance.spec.program_parameters(message.program)
+        values = {spec.name: spec.default for spec in specs} | dict(message.parameters)
+        mine = {spec.name: values[spec.name] for spec in loop.parameters}
+        return LoopRequest(message.session, message.seed, message.prompt, mine)
+
+    def _begin(
+        self,
+        loop: LoopSpec,
+        request: LoopRequest,
+        *,
+        chunks: int,
+        pts_us: int,
+        durable: Durable | None = None,
+        receipt_for_opening: bool = False,
+    ) -> LoopDriver[Any]:
+        options = replace(
+            self._model.options,
+            lead_chunks=self._program.lead_chunks,
+            trace=self._message.trace,
+            receipt_for_opening=receipt_for_opening,
+        )
+        has_clock = loop.has_media or loop.name == self.leading
+        return LoopDriver(
+            self._model.kernels[loop.name],
+            self._model.instance,
+            request,
+            options,
+            durable=durable,
+            chunks=chunks,
+            pts_us=pts_us,
+            sights={name: partial(self._sight, name) for name in loop.reads},
+            beside=None if has_clock else self._media_us,
+        )
+
+    def _sight(self, loop: str) -> LoopState | None:
+        return self._drivers[loop].sight
+
+    def _media_us(self) -> int:
+        return self._drivers[self.leading].position.pts_us
