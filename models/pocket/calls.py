@@ -6,7 +6,7 @@ two branches of guidance, share a forward pass.
 Shapes: B rows, Z latent channels on a grid h x w, T size of a text embedding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -43,12 +43,12 @@ class GuidedRow:
     """A row, and how it is guided.
 
     Attributes:
-        empty_T: embedding of the empty prompt.
+        empty: embeds the empty prompt, if the policy asks for it.
         kept: what the policy kept of the session's call before.
     """
 
     row: CallRow
-    empty_T: Tensor
+    empty: Callable[[], Tensor]
     policy: CFGPolicy
     call: GuidedCall
     kept: Delta | None
@@ -92,7 +92,7 @@ def _branched(row: GuidedRow, branch: Branch) -> CallRow:
         return row.row
     asked = row.row
     return CallRow(
-        asked.point_Zhw, asked.level, asked.previous_Zhw, asked.action, row.empty_T, asked.past
+        asked.point_Zhw, asked.level, asked.previous_Zhw, asked.action, row.empty(), asked.past
     )
 
 

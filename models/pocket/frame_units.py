@@ -86,7 +86,7 @@ class FrameUnits:
         )
         policy = self._policy(state.guidance)
         call = GuidedCall(level, self._instance.weights_version, state.prompt, state.frame)
-        return GuidedRow(row, self._prompts.empty(), policy, call, state.delta)
+        return GuidedRow(row, self._prompts.empty, policy, call, state.delta)
 
     def context(self, units: Sequence[Unit]) -> list[Result]:
         """Write the oldest frame of each window that is not in the cache yet."""
