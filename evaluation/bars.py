@@ -65,6 +65,7 @@ MEASURES = (
     _share("still_tiles", "standing 300 frames: legal tiles", 0.80),
     _share("still_colours", "standing 300 frames: right colours", 0.95),
     _share("still_walker", "meanwhile: walker right", 0.95),
+    _share("still_kept", "standing 300 frames: tiles that keep their kind"),
     Measure("memory", "four steps out and back: what stayed in view", Unit.DB, 22.0),
     _share("narration_facts", "narration: stated facts that are true", 0.90),
     _share("narration_answers", "narration: questions answered rightly", 0.85),

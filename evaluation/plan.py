@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reverie.evaluation.narration import try_narration, try_narration_walking
 from reverie.evaluation.trials import (
     Trial,
     try_actions,
     try_long_walks,
     try_memory,
-    try_narration,
-    try_narration_walking,
     try_prompts,
     try_short_walks,
     try_standing,

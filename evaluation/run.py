@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -89,7 +90,8 @@ def rows_of(samples: Sequence[Sample], known: Shortfalls) -> tuple[Row, ...]:
     for measure in MEASURES:
         own = [sample for sample in samples if sample.measure == measure.name]
         if own:
-            found = estimate(own, share=measure.unit is Unit.SHARE)
+            most = inf if measure.unit is Unit.DB else 1.0
+            found = estimate(own, share=measure.unit is Unit.SHARE, most=most)
             verdict = judge(measure, found, known)
             why = known[measure.name].why if verdict is Verdict.SHORT else ""
             rows.append(Row(measure, found, verdict, why))

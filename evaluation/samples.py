@@ -12,7 +12,7 @@ Means of anything else: Student's t over the means of worlds.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 Z = 1.959964
 """Quantile of the normal distribution that leaves 2.5 % above it."""
@@ -51,8 +51,13 @@ class Estimate:
     worlds: int
 
 
-def estimate(samples: Sequence[Sample], *, share: bool) -> Estimate:
+def estimate(samples: Sequence[Sample], *, share: bool, most: float = inf) -> Estimate:
     """Return the mean over all trials of one measure, and how sure it is.
+
+    Args:
+        samples: of that measure.
+        share: whether trials succeed or fail.
+        most: what no figure can be above, nor below zero.
 
     Raises:
         ValueError: there is no trial.
@@ -63,7 +68,7 @@ def estimate(samples: Sequence[Sample], *, share: bool) -> Estimate:
         raise ValueError("nothing was tried")
     value = sum(sample.total for sample in merged) / trials
     low, high = _of_share(merged, value) if share else _of_mean(merged, value)
-    return Estimate(value, low, high, trials, len(merged))
+    return Estimate(value, max(0.0, low), min(most, high), trials, len(merged))
 
 
 def wilson(value: float, trials: float) -> tuple[float, float]:

@@ -17,9 +17,6 @@ from reverie.evaluation.stage import Ints, Stage, Theatre
 from reverie.evaluation.worlds import World, true_states
 from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import biome_caption, hour_caption, whole_caption
-from reverie.models.pocket.narration_facts import Truth, Unreadable, truths
-from reverie.models.pocket.narration_questions import ask
-from reverie.models.pocket.narration_sentences import facts
 from reverie.models.pocket.simulator import CELL_PX, WorldState, advance, render
 
 TOUR_FRAMES = 4
@@ -30,12 +27,10 @@ LONG_FRAMES = 1000
 STILL_FRAMES = 300
 LOOK_EVERY = 10
 """Of how many frames one is looked at for the walker."""
-QUESTIONS = 6
-"""Asked in each world, one after another."""
 HABIT = 0.8
 """How likely a walker does again what he did last."""
 
-_BACK = {
+BACK = {
     Action.UP: Action.DOWN,
     Action.DOWN: Action.UP,
     Action.LEFT: Action.RIGHT,
@@ -50,7 +45,7 @@ def try_actions(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     state = true_states(worlds)
     with closing(theatre.stage(worlds)) as stage:
         first = stage.begin()
-        yield from _samples(
+        yield from one_each(
             "codec", worlds, [psnr(*pair) for pair in zip(first, render(state), strict=True)]
         )
         yield from _every_action(stage, state, worlds)
@@ -66,7 +61,7 @@ def _every_action(stage: Stage, state: WorldState, worlds: Sequence[World]) -> I
     for action in Action:
         made = stage.act(np.full(len(worlds), action))
         errors = np.square(renders - made).mean(axis=(2, 3, 4))  # [actions, N]
-        yield from _samples("actions", worlds, errors.argmin(axis=0) == action)
+        yield from one_each("actions", worlds, errors.argmin(axis=0) == action)
         stage.go_back()
 
 
@@ -84,7 +79,7 @@ def try_short_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sampl
     state = true_states(worlds)
     with closing(theatre.stage(worlds)) as stage:
         made = stage.begin()
-        yield from _samples("true_commonest", worlds, read(render(state), state).commonest)
+        yield from one_each("true_commonest", worlds, read(render(state), state).commonest)
         for actions in random_walk(worlds, SHORT_FRAMES):
             made, state = stage.act(actions), advance(state, actions)
         found = read(made, state)
@@ -100,30 +95,32 @@ def try_long_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample
         for number, actions in enumerate(random_walk(worlds, LONG_FRAMES), start=1):
             made, state = stage.act(actions), advance(state, actions)
             if number % LOOK_EVERY == 0:
-                yield from _samples("walk_walker", worlds, walkers(made, state))
+                yield from one_each("walk_walker", worlds, walkers(made, state))
             if number == SHORT_FRAMES:
                 yield from _land(read(made, state), worlds, "walk_100")
             if number == LONG_FRAMES:
                 found = read(made, state)
                 yield from _land(found, worlds, "walk_1000")
-                yield from _samples("walk_1000_colours", worlds, found.coloured)
+                yield from one_each("walk_1000_colours", worlds, found.coloured)
 
 
 def try_standing(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     """Stand still for `STILL_FRAMES`."""
     state = true_states(worlds)
+    kinds = read(render(state), state).kinds
     with closing(theatre.stage(worlds)) as stage:
         made = stage.begin()
         wait = np.full(len(worlds), Action.WAIT)
         for number in range(1, STILL_FRAMES + 1):
             made, state = stage.act(wait), advance(state, wait)
             if number % LOOK_EVERY == 0:
-                yield from _samples("still_walker", worlds, walkers(made, state))
+                yield from one_each("still_walker", worlds, walkers(made, state))
         found = read(made, state)
         for row, world in enumerate(worlds):
             legal, readable = int(found.legal[row]), int(found.readable[row])
             yield Sample("still_tiles", world.seed, legal, readable)
-        yield from _samples("still_colours", worlds, found.coloured)
+        yield from one_each("still_colours", worlds, found.coloured)
+        yield from _kept("still_kept", worlds, kinds, found.kinds)
 
 
 def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
@@ -131,8 +128,8 @@ def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     state = true_states(worlds)
     with closing(theatre.stage(worlds)) as stage:
         made = stage.begin()
-        ways = np.array([list(_BACK)[world.number % len(_BACK)] for world in worlds])
-        back = np.array([_BACK[Action(way)] for way in ways])
+        ways = np.array([list(BACK)[world.number % len(BACK)] for world in worlds])
+        back = np.array([BACK[Action(way)] for way in ways])
         for actions in [ways] * TOUR_FRAMES + [back] * TOUR_FRAMES:
             made, state = stage.act(actions), advance(state, actions)
         stayed = [_stayed(Action(way)) for way in ways]
@@ -140,45 +137,7 @@ def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
             psnr(picture[part], true[part])
             for picture, true, part in zip(made, render(state), stayed, strict=True)
         ]
-        yield from _samples("memory", worlds, found)
-
-
-def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
-    """Let narrators tell of true first pictures, and ask them about these.
-
-    Who says nothing has said one thing that is not true.
-    """
-    waiting = np.full(len(worlds), Action.WAIT)
-    told_of = truths(true_states(worlds), waiting)
-    with closing(theatre.teller(worlds, [Action.WAIT] * len(worlds))) as teller:
-        yield from _facts("narration_facts", worlds, told_of, teller.tell())
-        rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
-        for _ in range(QUESTIONS):
-            asked = [ask(rng, truth) for rng, truth in zip(rngs, told_of, strict=True)]
-            answers = teller.ask([question.text for question in asked])
-            right = [
-                question.answered(answer, truth)
-                for question, answer, truth in zip(asked, answers, told_of, strict=True)
-            ]
-            yield from _samples("narration_answers", worlds, right)
-
-
-def try_narration_walking(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
-    """Let narrators tell of the picture after one step; it is the model's own."""
-    ways = [list(_BACK)[world.number % len(_BACK)] for world in worlds]
-    steps = np.array(ways)
-    told_of = truths(advance(true_states(worlds), steps), steps)
-    with closing(theatre.teller(worlds, ways)) as teller:
-        yield from _facts("narration_walking", worlds, told_of, teller.tell())
-
-
-def _facts(
-    measure: str, worlds: Sequence[World], told_of: Sequence[Truth], texts: Sequence[str]
-) -> Iterator[Sample]:
-    for world, truth, text in zip(worlds, told_of, texts, strict=True):
-        stated = facts(text) or (Unreadable(text),)
-        true = sum(truth.holds(fact) for fact in stated)
-        yield Sample(measure, world.seed, true, len(stated))
+        yield from one_each("memory", worlds, found)
 
 
 def _stayed(way: Action) -> tuple[slice, slice]:
@@ -212,11 +171,21 @@ def _recolour(
     for _ in range(PROMPT_FRAMES):
         made, state = stage.act(wait), advance(state, wait)
     found = read(made, state)
-    yield from _samples(f"{measure}_colours", worlds, found.coloured)
-    for row, world in enumerate(worlds):
-        readable = kinds_NT[row] != UNREAD
-        kept = (found.kinds[row] == kinds_NT[row]) & readable
-        yield Sample(f"{measure}_kept", world.seed, int(kept.sum()), int(readable.sum()))
+    yield from one_each(f"{measure}_colours", worlds, found.coloured)
+    yield from _kept(f"{measure}_kept", worlds, kinds_NT, found.kinds)
+
+
+def _kept(
+    measure: str,
+    worlds: Sequence[World],
+    before_NT: NDArray[np.uint8],
+    after_NT: NDArray[np.uint8],
+) -> Iterator[Sample]:
+    """Count the tiles that are what they were."""
+    for world, before, after in zip(worlds, before_NT, after_NT, strict=True):
+        readable = before != UNREAD
+        kept = (before == after) & readable
+        yield Sample(measure, world.seed, int(kept.sum()), int(readable.sum()))
 
 
 def _wish(world: World) -> World:
@@ -246,13 +215,13 @@ def random_walk(worlds: Sequence[World], frames: int) -> Iterator[Ints]:
 
 
 def _land(found: Reading, worlds: Sequence[World], measure: str) -> Iterator[Sample]:
-    yield from _samples(f"{measure}_commonest", worlds, found.commonest)
+    yield from one_each(f"{measure}_commonest", worlds, found.commonest)
     for row, world in enumerate(worlds):
         legal, readable = int(found.legal[row]), int(found.readable[row])
         yield Sample(f"{measure}_tiles", world.seed, legal, readable)
 
 
-def _samples(
+def one_each(
     measure: str, worlds: Sequence[World], values: Sequence[float] | NDArray[np.generic]
 ) -> Iterator[Sample]:
     """Yield one trial for each world."""

@@ -76,6 +76,13 @@ def test_one_world_says_nothing_of_others() -> None:
     assert estimate([Sample("m", 3, 1.0, 2)], share=True).high > 0.85
 
 
+def test_what_is_between_nought_and_one_has_an_interval_in_between() -> None:
+    uneven = [Sample("m", world, value, 1) for world, value in enumerate((0.4, 0.99, 1.0))]
+    free, bound = estimate(uneven, share=False), estimate(uneven, share=False, most=1.0)
+    assert free.high > 1
+    assert (bound.low, bound.high) == (free.low if free.low > 0 else 0, 1)
+
+
 def test_nothing_tried_is_no_figure() -> None:
     with pytest.raises(ValueError, match="nothing was tried"):
         estimate([Sample("m", 0, 0.0, 0)], share=True)

@@ -8,6 +8,7 @@ import pytest
 from simulated_stage import Faults, simulated
 
 from reverie.evaluation import trials
+from reverie.evaluation.narration import QUESTIONS, try_narration, try_narration_walking
 from reverie.evaluation.samples import Sample, estimate
 from reverie.evaluation.stage import Ints, Pictures
 from reverie.evaluation.trials import (
@@ -16,8 +17,6 @@ from reverie.evaluation.trials import (
     try_actions,
     try_long_walks,
     try_memory,
-    try_narration,
-    try_narration_walking,
     try_prompts,
     try_short_walks,
     try_standing,
@@ -53,7 +52,8 @@ def test_perfect_pictures_succeed_in_everything() -> None:
     assert run(try_actions) == {"codec": pytest.approx(100), "actions": 1}
     assert run(try_prompts) == {"prompt_colours": 1, "prompt_kept": 1}
     assert run(try_memory) == {"memory": pytest.approx(100)}
-    assert run(try_standing) == {"still_tiles": 1, "still_colours": 1, "still_walker": 1}
+    standing = {"still_tiles": 1, "still_colours": 1, "still_walker": 1, "still_kept": 1}
+    assert run(try_standing) == standing
     short, long = run(try_short_walks), run(try_long_walks)
     assert 0.2 < short.pop("true_commonest") < 0.7
     assert 0.2 < short.pop("walk_100_commonest") < 0.7
@@ -130,6 +130,15 @@ def test_a_world_that_fades_loses_its_colours() -> None:
     assert found["still_colours"] < 0.5
 
 
+def test_land_that_changes_while_nobody_moves_is_found() -> None:
+    def drift(state: WorldState) -> WorldState:
+        return replace(state, seed=state.seed + 1)
+
+    found = run(try_standing, Faults(walk=drift))
+    assert found["still_tiles"] == 1
+    assert found["still_kept"] < 0.6
+
+
 def test_a_walker_who_turns_while_he_stands_is_found() -> None:
     def turn(state: WorldState) -> WorldState:
         return replace(state, facing=(state.clock + 1) % 4)
@@ -153,7 +162,7 @@ def test_true_words_succeed() -> None:
     facts = [sample.trials for sample in found if sample.measure == "narration_facts"]
     assert min(facts) >= 7  # biome, hour, what he does, and four directions
     answers = [sample for sample in found if sample.measure == "narration_answers"]
-    assert len(answers) == trials.QUESTIONS * len(WORLDS)
+    assert len(answers) == QUESTIONS * len(WORLDS)
 
 
 def test_words_about_a_biome_that_is_not_there_are_found() -> None:

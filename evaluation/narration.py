@@ -1,0 +1,57 @@
+"""The trials of narrators: what they say, and answer, held against the simulator's state."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import numpy as np
+
+from reverie.evaluation.samples import Sample
+from reverie.evaluation.stage import Theatre
+from reverie.evaluation.trials import BACK, one_each
+from reverie.evaluation.worlds import World, true_states
+from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.narration_facts import Truth, Unreadable, truths
+from reverie.models.pocket.narration_questions import ask
+from reverie.models.pocket.narration_sentences import facts
+from reverie.models.pocket.simulator import advance
+
+QUESTIONS = 6
+"""Asked in each world, one after another."""
+
+
+def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Let narrators tell of true first pictures, and ask them about these.
+
+    Who says nothing has said one thing that is not true.
+    """
+    waiting = np.full(len(worlds), Action.WAIT)
+    told_of = truths(true_states(worlds), waiting)
+    with closing(theatre.teller(worlds, [Action.WAIT] * len(worlds))) as teller:
+        yield from _facts("narration_facts", worlds, told_of, teller.tell())
+        rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
+        for _ in range(QUESTIONS):
+            asked = [ask(rng, truth) for rng, truth in zip(rngs, told_of, strict=True)]
+            answers = teller.ask([question.text for question in asked])
+            right = [
+                question.answered(answer, truth)
+                for question, answer, truth in zip(asked, answers, told_of, strict=True)
+            ]
+            yield from one_each("narration_answers", worlds, right)
+
+
+def try_narration_walking(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Let narrators tell of the picture after one step; it is the model's own."""
+    ways = [list(BACK)[world.number % len(BACK)] for world in worlds]
+    steps = np.array(ways)
+    told_of = truths(advance(true_states(worlds), steps), steps)
+    with closing(theatre.teller(worlds, ways)) as teller:
+        yield from _facts("narration_walking", worlds, told_of, teller.tell())
+
+
+def _facts(
+    measure: str, worlds: Sequence[World], told_of: Sequence[Truth], texts: Sequence[str]
+) -> Iterator[Sample]:
+    for world, truth, text in zip(worlds, told_of, texts, strict=True):
+        stated = facts(text) or (Unreadable(text),)
+        true = sum(truth.holds(fact) for fact in stated)
+        yield Sample(measure, world.seed, true, len(stated))
