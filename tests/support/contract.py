@@ -14,6 +14,7 @@ import tiny_oasis
 import tiny_wan
 from fingerprint import fingerprint, random_fingerprint
 from loop_rig import Rig
+from numpy.typing import NDArray
 from saboteur import Sabotage, Saboteur
 from stub_model import StubFamily
 from tiny_diamond import TinyDiamond
@@ -24,13 +25,20 @@ from tiny_wan import TinyWan
 from reverie.engine.driver import DriverOptions
 from reverie.engine.emissions import ControlApplied, FramesOut, SnapshotOut, StepFailed
 from reverie.engine.history import BlockHolder
-from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput, PromptInput
-from reverie.models.controls import Controls, KeyEdge, KeyInput, Merge
+from reverie.engine.inputs import (
+    AxisInput,
+    ControlId,
+    ControlInput,
+    KeysInput,
+    PromptInput,
+    StreamInput,
+)
+from reverie.models.controls import Controls, KeyEdge, KeyInput, MediaInput, Merge
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import Idle, LoopRequest, StepBatch, StepResult, StepUnit, WorkPlan
 from reverie.models.pocket.spec import Pocket
 from reverie.models.registry import ModelFamily, find_family
-from reverie.models.spec import Capability, LoopSpec
+from reverie.models.spec import Capability, InputSpec, LoopSpec
 
 TIDE = f"{Path(__file__).resolve().parents[2]}/examples/tide.py:Tide"
 PLASMA = f"{Path(__file__).resolve().parents[2]}/examples/plasma.py:family"
@@ -46,6 +54,8 @@ class ContractCase:
         tolerance: greatest difference of a pixel beside neighbours; above 0 only for a model
             that computes a batch in one pass, whose sums depend on its size. Alone it is 0.
         first_frames: frames of the very first chunk, when it has fewer than the others.
+        loop_name: which loop; empty takes the family's first.
+        pushes: whether pictures are pushed into its inputs; not for a loop that rests after one.
     """
 
     name: str
@@ -54,16 +64,26 @@ class ContractCase:
     prompts: tuple[str, str] = ("a frozen lake", "a neon city at night")
     tolerance: int = 0
     first_frames: int | None = None
+    loop_name: str = ""
+    pushes: bool = True
+
+    @property
+    def pushed(self) -> dict[str, MediaInput]:
+        """A picture for each input stream."""
+        streams = self.loop.inputs if self.pushes else ()
+        return {each.name: MediaInput(0, pushed_picture(each), last=True) for each in streams}
+
     options: LoadOptions = field(
         default_factory=lambda: LoadOptions(device="cpu", sessions=4, history_chunks=3)
     )
 
     def rig(self, max_batch: int = 8) -> Rig:
-        return Rig(self.family(), self.options, max_batch=max_batch)
+        return Rig(self.family(), self.options, max_batch=max_batch, loop=self.loop_name)
 
     @property
     def loop(self) -> LoopSpec:
-        return self.family().spec.loops[0]
+        spec = self.family().spec
+        return spec.loop(self.loop_name) if self.loop_name else spec.loops[0]
 
     def has(self, capability: Capability) -> bool:
         return self.family().spec.capabilities.has(self.loop.name, capability)
@@ -73,7 +93,7 @@ class ContractCase:
         return LoopRequest(session, seed, self.prompts[0], parameters)
 
     def inputs(self) -> tuple[ControlInput, ...]:
-        """Return something for every control: the prompt, a held key and a tap, an axis."""
+        """Return something for every control: prompt, held key and tap, axis, picture."""
         inputs: list[ControlInput] = []
         if self.loop.prompt_tokens:
             inputs.append(PromptInput(ControlId("prompt"), self.prompts[1]))
@@ -85,6 +105,8 @@ class ContractCase:
                 inputs.append(KeysInput(control, spec.name, edges))
             if spec.merge is Merge.SUM:
                 inputs.append(AxisInput(control, spec.name, spec.high / 2))
+        for name, media in self.pushed.items():
+            inputs.append(StreamInput(ControlId(name), name, media))
         return tuple(inputs)
 
     def controls(self) -> Controls:
@@ -95,7 +117,8 @@ class ContractCase:
             if spec.merge is Merge.EDGES
         }
         prompt = self.prompts[1] if self.loop.prompt_tokens else None
-        return Controls(prompt=prompt, keys=keys)
+        media = {name: (picture,) for name, picture in self.pushed.items()}
+        return Controls(prompt=prompt, keys=keys, media=media)
 
     def assert_same(
         self, left: Sequence[FramesOut], right: Sequence[FramesOut], tolerance: int = 0
@@ -107,6 +130,12 @@ class ContractCase:
             assert difference <= tolerance, f"chunks {one.chunk} and {other.chunk} differ"
 
 
+def pushed_picture(given: InputSpec) -> NDArray[np.uint8]:
+    """Return a picture in the size that an input stream declares."""
+    rng = np.random.default_rng(5)
+    return rng.integers(0, 255, (given.height, given.width, 3), dtype=np.uint8)
+
+
 CASES = (
     ContractCase("stub", StubFamily),
     ContractCase("frame_generator", lambda: find_family(PLASMA)),
@@ -114,6 +143,21 @@ CASES = (
     ContractCase("pocket", Pocket, tolerance=1, options=tiny_options()),
     ContractCase("diamond", TinyDiamond, options=tiny_diamond.tiny_options()),
     ContractCase("oasis", TinyOasis, options=tiny_oasis.tiny_options()),
+    ContractCase(
+        "pocket_continuation",
+        Pocket,
+        tolerance=1,
+        options=tiny_options(),
+        loop_name="video_continuation",
+    ),
+    ContractCase(
+        "pocket_restyle",
+        Pocket,
+        tolerance=1,
+        options=tiny_options(),
+        loop_name="restyle",
+        pushes=False,
+    ),
     ContractCase("wan", TinyWan, first_frames=9, options=tiny_wan.tiny_options()),
 )
 

@@ -37,6 +37,7 @@ class Rig:
     Attributes:
         seen_at_once: the viewers report every chunk as soon as it is out.
         loaded: an instance to use; None loads one.
+        loop: which one runs; empty takes the family's first.
         heard: emissions by session, in order.
     """
 
@@ -46,11 +47,12 @@ class Rig:
     seen_at_once: bool = True
     max_batch: int = 8
     loaded: ModelInstance | None = None
+    loop: str = ""
 
     def __post_init__(self) -> None:
         self.instance = self.loaded or self.family.load(self.options)
-        loop = self.family.spec.loops[0]
-        self.kernel: LoopKernel[Any] = self.family.kernel(loop.name, self.instance)
+        loop = self.loop or self.family.spec.loops[0].name
+        self.kernel: LoopKernel[Any] = self.family.kernel(loop, self.instance)
         self.scheduler = StepScheduler(self.max_batch)
         self.drivers: dict[str, LoopDriver[Any]] = {}
         self.heard: dict[str, list[Emission]] = {}
@@ -63,6 +65,7 @@ class Rig:
             seen_at_once=self.seen_at_once,
             max_batch=self.max_batch,
             loaded=self.instance,
+            loop=self.loop,
         )
 
     def open(
