@@ -6,7 +6,7 @@ they are deleted. Ids are looked up, and never become part of a path by themselv
 
 import asyncio
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
@@ -20,7 +20,7 @@ from reverie.rtc.wire import refusal
 from reverie.sessions import CommandError, HostedSession, Role
 from reverie.sessions.errors import ErrorCode
 from reverie.sessions.recording import Recording
-from reverie.sessions.recording_folder import EVENTS, VIDEO
+from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO
 from reverie.sessions.recordings import Recordings
 
 COMPLETE_S: Final = 30.0
@@ -35,7 +35,19 @@ _STATUS = {
 _FILES = {
     "video.mp4": (VIDEO, "video/mp4"),
     "events.jsonl": (EVENTS, "application/jsonl"),
+    "input.mp4": (INPUT, "video/mp4"),
 }
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class NewRecording(BaseModel):
+    """The body of a request to record."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    inputs: bool = False
 
 
 class NewClip(BaseModel):
@@ -55,9 +67,9 @@ class RecordingRoutes:
     async def create(self, request: Request) -> Response:
         """Begin to record a session that runs."""
         hosted = self._driven(request)
-        await read_object(request, self._edge.options)
+        wanted = _parsed(NewRecording, await read_object(request, self._edge.options))
         try:
-            recording = hosted.recorder.start()
+            recording = hosted.recorder.start(inputs=wanted.inputs)
         except CommandError as error:
             raise _refused(error) from None
         return _shown(recording, HTTPStatus.CREATED)
@@ -65,11 +77,7 @@ class RecordingRoutes:
     async def clip(self, request: Request) -> Response:
         """Keep the last seconds of a session that runs; answers once the clip is whole."""
         hosted = self._driven(request)
-        value = await read_object(request, self._edge.options)
-        try:
-            wanted = NewClip.model_validate(value)
-        except ValidationError as error:
-            raise refusal(error, value, NewClip.model_fields) from None
+        wanted = _parsed(NewClip, await read_object(request, self._edge.options))
         try:
             clip = hosted.recorder.clip(wanted.seconds)
         except CommandError as error:
@@ -160,9 +168,18 @@ class RecordingRoutes:
         return hosted
 
 
+def _parsed(model: type[_Model], value: dict[str, object]) -> _Model:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise refusal(error, value, model.model_fields) from None
+
+
 def _refused(error: CommandError) -> HttpRefusedError:
     status = _STATUS.get(ErrorCode(error.code), HTTPStatus.CONFLICT)
-    return HttpRefusedError(status, error.code, error.message, retry_after_s=error.retry_after_s)
+    return HttpRefusedError(
+        status, error.code, error.message, field=error.field, retry_after_s=error.retry_after_s
+    )
 
 
 def _shown(recording: Recording, status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -170,6 +170,9 @@ class RecordStart(Command):
     """Record what the session puts out, until `record_stop` or its end."""
 
     type: Literal["record_start"] = "record_start"
+    inputs: bool = Field(
+        default=False, description="Also record the pictures that are pushed, to a file beside."
+    )
 
 
 class RecordStop(Command):

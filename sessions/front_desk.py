@@ -110,8 +110,8 @@ class FrontDesk:
 
     def _record(self, command: RecordStart | RecordStop | MakeClip) -> None:
         match command:
-            case RecordStart():
-                self._recorder.start()
+            case RecordStart(inputs=inputs):
+                self._recorder.start(inputs=inputs)
             case RecordStop():
                 self._recorder.stop()
             case MakeClip(seconds=seconds):

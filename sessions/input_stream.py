@@ -79,6 +79,7 @@ class InputStream:
         self._receipts = receipts
         self._limits = limits
         self._heard = heard
+        self.watcher: Callable[[Piece], None] | None = None  # sees what the loop is handed
         self._speech: SpeechDetector | None = None
         self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
         self._current: Pushed | None = None  # taken from the queue and not yet done
@@ -227,6 +228,8 @@ class InputStream:
         control = self._receipts.new_id()
         media = MediaInput(piece.pts_us, piece.data, piece.last)
         self._under_way += 1
+        if self.watcher is not None:
+            self.watcher(piece)
         self.state.pieces += 1
         self.state.newest_us = piece.pts_us
         settled: Callable[[Receipt], None] = partial(self._settled, tell)

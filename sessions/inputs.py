@@ -7,6 +7,7 @@ from functools import partial
 from reverie.media import (
     AudioIntake,
     IntakeLimits,
+    Piece,
     RawAudio,
     RawVideo,
     Size,
@@ -67,6 +68,18 @@ class Inputs:
     def listen(self, heard: Heard) -> None:
         """Have `heard` called when somebody begins or stops to speak in a stream."""
         self._heard = heard
+
+    def watch(self, watcher: Callable[[Piece], None] | None) -> str | None:
+        """Have `watcher` called with each picture that the first video stream hands on.
+
+        Returns:
+            The stream's name; None when there is no such stream.
+        """
+        for stream in self._streams.values():
+            if stream.spec.kind is StreamKind.VIDEO:
+                stream.watcher = watcher
+                return stream.spec.name
+        return None
 
     def _hear(self, stream: str, edge: SpeechEdge) -> None:
         self._heard(stream, edge)

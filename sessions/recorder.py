@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Mapping
 
-from reverie.media import Codec
+import numpy as np
+
+from reverie.media import Codec, Piece
 from reverie.media.replay import Replay
 from reverie.sessions.commands import AnyCommand, Command, Playhead, PushMedia
 from reverie.sessions.errors import CommandError, ErrorCode
@@ -42,6 +44,7 @@ class Recorder:
         self._state = parts.state
         self._audience = parts.audience
         self._views = parts.views
+        self._inputs = parts.inputs
         self._tap = Tap(parts.outputs)
         self._recordings = recordings if recordings and recordings.options.enabled else None
         if self._recordings is not None:
@@ -51,8 +54,11 @@ class Recorder:
         self._clipping = False
         self._replay: Replay | None = None
 
-    def start(self) -> Recording:
+    def start(self, *, inputs: bool = False) -> Recording:
         """Begin to record what the session puts out.
+
+        Args:
+            inputs: also record the pictures that are pushed, to a file beside.
 
         Raises:
             CommandError: it is recorded already, or cannot be.
@@ -63,7 +69,11 @@ class Recorder:
             raise CommandError(ErrorCode.ALREADY_RECORDING, text)
         if not self._tap.has_pictures:
             raise CommandError(ErrorCode.NOTHING_TO_RECORD, "there is no video stream to record")
-        recording = self._new("recording", recordings)
+        stream = self._inputs.watch(self._pushed) if inputs else None
+        if inputs and stream is None:
+            text = "the program takes no pictures"
+            raise CommandError(ErrorCode.NOTHING_TO_RECORD, text, field="inputs")
+        recording = self._new("recording", recordings, stream)
         self._created(recording)
         self._tape = recordings.begin(recording, keys, self._tap.sounds, self._told)
         self._state.recording = recording.id
@@ -127,7 +137,11 @@ class Recorder:
             raise CommandError(ErrorCode.NOT_ENABLED, text)
         return self._recordings, self._keys
 
-    def _new(self, kind: Kind, recordings: Recordings) -> Recording:
+    def _pushed(self, piece: Piece) -> None:
+        if self._tape is not None and self._tape.inputs is not None:
+            self._tape.inputs.picture(np.asarray(piece.data, np.uint8))
+
+    def _new(self, kind: Kind, recordings: Recordings, stream: str | None = None) -> Recording:
         state = self._state
         return Recording(
             id=new_id(),
@@ -137,6 +151,7 @@ class Recorder:
             program=state.program,
             seed=state.seed,
             started_s=recordings.now_s(),
+            input=stream,
         )
 
     def _created(self, recording: Recording) -> None:
@@ -181,6 +196,7 @@ class Recorder:
             self._tap.remove(self._tape)
         self._tape = self._state.recording = None
         self._audience.overhear(None)
+        self._inputs.watch(None)
         self._views.changed()
 
     def _overheard(self, said: AnyEvent | AnyCommand) -> None:

@@ -23,6 +23,8 @@ class Recording(BaseModel):
         started_s: Unix time.
         from_us: the session's media time at which it begins; -1 before its first frame.
         left_out: frames that are missing in it.
+        input: the stream whose pushed pictures are recorded beside it; None: none is.
+        input_frames: how many of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +43,8 @@ class Recording(BaseModel):
     duration_us: int = 0
     size_bytes: int = 0
     left_out: int = 0
+    input: str | None = None
+    input_frames: int = 0
 
 
 class Keys(BaseModel):

@@ -16,7 +16,7 @@ from reverie.sessions.recording import ID_PATTERN, Entry
 
 logger = logging.getLogger(__name__)
 
-VIDEO, EVENTS, ENTRY = ".mp4", ".jsonl", ".json"
+VIDEO, EVENTS, INPUT, ENTRY = ".mp4", ".jsonl", ".input.mp4", ".json"
 
 
 class RecordingFolder:
@@ -56,7 +56,7 @@ class RecordingFolder:
 
     def delete(self, recording: str) -> None:
         """Delete the files of a recording; those that are not there are no error."""
-        for suffix in (VIDEO, EVENTS, ENTRY, ".new"):
+        for suffix in (VIDEO, EVENTS, INPUT, ENTRY, ".new"):
             with contextlib.suppress(FileNotFoundError):
                 self.file(recording, suffix).unlink()
 
@@ -76,14 +76,14 @@ class RecordingFolder:
                 logger.warning("recording %s cannot be read: %s", path.stem, error)
         return sorted(entries, key=lambda entry: entry.recording.started_s)
 
-    def mend(self, recording: str) -> Recorded:
+    def mend(self, recording: str, suffix: str = VIDEO) -> Recorded:
         """End a video with its last whole fragment; return what it holds, maybe nothing.
 
         Raises:
             OSError: it cannot be done.
         """
         try:
-            with self.file(recording, VIDEO).open("r+b") as file:
+            with self.file(recording, suffix).open("r+b") as file:
                 found = survey(file)
                 file.truncate(found.size_bytes)
                 return found
@@ -97,6 +97,7 @@ class RecordingFolder:
 
     def _mended(self, entry: Entry) -> Entry:
         found = self.mend(entry.recording.id)
+        beside = self.mend(entry.recording.id, INPUT)
         recording = entry.recording.model_copy(
             update={
                 "state": "complete" if found.frames else "failed",
@@ -104,6 +105,7 @@ class RecordingFolder:
                 "frames": found.frames,
                 "duration_us": found.duration_us,
                 "size_bytes": found.size_bytes,
+                "input_frames": beside.frames,
             }
         )
         mended = entry.model_copy(update={"recording": recording})

@@ -22,8 +22,9 @@ from reverie.media.fragmented_mp4 import Recorded
 from reverie.media.replay import Group, make_clip
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import RecordingsError
+from reverie.sessions.input_tape import InputTape
 from reverie.sessions.recording import Entry, Keys, Recording
-from reverie.sessions.recording_folder import EVENTS, VIDEO, RecordingFolder
+from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO, RecordingFolder
 from reverie.sessions.recording_options import RecordingOptions
 from reverie.sessions.tape import Tape, TapeEnds
 
@@ -114,7 +115,11 @@ class Recordings:
             over=lambda reason: self._jobs.put_nowait(lambda: self._finish(id, reason)),
         )
         video, lines = (self._new_file(id, suffix) for suffix in (VIDEO, EVENTS))
-        tape = Tape(video, lines, sounds, round(self.options.longest_s * 1e6), ends)
+        inputs = None
+        if recording.input is not None:
+            file = self._new_file(id, INPUT)
+            inputs = InputTape(file, self._thread, lambda: time.monotonic_ns() // 1000)
+        tape = Tape(video, lines, sounds, round(self.options.longest_s * 1e6), ends, inputs)
         self._tapes[id] = tape
         self._sweep()
         return tape
@@ -215,6 +220,7 @@ class Recordings:
             folder = self._opened  # what does not end with a whole fragment cannot be played
             recorded = await self._in_thread(lambda: folder.mend(id))
         self._bytes[id] = tape.size_bytes
+        self._note_input(id, tape)
         await self._over(id, failure or reason, recorded, _from_us(tape))
 
     async def _make_clip(
@@ -266,6 +272,14 @@ class Recordings:
         self._entries[id] = entry.model_copy(update={"recording": recording})
         if id in self._told:
             self._told[id](recording)
+
+    def _note_input(self, id: str, tape: Tape) -> None:
+        if tape.inputs is None:
+            return
+        entry = self._entries[id]
+        update = {"input_frames": tape.inputs.frames}
+        recording = entry.recording.model_copy(update=update)
+        self._entries[id] = entry.model_copy(update={"recording": recording})
 
     async def _write(self, entry: Entry) -> None:
         folder = self._opened

@@ -128,9 +128,13 @@ class Session(Pusher):
         """Go on from a kept state."""
         return await self._command("restore", name=name)
 
-    async def record_start(self) -> str:
-        """Record what the session puts out; `artifact.created` names the recording."""
-        return await self._command("record_start")
+    async def record_start(self, *, inputs: bool = False) -> str:
+        """Record what the session puts out; `artifact.created` names the recording.
+
+        Args:
+            inputs: also record the pictures that are pushed.
+        """
+        return await self._command("record_start", inputs=inputs)
 
     async def record_stop(self) -> str:
         """End the recording; `artifact.completed` follows once it is whole."""

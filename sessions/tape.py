@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from reverie.media import FormatError, MediaFrame, SoundPacket
 from reverie.media.appended_file import AppendedFile
 from reverie.media.fragmented_mp4 import FragmentedMp4, Recorded
+from reverie.sessions.input_tape import InputTape
 
 _LINES_BYTES = 2**14
 """Lines are written with the next fragment, or when there are so many."""
@@ -34,18 +35,21 @@ class Tape:
         sounds: Sequence[tuple[str, int]],
         longest_us: int,
         ends: TapeEnds,
+        inputs: InputTape | None = None,
     ) -> None:
         """Record nothing yet.
 
         Args:
             sounds: the audio streams to come, each with its channels.
             longest_us: it is over after so much media time.
+            inputs: takes the pictures that go in.
         """
         self._video = video
         self._lines = lines
         self._mp4 = FragmentedMp4(sounds)
         self._longest_us = longest_us
         self._ends = ends
+        self.inputs = inputs
         self._unwritten: list[str] = []
         self._unwritten_bytes = 0
         self._lines_bytes = 0
@@ -59,8 +63,9 @@ class Tape:
 
     @property
     def size_bytes(self) -> int:
-        """Of both files."""
-        return self._mp4.recorded.size_bytes + self._lines_bytes
+        """Of all files."""
+        beside = self.inputs.size_bytes if self.inputs is not None else 0
+        return self._mp4.recorded.size_bytes + self._lines_bytes + beside
 
     @property
     def from_us(self) -> int | None:
@@ -102,10 +107,14 @@ class Tape:
             self._over = True
             self._video.append(self._mp4.finish())
             self._write_lines()
+            if self.inputs is not None:
+                self.inputs.stop()
             self._ends.over(reason)
 
     async def finish(self) -> str | None:
-        """Return once both files are closed; why not all is in them, if so."""
+        """Return once all files are closed; why not all is in them, if so."""
+        if self.inputs is not None:
+            await self.inputs.finish()
         await self._video.close()
         await self._lines.close()
         return self._video.failure or self._lines.failure

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import stub_model
-from projection import played
+from projection import number_of, picture, played
 from session_suite import LIMIT_S, looking
 from stub_model import read_stamp
 
@@ -16,10 +16,10 @@ from reverie.config import Deployment
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.media import Codec
-from reverie.sessions import CommandError, LocalSession, Role
+from reverie.sessions import CommandError, LocalSession, Role, Session
 from reverie.sessions.events import AnyEvent, ArtifactCompleted, ArtifactCreated
 from reverie.sessions.recording import Recording
-from reverie.sessions.recording_folder import EVENTS, VIDEO
+from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO
 from reverie.sessions.recording_options import RecordingOptions
 from reverie.sessions.recordings import Recordings
 
@@ -116,8 +116,8 @@ async def test_an_interrupt_leaves_a_recording_whose_times_go_on(tmp_path: Path)
     assert all(
         after > before for before, after in zip(shown.pts_us, shown.pts_us[1:], strict=False)
     )
-    for picture in shown.pictures:
-        read_stamp(picture)  # none is torn
+    for shot in shown.pictures:
+        read_stamp(shot)  # none is torn
 
 
 async def test_the_end_of_the_session_ends_its_recording_which_stays(tmp_path: Path) -> None:
@@ -219,3 +219,38 @@ async def test_a_private_folder_goes_with_the_server() -> None:
                 await screen.chunk()
         file = library(running).file(library(running).list(session.id)[0], VIDEO)
     assert not file.parent.exists()
+
+
+async def test_what_goes_in_is_recorded_too_when_that_is_asked_for(tmp_path: Path) -> None:
+    pool = PoolOptions(mode="inline", models=(ModelOptions(name="echo"),))
+    deployment = Deployment(pool=pool, recordings=RecordingOptions(folder=tmp_path))
+    async with Engine.from_deployment(deployment) as running, running.session() as session:
+        async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(_take_all(session))
+            await session.record_start(inputs=True)
+            for number in range(20):
+                await session.push_video(picture(number, 256, 256))
+            await session.record_stop()
+            watching.cancel()
+        recording = await complete(running, session.id)
+        data = library(running).file(recording, INPUT).read_bytes()
+    shown = played(data)
+    numbers = [number_of(each) for each in shown.pictures]
+    assert recording.input is not None
+    assert len(numbers) == recording.input_frames > 5
+    assert numbers == sorted(numbers)
+    assert shown.pts_us == sorted(shown.pts_us)
+    assert recording.size_bytes > 0
+
+
+async def test_a_program_that_takes_no_pictures_has_none_to_record() -> None:
+    async with engine() as running, running.session() as session:
+        with pytest.raises(CommandError) as refused:
+            await session.record_start(inputs=True)
+        assert (refused.value.code, refused.value.field) == ("nothing_to_record", "inputs")
+        assert session.view.recording is None
+
+
+async def _take_all(session: Session) -> None:
+    async for _ in session.stream():
+        pass
