@@ -8,7 +8,8 @@ A chunk is a transaction. It opens with the unit that takes controls and closes 
 commits; every unit outside of one (a decode, a context pass) stands by itself. What fails is rolled
 back to the last closed one, so nothing that was committed is ever touched.
 
-What it consists of is in `parts.py`; `planner.py` says what could run, `travel.py` goes back.
+What it consists of is in `parts.py`; `planner.py` says what could run, `stepper.py` begins and ends
+units, `travel.py` goes back.
 """
 
 import logging
@@ -18,23 +19,21 @@ from typing import Generic
 from reverie.engine.candidate import Candidate
 from reverie.engine.capture import Capture
 from reverie.engine.emissions import Emission, FaultCode
-from reverie.engine.errors import BadStepError
 from reverie.engine.history import Moment
 from reverie.engine.inputs import ControlInput
 from reverie.engine.lead import Lead
 from reverie.engine.mailbox import Mailbox
-from reverie.engine.making import Making, TakenAt
+from reverie.engine.making import Making
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
 from reverie.engine.outlet import Outlet
-from reverie.engine.outputs import checked_outputs
 from reverie.engine.parts import Look, Parts
 from reverie.engine.planner import Planner
 from reverie.engine.position import Position
 from reverie.engine.states import States
+from reverie.engine.stepper import Stepper
 from reverie.engine.travel import Travel
 from reverie.models.behavior import BehaviorRecord
 from reverie.models.blocks import LoopState
-from reverie.models.controls import NO_CONTROLS
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     Durable,
@@ -43,9 +42,7 @@ from reverie.models.loop import (
     S,
     StepResult,
     StepUnit,
-    TextOutput,
 )
-from reverie.models.spec import PACE
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +111,7 @@ class LoopDriver(Generic[S]):
             making=Making(opening=options.receipt_for_opening and reads_prompt),
         )
         self._planner = Planner(self._parts)
+        self._stepper = Stepper(self._parts)
         self._travel = Travel(self._parts)
         self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
@@ -322,26 +320,7 @@ class LoopDriver(Generic[S]):
         Raises:
             OutOfBlocksError: the pool is empty; nothing was taken.
         """
-        parts, plan = self._parts, self._parts.planned
-        assert plan is not None, "begin comes right after a ready that named a unit"
-        assert parts.unit is None, "a unit is running"
-        parts.planned = None
-        blocks = parts.states.reserve(plan.writes)
-        controls = NO_CONTROLS
-        if plan.takes_controls:
-            if parts.is_between_chunks:
-                parts.making = parts.making.anew()
-            taken = parts.mailbox.take()
-            controls = parts.seeing(taken.controls)
-            parts.making.taken.append(TakenAt(taken, parts.step))
-            parts.making.open = True
-        making = parts.making
-        making.begun = making.begun or plan.takes_controls or plan.commits or plan.shows
-        parts.gate.refresh = False
-        parts.pace.ran()
-        parts.step += 1
-        parts.unit = StepUnit(plan, parts.states.now.state, controls, blocks)
-        return parts.unit
+        return self._stepper.begin()
 
     def complete(self, result: StepResult[S], started_us: int, ended_us: int, batch: int) -> None:
         """Check what the unit returned, then adopt it or roll it back.
@@ -352,75 +331,8 @@ class LoopDriver(Generic[S]):
             ended_us: when it ended.
             batch: how many units ran in it.
         """
-        parts, unit = self._parts, self._parts.unit
-        assert unit is not None, "complete answers a begin"
-        closes = unit.plan.commits or unit.plan.shows
-        try:
-            if result.outputs and parts.making.open and not closes:
-                raise BadStepError(FaultCode.BAD_SHAPE, "an output before its chunk is committed")
-            outputs = checked_outputs(unit, result, parts.kernel.spec)
-        except BadStepError as error:
-            parts.fault(error.code, str(error))
-            return
-        self._adopt(unit, result)
-        if unit.plan.commits and parts.options.capture:
-            self._record()
-        parts.making.spent_us += ended_us - started_us
-        if closes:
-            parts.making.open = False
-        if not parts.making.open:
-            parts.states.settle()
-            parts.strikes = 0
-        step = parts.step - 1
-        parts.outlet.outputs(outputs, parts.making, step, final=unit.plan.shows)
-        if any(isinstance(output, TextOutput) for output in outputs):
-            parts.pace.spoke(ended_us, parts.mailbox.parameters.get(PACE, 0.0))
-        if parts.options.trace:
-            parts.outlet.traced(unit.plan, step, started_us, ended_us, batch, self.waited)
-        if unit.plan.shows:
-            self._show(ended_us)
-        elif unit.plan.commits and parts.lead is None and not unit.controls.turns:
-            # It may be that nothing is worth a word; what it took has acted all the same. A turn
-            # has its receipt with the first word of its answer, and until then comes back.
-            parts.outlet.receipts(parts.making)
+        self._stepper.complete(result, started_us, ended_us, batch, self.waited)
 
     def fail(self, error: Exception) -> None:
         """Roll back after `begin` or the kernel raised; the second time in a row ends the loop."""
         self._parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
-
-    # --- the end of a unit ---
-
-    def _adopt(self, unit: StepUnit[S], result: StepResult[S]) -> None:
-        parts, now = self._parts, self._parts.states.now
-        prompt, parameters = now.prompt, now.parameters
-        if unit.controls.prompt is not None:
-            prompt = unit.controls.prompt
-        if unit.controls.parameters:
-            parameters = {**parameters, **unit.controls.parameters}
-        moment = Moment(result.state, now.chunk, prompt, parameters)
-        parts.states.adopt(moment, unit.blocks)
-        parts.making.notes = result.notes or parts.making.notes
-        parts.making.turn_notes.update(result.turn_notes)
-        parts.unit = None
-
-    def _show(self, now_us: int) -> None:
-        parts = self._parts
-        chunk = parts.outlet.chunk
-        parts.outlet.receipts(parts.making)
-        parts.capture.shown(chunk)
-        parts.states.show(chunk)
-        media_us = parts.outlet.shown(lambda: parts.durable_part(parts.states.now.state))
-        if parts.lead is not None:
-            parts.lead.put_out(chunk, media_us, now_us)
-        parts.making = Making()
-        parts.gate.shown()
-
-    def _record(self) -> None:
-        parts, now = self._parts, self._parts.states.now
-        parts.capture.committed(
-            parts.request.seed,
-            parts.instance.weights_version,
-            now.parameters,
-            [entry.taken.controls for entry in parts.making.taken],
-            parts.kernel.behavior(now.state),
-        )
