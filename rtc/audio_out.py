@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from aiortc import RTCRtpSender
 
-from reverie.media.pacer import Pacer
 from reverie.rtc.packet_track import Paced, PacketTrack
-from reverie.rtc.rtp_time import RtpTime
+from reverie.rtc.peer_clock import PeerClock
+from reverie.rtc.rtp_time import SoundTime
 from reverie.sessions.events import MediaChunk
 
 AUDIO_CLOCK_HZ = 48_000
@@ -18,12 +18,12 @@ MAX_PACKETS = 250
 class AudioOut:
     """Feeds one sender with the chunks of one stream."""
 
-    def __init__(self, sender: RTCRtpSender, pacer: Pacer, now_us: Callable[[], int]) -> None:
+    def __init__(self, sender: RTCRtpSender, clock: PeerClock, now_us: Callable[[], int]) -> None:
         """Begin to be the sender's track."""
         self.track = PacketTrack("audio", AUDIO_CLOCK_HZ, MAX_PACKETS, now_us)
         self.track.sent_by(sender)
-        self._pacer = pacer
-        self._time = RtpTime(AUDIO_CLOCK_HZ)
+        self._clock = clock
+        self._time = SoundTime(AUDIO_CLOCK_HZ)
         self._now_us = now_us
         self._lost = 0  # since the last that was sent
         self._lost_ever = 0
@@ -35,8 +35,8 @@ class AudioOut:
             self._lost += 1 + chunk.dropped
             self._lost_ever += 1
             return None
-        due_us = self._pacer.due_us(chunk.pts_us, self._now_us())
-        ticks = self._time.ticks(due_us)
+        due_us = self._clock.sound_due_us(chunk.pts_us, self._now_us())
+        ticks = self._time.ticks(chunk.pts_us, due_us)
         self.track.put(Paced(chunk.data, ticks, due_us))
         timestamp = await self.track.rtp_timestamp(ticks)
         dropped, self._lost = chunk.dropped + self._lost, 0

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from aiortc import RTCRtpSender
 
-from reverie.media.pacer import Pacer
 from reverie.rtc.aiortc_seams import on_key_request, on_reports
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.packet_track import Paced, PacketTrack
+from reverie.rtc.peer_clock import PeerClock
 from reverie.rtc.rtp_time import RtpTime
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions.events import MediaChunk
@@ -69,7 +69,7 @@ class VideoOut:
     def __init__(
         self,
         sender: RTCRtpSender,
-        pacer: Pacer,
+        clock: PeerClock,
         now_us: Callable[[], int],
         options: WebRtcOptions,
         metrics: Metrics,
@@ -85,7 +85,7 @@ class VideoOut:
         self.limit: Callable[[int], None] = _ignored
         self.track = PacketTrack("video", VIDEO_CLOCK_HZ, MAX_FRAMES, now_us)
         self.track.sent_by(sender)
-        self._pacer = pacer
+        self._clock = clock
         self._time = RtpTime(VIDEO_CLOCK_HZ)
         self._now_us = now_us
         self._options = options
@@ -108,7 +108,7 @@ class VideoOut:
             self._skipped_ever += 1
             return None
         self._put_us = now_us
-        due_us = self._pacer.due_us(chunk.pts_us, now_us)
+        due_us = self._clock.picture_due_us(chunk.pts_us, now_us)
         ticks = self._time.ticks(due_us)
         self.track.put(Paced(chunk.data, ticks, due_us, lambda: self.shown(chunk)))
         timestamp = await self.track.rtp_timestamp(ticks)

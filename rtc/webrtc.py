@@ -22,7 +22,6 @@ from av import AudioFrame, VideoFrame
 from numpy.typing import NDArray
 
 from reverie.media import AudioCodec, Codec, MonotonicClock
-from reverie.media.pacer import Pacer
 from reverie.rtc.aiortc_seams import round_trip_s, within_ports
 from reverie.rtc.audio_out import AudioOut
 from reverie.rtc.data_channels import ACTIONS, EVENTS, EventsChannel
@@ -32,6 +31,7 @@ from reverie.rtc.ice import IceEnd
 from reverie.rtc.intake import Intake
 from reverie.rtc.negotiation import Negotiated, no_candidates
 from reverie.rtc.packet_track import sender_failed
+from reverie.rtc.peer_clock import PeerClock
 from reverie.rtc.tail_probe import TailProbe
 from reverie.rtc.video_out import VideoOut
 from reverie.rtc.wire import CloseCode, close_code, encode_text
@@ -95,7 +95,7 @@ class WebRtcPeer:
         self._tasks: asyncio.TaskGroup | None = None  # while the peer stands
         self._connection = negotiated.connection
         self._loop = asyncio.get_running_loop()
-        self._pacer = Pacer()
+        self._peer_clock = PeerClock()
         self._events: EventsChannel | None = None
         self._actions: RTCDataChannel | None = None
         self._intake: Intake | None = None
@@ -325,7 +325,7 @@ class WebRtcPeer:
         return sent
 
     def _cut(self) -> None:
-        self._pacer.begin_anew()
+        self._peer_clock.begin_anew()
         for out in (self._video, self._audio):
             if out is not None:
                 out.cut()
@@ -384,7 +384,7 @@ class WebRtcPeer:
         if sender is None:
             return None
         now_us, metrics = self._clock.now_us, self._edge.metrics
-        out = VideoOut(sender, self._pacer, now_us, self._options, metrics)
+        out = VideoOut(sender, self._peer_clock, now_us, self._options, metrics)
         out.shown = self._shown
         return out
 
@@ -392,7 +392,7 @@ class WebRtcPeer:
         sender = self.negotiated.audio
         if sender is None:
             return None
-        return AudioOut(sender, self._pacer, self._clock.now_us)
+        return AudioOut(sender, self._peer_clock, self._clock.now_us)
 
     def _listen(self) -> None:
         self._connection.on("connectionstatechange", self._changed.set)
