@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from chromium import CHROMIUM
+from island import Island, island
 from playwright.async_api import Browser, async_playwright
 from server_process import ServerProcess
 from stub_model import LOCATION
@@ -53,3 +54,22 @@ async def browser(chromium: Browser) -> AsyncIterator[Browser]:
     yield chromium
     for context in chromium.contexts:
         await context.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def settled_island(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Island]:
+    """An island whose server has the stub, pocket and echo, made once."""
+    folder = tmp_path_factory.mktemp("island")
+    deployment: dict[str, object] = {
+        "pool": {"models": [stub(), {"name": "pocket"}, {"name": "echo"}]},
+        "sessions": {"grace_s": 10},
+    }
+    async with island(folder, deployment) as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(settled_island: Island) -> AsyncIterator[Island]:
+    """The island without pages, before and after."""
+    yield settled_island
+    await settled_island.leave_pages()

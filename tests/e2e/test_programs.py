@@ -1,14 +1,12 @@
 """What the embedded model offers beside walking: words, a camera, a clip, and what is kept."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
-import pytest_asyncio
-from island import Island, island, video_codec
+from island import Island, video_codec
 from numpy.typing import NDArray
 from player import Player
 
@@ -21,25 +19,12 @@ pytestmark = [
 LIMIT_S = 30.0
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Island]:
-    folder: Path = tmp_path_factory.mktemp("island")
-    models = [{"name": "pocket", "family": "pocket"}, {"name": "echo", "family": "echo"}]
-    deployment: dict[str, object] = {"pool": {"models": models}, "sessions": {"grace_s": 2}}
-    async with island(folder, deployment) as found:
-        yield found
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def here(home: Island) -> AsyncIterator[Island]:
-    yield home
-    await home.leave_pages()
-
-
 async def play(here: Island, program: str, transport: str = "webrtc") -> Player:
     """Open a page on a program of pocket, and see that the world moves."""
     player = Player(await here.page())
-    await player.page.goto(f"{here.server.url}?program={program}&transport={transport}")
+    await player.page.goto(
+        f"{here.server.url}?model=pocket&program={program}&transport={transport}"
+    )
     await player.until_status("live")
     await player.until_changed(await player.picture())
     return player

@@ -2,37 +2,19 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from island import Island, island, video_codec
+from island import Island, video_codec
 from player import Player
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
-from stub_model import LOCATION, prompt_mark, session_mark
+from stub_model import prompt_mark, session_mark
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(120),
+    pytest.mark.timeout(240),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Island]:
-    folder: Path = tmp_path_factory.mktemp("island")
-    stub = {"name": "stub", "family": LOCATION, "sessions": 16, "threads": 1}
-    deployment: dict[str, object] = {"pool": {"models": [stub]}, "sessions": {"grace_s": 15}}
-    async with island(folder, deployment) as found:
-        yield found
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def here(home: Island) -> AsyncIterator[Island]:
-    yield home
-    await home.leave_pages()
 
 
 async def play(here: Island, query: str = "") -> Player:
@@ -91,7 +73,7 @@ async def test_when_the_network_is_cut_the_same_world_goes_on_over_websocket(her
     assert await player.session() == session
 
 
-async def test_where_webrtc_never_gets_through_the_world_begins_over_websocket(
+async def test_on_a_machine_without_addresses_the_world_begins_over_websocket(
     here: Island,
 ) -> None:
     here.network.cut()
@@ -101,6 +83,24 @@ async def test_where_webrtc_never_gets_through_the_world_begins_over_websocket(
         assert await player.transport() == "websocket"
     finally:
         here.network.mend()
+
+
+async def test_where_webrtc_finds_no_way_the_world_begins_over_websocket(here: Island) -> None:
+    page = await here.page()
+    await page.add_init_script(
+        """
+        const set = RTCPeerConnection.prototype.setRemoteDescription;
+        RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
+          return set.call(this, { type, sdp: sdp.replace(/a=candidate.*\\r\\n/g, "") });
+        };
+        """
+    )
+    await page.route("**/webrtc/*", lambda route: route.abort())  # else the server finds the page
+    player = Player(page)
+    await player.open(here.server.url)
+    await player.until_moving()
+    assert await player.transport() == "websocket"
+    assert player.errors == []
 
 
 async def test_a_person_chooses_the_transport_and_the_choice_outlives_a_reload(

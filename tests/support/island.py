@@ -1,6 +1,6 @@
 """A server and a browser on a network of their own, where WebRTC gets through, until it is cut."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,25 +48,24 @@ class Island:
 
 
 @asynccontextmanager
-async def island(
-    folder: Path, deployment: dict[str, object], flags: Sequence[str] = ()
-) -> AsyncIterator[Island]:
+async def island(folder: Path, deployment: dict[str, object]) -> AsyncIterator[Island]:
     """Make one, or skip where no network can be made; in CI that fails.
 
-    Processes are started from inside the network, so this must not run beside anything else that
-    opens sockets on this event loop.
+    What is started in the network stays there; this thread is in it only meanwhile.
     """
     server = ServerProcess(folder, deployment)
-    with namespace_or_skip() as network, network.entered():
-        server.start()
+    with namespace_or_skip() as network:
+        with network.entered():
+            server.start()
+            playwright = await async_playwright().start()
         try:
-            async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(
-                    executable_path=CHROMIUM, args=["--no-sandbox", *FAKE_DEVICES, *flags]
-                )
-                yield Island(network, server, browser)
-                await browser.close()
+            browser = await playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", *FAKE_DEVICES]
+            )
+            yield Island(network, server, browser)
+            await browser.close()
         finally:
+            await playwright.stop()
             server.stop()
 
 
