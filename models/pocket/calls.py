@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from reverie.models.guidance import Branch, CFGPolicy, Delta, Guided, GuidedCall
-from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.past_rows import PastRow, joined
 from reverie.models.pocket.world import FrameOutput, WorldModel
 
@@ -26,6 +25,7 @@ class CallRow:
         point_Zhw: the frame on its way from noise to latents.
         level: its noise level.
         previous_Zhw: latents of the frame before it.
+        stance: what the walker does, and where he looks (`walker.stance_of`).
         text_T: the prompt's embedding.
         past: the frames that it sees; None for the first one.
     """
@@ -33,7 +33,7 @@ class CallRow:
     point_Zhw: Tensor
     level: float
     previous_Zhw: Tensor
-    action: Action
+    stance: int
     text_T: Tensor
     past: PastRow | None
 
@@ -63,7 +63,7 @@ def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> FrameOutput:
         torch.stack([row.point_Zhw for row in rows]),
         torch.tensor([row.level for row in rows], device=device),
         torch.stack([row.previous_Zhw for row in rows]),
-        torch.tensor([int(row.action) for row in rows], device=device),
+        torch.tensor([row.stance for row in rows], device=device),
         torch.stack([row.text_T for row in rows]),
         joined(pasts) if pasts else None,
     )
@@ -92,7 +92,7 @@ def _branched(row: GuidedRow, branch: Branch) -> CallRow:
         return row.row
     asked = row.row
     return CallRow(
-        asked.point_Zhw, asked.level, asked.previous_Zhw, asked.action, row.empty(), asked.past
+        asked.point_Zhw, asked.level, asked.previous_Zhw, asked.stance, row.empty(), asked.past
     )
 
 

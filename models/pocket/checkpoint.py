@@ -19,6 +19,7 @@ from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.nets import PocketNets, fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.vocabulary import Vocabulary
+from reverie.models.pocket.walker import STANCES, Facing
 from reverie.models.pocket.world import WorldModel
 
 __all__ = [
@@ -166,6 +167,7 @@ def _with_narrator(
     """Give weights from before the narrator one that was never trained."""
     narration, config = NarrationVocabulary.of_grammar(), json.loads(metadata["config"])
     sizes = NarratorConfig(len(narration), MOST_TOKENS)
+    config["world"]["actions"] = STANCES
     world = WorldConfig(**config["world"])
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
@@ -177,4 +179,9 @@ def _with_narrator(
         "config": json.dumps({**config, "narrator": asdict(sizes)}),
         "narration": json.dumps(narration.words),
     }
-    return {**metadata, **told}, {**tensors, **own, "world.luck.weight": luck}
+    waits = tensors["world.actions.weight"][:1].expand(len(Facing), -1)
+    new = {
+        "world.luck.weight": luck,
+        "world.actions.weight": torch.cat([tensors["world.actions.weight"], waits]),
+    }
+    return {**metadata, **told}, {**tensors, **own, **new}

@@ -37,7 +37,7 @@ class WorldConfig:
         hidden: channels inside the gated feed-forward.
         condition: channels of the modulation's input.
         text_width: size of a text embedding.
-        actions: number of actions.
+        actions: number of things that it can be told of the walker (`walker.stance_of`).
         window: frames that attention sees, the frame in the making included.
     """
 
@@ -50,7 +50,7 @@ class WorldConfig:
     hidden: int = 512
     condition: int = 128
     text_width: int = 128
-    actions: int = 5
+    actions: int = 9
     window: int = 6
 
     @property

@@ -29,6 +29,7 @@ from reverie.models.pocket.captions import read_caption
 from reverie.models.pocket.kernel import PocketKernel
 from reverie.models.pocket.pushed import action_between, latents_of, likely_place
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
+from reverie.models.pocket.walker import FACING_OF
 
 STREAM = "clip"
 CLIP_FRAMES = 8
@@ -162,5 +163,8 @@ def _lived(state: ContinuationState, shown: Shown) -> ContinuationState:
     assert state.text_T is not None, "the prompt is read before the first frame"
     window, blocks = ((), ()) if shown.begins else (state.window, state.blocks)
     previous_Zhw = window[-1].clean_Zhw if window else torch.zeros_like(shown.clean_Zhw)
-    made = WindowFrame(shown.clean_Zhw, previous_Zhw, shown.action, state.text_T)
-    return replace(state, window=(*window, made), blocks=blocks, frame=state.frame + 1)
+    facing = FACING_OF.get(shown.action, None if shown.begins else state.facing)
+    made = WindowFrame(shown.clean_Zhw, previous_Zhw, shown.action, state.text_T, facing)
+    return replace(
+        state, window=(*window, made), blocks=blocks, frame=state.frame + 1, facing=facing
+    )

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from reverie.models.loop import Durable
-from reverie.models.pocket.biomes import Action, Biome, Hour
+from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.reading import read_prompt
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
+from reverie.models.pocket.walker import action_and_facing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Clip:
     Attributes:
         clean_FZhw: latents of 1 to a window of frames, oldest first.
         before_Zhw: latents of the frame before them; zeros when there was none.
-        actions: what led to each frame.
+        actions: what led to each frame, with facings where they are known (`walker.stance_of`).
         prompt: what they show, and what is in effect.
         biome: of the last frame.
         hour: of the last frame.
@@ -33,7 +34,7 @@ class Clip:
 
     clean_FZhw: Tensor
     before_Zhw: Tensor
-    actions: Sequence[Action]
+    actions: Sequence[int]
     prompt: str
     biome: Biome
     hour: Hour
@@ -65,7 +66,7 @@ def durable_state(state: PocketState, loop: str, weights_version: str) -> Durabl
         torch.stack([frame.clean_Zhw for frame in state.window]),
         state.window[0].previous_Zhw,
         torch.stack([frame.text_T for frame in state.window]),
-        [frame.action for frame in state.window],
+        [frame.stance for frame in state.window],
         _told(state.frame, state.prompt, state.steps, state.biome, state.hour),
     )
 
@@ -79,11 +80,11 @@ def revived_state(durable: Durable, seed: int, device: torch.device) -> PocketSt
     data = {name: tensor.to(device) for name, tensor in durable.data.items()}
     cleans = data["clean"].unbind(0)
     window = tuple(
-        WindowFrame(clean, previous, Action(action), text)
-        for clean, previous, action, text in zip(
+        WindowFrame(clean, previous, action, text, facing)
+        for clean, previous, (action, facing), text in zip(
             cleans,
             (data["before"], *cleans[:-1]),
-            data["action"].tolist(),
+            map(action_and_facing, data["action"].tolist()),
             data["text"].unbind(0),
             strict=True,
         )
@@ -97,6 +98,7 @@ def revived_state(durable: Durable, seed: int, device: torch.device) -> PocketSt
         phase=Phase.CONTEXT,
         frame=int(told["frame"]),
         text_T=window[-1].text_T,
+        facing=window[-1].facing,
         window=window,
     )
 
@@ -107,7 +109,7 @@ def _durable(
     clean_FZhw: Tensor,
     before_Zhw: Tensor,
     text_FT: Tensor,
-    actions: Sequence[Action],
+    actions: Sequence[int],
     text: str,
 ) -> Durable:
     return Durable(

@@ -80,7 +80,7 @@ class FrameUnits:
             point_Zhw=self._noise(state) if state.point_Zhw is None else state.point_Zhw,
             level=level,
             previous_Zhw=state.window[-1].clean_Zhw,
-            action=state.action,
+            stance=state.stance,
             text_T=state.text_T,
             past=state.past,
         )
@@ -101,7 +101,7 @@ class FrameUnits:
                     frame.clean_Zhw,
                     CONTEXT_LEVEL,
                     frame.previous_Zhw,
-                    frame.action,
+                    frame.stance,
                     frame.text_T,
                     past,
                 )

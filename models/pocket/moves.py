@@ -5,6 +5,7 @@ from dataclasses import replace
 from reverie.models.controls import Controls
 from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.state import PocketState
+from reverie.models.pocket.walker import FACING_OF
 
 _ACTIONS = {"up": Action.UP, "down": Action.DOWN, "left": Action.LEFT, "right": Action.RIGHT}
 MOVES = tuple(_ACTIONS)
@@ -13,9 +14,11 @@ MOVES = tuple(_ACTIONS)
 def taken(state: PocketState, controls: Controls) -> PocketState:
     """Let the controls act on the frame that begins."""
     moved = controls.keys["move"].acting() if "move" in controls.keys else None
+    action = _ACTIONS[moved] if moved else Action.WAIT
     return replace(
         state,
-        action=_ACTIONS[moved] if moved else Action.WAIT,
+        action=action,
+        facing=FACING_OF.get(action, state.facing),
         steps=int(controls.parameters.get("steps", state.steps)),
         guidance=float(controls.parameters.get("guidance", state.guidance)),
     )

@@ -9,6 +9,7 @@ from reverie.models.blocks import BlockId
 from reverie.models.guidance import Delta
 from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.past_rows import PastRow
+from reverie.models.pocket.walker import Facing, stance_of
 
 
 class Phase(StrEnum):
@@ -35,12 +36,19 @@ class WindowFrame:
         previous_Zhw: those of the frame before it, which stood at its input.
         action: what the walker did in it.
         text_T: the prompt that it was made under.
+        facing: where he looked in it; None when nobody knows.
     """
 
     clean_Zhw: Tensor
     previous_Zhw: Tensor
     action: Action
     text_T: Tensor
+    facing: Facing | None = None
+
+    @property
+    def stance(self) -> int:
+        """What the world model is told of the walker."""
+        return stance_of(self.action, self.facing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class PocketState:
         frame: the frame in the making, counted from the start; numbers its noise.
         step: denoise steps that it has had.
         action: what the walker does in it.
+        facing: where he looks after it; None when nobody knows.
         text_T: embedding of the prompt; None before the first unit.
         point_Zhw: the frame in the making, on its way from noise to latents.
         past: the window as attention reads it, while a frame is in the making.
@@ -79,9 +88,15 @@ class PocketState:
     frame: int = 0
     step: int = 0
     action: Action = Action.WAIT
+    facing: Facing | None = None
     text_T: Tensor | None = None
     point_Zhw: Tensor | None = None
     past: PastRow | None = None
     delta: Delta | None = None
     window: tuple[WindowFrame, ...] = ()
     blocks: tuple[BlockId, ...] = ()
+
+    @property
+    def stance(self) -> int:
+        """What the world model is told of the walker."""
+        return stance_of(self.action, self.facing)

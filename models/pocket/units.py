@@ -22,6 +22,7 @@ from reverie.models.pocket.moves import taken
 from reverie.models.pocket.nets import PocketNets
 from reverie.models.pocket.prompts import Prompts
 from reverie.models.pocket.state import Phase, PocketState, WindowFrame
+from reverie.models.pocket.walker import Facing
 
 
 class Units:
@@ -71,6 +72,7 @@ class Units:
             biome=biome,
             hour=hour,
             text_T=text_T,
+            facing=Facing(int(world.facing[0])),
             phase=Phase.FIRST_FRAME,
         )
         return StepResult(state, notes=notes)
@@ -134,7 +136,7 @@ def _finished(state: PocketState, clean_Zhw: Tensor) -> PocketState:
     """Put the frame that was made into the window."""
     assert state.text_T is not None, "the prompt is read before the first frame"
     previous_Zhw = state.window[-1].clean_Zhw if state.window else torch.zeros_like(clean_Zhw)
-    made = WindowFrame(clean_Zhw, previous_Zhw, state.action, state.text_T)
+    made = WindowFrame(clean_Zhw, previous_Zhw, state.action, state.text_T, state.facing)
     return replace(
         state,
         phase=Phase.CONTEXT,

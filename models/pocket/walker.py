@@ -29,6 +29,28 @@ FACING_OF: dict[Action, Facing] = {
     Action.LEFT: Facing.LEFT,
     Action.RIGHT: Facing.RIGHT,
 }
+STANCES = len(Action) + len(Facing)
+"""Numbers of what the world model can be told of the walker; see `stance_of`."""
+
+
+def stance_of(action: Action, facing: Facing | None) -> int:
+    """Return what the world model is told: a move, or a wait and which way he looks.
+
+    Who stands still for long shows his facing in nothing but the pixels that he was last drawn
+    with, and pixels fade. None is for a facing that nobody knows: then the number is that of the
+    action.
+    """
+    if action is not Action.WAIT or facing is None:
+        return int(action)
+    return len(Action) + int(facing)
+
+
+def action_and_facing(stance: int) -> tuple[Action, Facing | None]:
+    """Undo `stance_of`; a move tells the facing as well."""
+    if stance >= len(Action):
+        return Action.WAIT, Facing(stance - len(Action))
+    return Action(stance), FACING_OF.get(Action(stance))
+
 
 _FRONT = """
 _____oooooo_____

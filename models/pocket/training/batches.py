@@ -34,7 +34,7 @@ class Batch:
         previous_BFZhw: what is seen of the frame before; zeros before a session's first frame.
         noise_BFZhw: standard normal; says which land comes into view (`chance.py`).
         level_BF: noise levels.
-        action_BF: what led to the frame.
+        action_BF: what led to the frame, as a stance.
         changes_BF: whether the prompt changes with this frame.
         fresh_B: whether the first frame starts a session: it is given, not predicted.
         ids_TL: word ids of all texts, two for each clip.
@@ -123,7 +123,7 @@ class BatchMaker:
             previous_BFZhw=previous_BFZhw,
             noise_BFZhw=self._noise(clips, clean_BFZhw.shape, generator, rng).to(device),
             level_BF=draw_levels(fresh_B, self.frames, generator).to(device),
-            action_BF=torch.from_numpy(clips.actions).to(device),
+            action_BF=torch.from_numpy(clips.stances).to(device),
             changes_BF=torch.from_numpy(changes_BF).to(device),
             fresh_B=fresh_B.to(device),
             ids_TL=self._ids([c.text for c in captions], generator).to(device),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.models.pocket.biomes import Biome, Hour
+from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import (
     Caption,
     append_caption,
@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 CHANGE_SHARE = 0.35
 FRESH_SHARE = 0.2
 REMINDED_SHARE = 0.6
+UNKNOWN_FACING_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Clips:
         tinted: `frames` in the colours of another biome and hour.
         places: [B, F, 2], x and y of the view, in cells.
         tiles: [B, F, T, T], what lies in view.
+        stances: [B, F], what the world model is told of the walker.
     """
 
     frames: NDArray[np.uint8]
@@ -50,6 +52,7 @@ class Clips:
     tinted: NDArray[np.uint8]
     places: Ints
     tiles: NDArray[np.uint8]
+    stances: Ints
 
 
 def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
@@ -82,7 +85,15 @@ def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
         tinted=_pictures(_tinted(rng, states)),
         places=np.stack([np.stack([s.x, s.y], axis=1) for s in states[1:]], axis=1),
         tiles=np.stack([tiles_in_view(s) for s in states[1:]], axis=1),
+        stances=stances_of(rng, actions, np.stack([s.facing for s in states[1:]], axis=1)),
     )
+
+
+def stances_of(rng: np.random.Generator, actions_BF: Ints, facing_BF: Ints) -> Ints:
+    """Return what the world model is told of walkers; of some it is not told where they look."""
+    told = np.where(actions_BF == Action.WAIT, len(Action) + facing_BF, actions_BF)
+    unknown = rng.random((len(actions_BF), 1)) < UNKNOWN_FACING_SHARE
+    return np.where(unknown, actions_BF, told)
 
 
 def _pictures(states: list[WorldState]) -> NDArray[np.uint8]:

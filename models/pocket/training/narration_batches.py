@@ -32,7 +32,7 @@ from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.sampler import CONTEXT_LEVEL
 from reverie.models.pocket.simulator import WorldState, advance, render, stack_states
 from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
-from reverie.models.pocket.training.clips import agreeing_caption, reminded_if_short
+from reverie.models.pocket.training.clips import agreeing_caption, reminded_if_short, stances_of
 from reverie.models.pocket.training.own_walks import WalkGroup
 from reverie.models.pocket.training.states import random_actions, random_states
 from reverie.models.pocket.vocabulary import Vocabulary
@@ -57,7 +57,7 @@ class NarrationBatch:
     Attributes:
         clean_BPZhw: the frames in sight.
         previous_BPZhw: the frames before them; zeros before a session's first frame.
-        action_BP: what led to each frame.
+        action_BP: what led to each frame, as a stance.
         prompt_BL: word ids of the prompt.
         glance_BS: what each slot should read.
         ids_BRT: texts, `PAD` behind their ends.
@@ -141,6 +141,8 @@ class NarrationBatches:
         actions[fresh, 0] = Action.WAIT
         for frame in range(frames):
             states.append(advance(states[-1], actions[:, frame]))
+        facings = np.stack([state.facing for state in states[1:]], axis=1)
+        told = stances_of(rng, actions, facings)
         latents_BFZhw = self._encode(states)
         shape, generator = latents_BFZhw.shape, torch.Generator()
         generator.manual_seed(int(rng.integers(2**62)))
@@ -151,14 +153,15 @@ class NarrationBatches:
         return Sights(
             latents_BFZhw[:, 1:],
             previous_BPZhw,
-            torch.from_numpy(actions).to(latents_BFZhw.device),
+            torch.from_numpy(told).to(latents_BFZhw.device),
             self._prompts(rng, states[0]).to(latents_BFZhw.device),
             truths(states[-1], actions[:, -1]),
         )
 
     def _own_sights(self, walks: WalkGroup, frames: int) -> Sights:
         history, course, own = walks.history, walks.course, slice(0, self._own)
-        actions = history.action_BF[:, -1].cpu().numpy()
+        stances = history.action_BF[:, -1].cpu().numpy()
+        actions = np.where(stances < len(Action), stances, int(Action.WAIT))
         return Sights(
             history.made_BFZhw[own, -frames:],
             history.made_BFZhw[own, -frames - 1 : -1],

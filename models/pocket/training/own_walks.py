@@ -47,7 +47,7 @@ MOST_WORDS = MAX_TOKENS - 4
 STANDS = 1.0
 HABITS = (0.0, 0.8, 0.97, STANDS)
 """How likely a walker repeats what he did last; each walk has one of them. Who `STANDS` waits."""
-HABIT_SHARES = (0.2, 0.3, 0.2, 0.3)
+HABIT_SHARES = (0.15, 0.25, 0.15, 0.45)
 
 
 def _paired_noise(
@@ -148,7 +148,8 @@ class WalkGroup:
         _draw_new_land(land, state, actions, noise_BZhw.numpy())
         aims_BZhw = self._encode(render(state, land.kinds))
         land = discovered(land, reading)
-        self._append(made_BZhw, aims_BZhw, noise_BZhw, actions)
+        told = np.where(actions == Action.WAIT, len(Action) + state.facing, actions)
+        self._append(made_BZhw, aims_BZhw, noise_BZhw, told)
         self.course.state = state
         self.course.settled += 1
         self.course.land = revised(land, reading, self.course.settled > SETTLES_IN)
@@ -182,7 +183,8 @@ class WalkGroup:
         return lost
 
     def _choose_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        last = self.history.action_BF[:, -1].cpu().numpy()
+        stances = self.history.action_BF[:, -1].cpu().numpy()
+        last = np.where(stances < len(Action), stances, int(Action.WAIT))
         again = rng.random(len(last)) < self.course.habit
         actions = np.where(again, last, rng.integers(len(Action), size=len(last)))
         return np.where(self.course.habit == STANDS, int(Action.WAIT), actions)
@@ -192,15 +194,15 @@ class WalkGroup:
         made_BZhw: Tensor,
         aims_BZhw: Tensor,
         noise_BZhw: Tensor,
-        actions: NDArray[np.int64],
+        stances: NDArray[np.int64],
     ) -> None:
         history = self.history
         new = {
             "made_BFZhw": made_BZhw,
             "aims_BFZhw": aims_BZhw,
             "noise_BFZhw": noise_BZhw.to(self._device),
-            "action_BF": torch.from_numpy(actions).to(self._device),
-            "text_BF": torch.ones(len(actions), dtype=torch.long, device=self._device),
+            "action_BF": torch.from_numpy(stances).to(self._device),
+            "text_BF": torch.ones(len(stances), dtype=torch.long, device=self._device),
         }
         for name, value in new.items():
             setattr(history, name, torch.cat([getattr(history, name)[:, 1:], value[:, None]], 1))
@@ -265,7 +267,9 @@ class WalkGroup:
         history.noise_BFZhw[at] = _paired_noise(states, actions, latents_BFZhw.shape, rng).to(
             self._device
         )
-        history.action_BF[at] = torch.from_numpy(actions).to(self._device)
+        facings = np.stack([s.facing for s in states], axis=1)
+        told = np.where(actions == Action.WAIT, len(Action) + facings, actions)
+        history.action_BF[at] = torch.from_numpy(told).to(self._device)
         history.text_BF[at] = 1
         for name in (field.name for field in fields(WorldState)):
             getattr(course.state, name)[rows] = getattr(state, name)

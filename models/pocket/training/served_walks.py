@@ -74,7 +74,7 @@ class ServedWalks:
             clip = Clip(
                 start.clean_WZhw,
                 start.before_Zhw,
-                [Action(action) for action in start.actions],
+                list(start.actions),
                 start.prompt,
                 start.biome,
                 start.hour,

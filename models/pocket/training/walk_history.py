@@ -25,7 +25,7 @@ class History:
         made_BFZhw: what the model made.
         aims_BFZhw: what it should have made.
         noise_BFZhw: what it made that from.
-        action_BF: what led to each frame.
+        action_BF: what led to each frame, as a stance.
         text_BF: which of the two texts was in force.
         ids_BTL: word ids of the text before and the text now.
         names_BTN: biome and hour that a text names, as in `Batch`.

@@ -32,6 +32,7 @@ from reverie.models.pocket.training.optimisers import (
 from reverie.models.pocket.training.rollouts import RolloutMaker
 from reverie.models.pocket.training.served_walks import ServedWalks
 from reverie.models.pocket.training.walk_clips import OwnWalks
+from reverie.models.pocket.walker import STANCES
 from reverie.models.pocket.world import WorldModel
 
 AREA = 4
@@ -64,7 +65,7 @@ class WorldSchedule:
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 6100
+    steps: int = 5950
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -226,8 +227,8 @@ class WorldTraining:
         return cells + self.schedule.area_weight * areas.view_as(cells)
 
     def _cell_weights(self, grid: int) -> Tensor:
-        """Return the weight of each cell after each action: [actions, grid, grid]."""
-        weights = torch.ones(len(Action), grid, grid)
+        """Return the weight of each cell after each stance: [stances, grid, grid]."""
+        weights = torch.ones(STANCES, grid, grid)
         weights[Action.UP, 0] = weights[Action.DOWN, -1] = self.schedule.edge_weight
         weights[Action.LEFT, :, 0] = weights[Action.RIGHT, :, -1] = self.schedule.edge_weight
         weights[:, WALKER_ROWS, WALKER_COLUMNS] = self.schedule.walker_weight

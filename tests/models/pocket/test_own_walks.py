@@ -13,6 +13,7 @@ from reverie.models.pocket.training.presets import recipe
 from reverie.models.pocket.training.served_walks import ServedWalks
 from reverie.models.pocket.training.world_training import Dreamer
 from reverie.models.pocket.vocabulary import Vocabulary
+from reverie.models.pocket.walker import action_and_facing
 
 CONFIG = recipe("tiny").config
 WALKS, FRAMES = 6, 3
@@ -104,7 +105,9 @@ def test_who_stands_waits_for_all_his_life() -> None:
     for step in range(1, 6):
         group.course.left[:] = 100
         advance(group, served, step, frames=2)
-    assert (group.history.action_BF[:, 1:] == Action.WAIT).all()
+    told = [action_and_facing(stance) for stance in group.history.action_BF[:, -1].tolist()]
+    assert [action for action, _ in told] == [Action.WAIT] * WALKS
+    assert [facing for _, facing in told] == group.course.state.facing.tolist()
 
 
 def test_every_walk_is_reminded_of_its_colours() -> None:

@@ -11,7 +11,13 @@ from reverie.models.pocket.simulator import (
     tiles_in_view,
 )
 from reverie.models.pocket.terrain import Tile, tiles_at
-from reverie.models.pocket.walker import Facing
+from reverie.models.pocket.walker import (
+    FACING_OF,
+    STANCES,
+    Facing,
+    action_and_facing,
+    stance_of,
+)
 
 SEEDS = np.arange(6) + 40
 BIOMES = np.arange(6) % len(Biome)
@@ -97,3 +103,12 @@ def test_stacked_states_render_in_order() -> None:
     both = render(stack_states([first, second]))
     assert np.array_equal(both[: len(SEEDS)], render(first))
     assert np.array_equal(both[len(SEEDS) :], render(second))
+
+
+def test_what_the_model_is_told_of_the_walker_can_be_read_back() -> None:
+    told = [(action, facing) for action in Action for facing in (None, *Facing)]
+    stances = [stance_of(*pair) for pair in told]
+    assert set(stances) == set(range(STANCES))
+    for (action, facing), stance in zip(told, stances, strict=True):
+        known = FACING_OF.get(action, facing)
+        assert action_and_facing(stance) == (action, known)
