@@ -21,7 +21,8 @@ from reverie.models.spec import ModelSpec
 from reverie.sessions.errors import VoiceError
 from reverie.sessions.local import LocalSession
 from reverie.sessions.recordings import Recordings
-from reverie.sessions.store import SessionRequest, SessionStore
+from reverie.sessions.session_request import SessionRequest
+from reverie.sessions.store import SessionStore
 
 DRAIN_S = 10.0
 """For sessions that are still open when an engine is left."""

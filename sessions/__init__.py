@@ -28,7 +28,8 @@ from reverie.sessions.parsing import check_opening, parse_command
 from reverie.sessions.pixels import to_picture
 from reverie.sessions.samples import to_samples
 from reverie.sessions.session import Session
-from reverie.sessions.store import SessionRequest, SessionStore, Ticket
+from reverie.sessions.session_request import SessionRequest
+from reverie.sessions.store import SessionStore, Ticket
 
 __all__ = [
     "COMMAND",

@@ -24,6 +24,7 @@ class ProgramControls:
     def __init__(self, model: ModelSpec, program: str) -> None:
         """Read them from the loops of `program`, which must exist."""
         names = model.program(program).loops
+        self.program = program
         self.loops: tuple[LoopSpec, ...] = tuple(model.loop(name) for name in names)
         self.lead_chunks = model.program(program).lead_chunks
         self._controls: dict[str, ControlSpec] = {}

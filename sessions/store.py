@@ -8,20 +8,14 @@ import asyncio
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
 from reverie.gpu_pool.errors import PoolFullError
 from reverie.media import Clock, MonotonicClock, VideoFanout
 from reverie.media.espeak import Speech
-from reverie.models.errors import SpecError
-from reverie.models.spec import ModelSpec, StreamKind
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import (
-    BadRequestError,
-    CommandError,
-    ErrorCode,
     SessionEndedError,
     TooManyError,
     UnknownOwnerError,
@@ -32,43 +26,14 @@ from reverie.sessions.leases import Leases
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.outputs import OpenFanout
 from reverie.sessions.owners import Owners
-from reverie.sessions.parsing import check_opening
-from reverie.sessions.program_controls import ProgramControls
-from reverie.sessions.prompt import PromptMemory
 from reverie.sessions.recording import Keys
 from reverie.sessions.recordings import Recordings
-from reverie.sessions.state import SessionId, SessionState
+from reverie.sessions.session_request import CheckedRequest, SessionRequest
 
 logger = logging.getLogger(__name__)
 
 REMEMBERED = 1000
 """Ended sessions whose reason is still known."""
-
-SEEDS = 2**53
-"""Seeds are below this, so that every client's numbers can hold them."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRequest:
-    """What to open.
-
-    Attributes:
-        program: empty takes the model's first.
-        seed: None takes one at random; it is told in the view.
-        owner: the secret of whoever opens it, which an earlier session's ticket holds; None makes
-            a new one.
-        voice: have what the model says spoken.
-        address: where the request came from, to be counted; None inside this process.
-    """
-
-    model: str
-    program: str = ""
-    prompt: str = ""
-    seed: int | None = None
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    owner: str | None = None
-    address: str | None = None
-    voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +98,20 @@ class SessionStore:
             raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
         if request.owner is not None:
             self.check_owner(request.owner)
-        check_opening(request.prompt, request.seed, dict(request.parameters))
-        spec = self._spec(request)
-        state = self._new_state(request, spec)
+        checked = CheckedRequest.of(request, self._leases.specs, self._limits)
+        state = checked.state(request.owner or self._owners.issue())
         self._check_counts(state.owner, request.address)
         token, watch_token = _secret(), _secret()
         hosted = HostedSession(
             state,
-            spec,
+            checked.spec,
             self._leases,
             self._limits,
             self._clock,
             self._open_fanout,
             self.recordings,
             Keys.of(token, watch_token, state.owner),
-            self._speech_for(request, spec, state),
+            checked.voice(self._speech),
         )
         ticket = Ticket(hosted, token, watch_token, state.owner, request.address)
         self._tickets[hosted.id] = ticket
@@ -238,59 +202,6 @@ class SessionStore:
             for forgotten in tuple(islice(self._reasons, max(0, len(self._reasons) - REMEMBERED))):
                 del self._reasons[forgotten]
 
-    def _spec(self, request: SessionRequest) -> ModelSpec:
-        spec = self._leases.specs.get(request.model)
-        if spec is None:
-            known = ", ".join(self._leases.specs) or "none"
-            message = f"no model {request.model[:64]!r} is served; known: {known}"
-            raise BadRequestError(ErrorCode.UNKNOWN_MODEL, message, field="model")
-        return spec
-
-    def _new_state(self, request: SessionRequest, spec: ModelSpec) -> SessionState:
-        program = request.program or spec.programs[0].name
-        try:
-            controls = ProgramControls(spec, program)
-        except SpecError:
-            known = ", ".join(each.name for each in spec.programs)
-            message = f"no program {program[:64]!r}; known: {known}"
-            raise BadRequestError(ErrorCode.UNKNOWN_PROGRAM, message, field="program") from None
-        try:
-            for name, value in request.parameters.items():
-                controls.check_parameter(name, value)
-        except CommandError as error:
-            field_name = error.field or "parameters"
-            raise BadRequestError(error.code, error.message, field=field_name) from None
-        return SessionState(
-            session=SessionId(secrets.token_hex(8)),
-            owner=request.owner if request.owner is not None else self._owners.issue(),
-            model=request.model,
-            program=program,
-            seed=_checked_seed(request.seed),
-            prompt=self._checked_prompt(request.prompt),
-            parameters=controls.defaults() | dict(request.parameters),
-        )
-
-    def _speech_for(
-        self, request: SessionRequest, spec: ModelSpec, state: SessionState
-    ) -> Speech | None:
-        if not request.voice:
-            return None
-        if self._speech is None:
-            text = "there is no voice here (voice.engine)"
-            raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
-        streams = [stream for _, stream in ProgramControls(spec, state.program).streams]
-        if not any(stream.kind is StreamKind.TEXT for stream in streams):
-            text = f"program {state.program} says nothing that could be spoken"
-            raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
-        return self._speech
-
-    def _checked_prompt(self, prompt: str) -> PromptMemory:
-        limit = self._limits.prompt_chars
-        if len(prompt.strip()) > limit:
-            message = f"a prompt has at most {limit} characters (prompt_chars), not {len(prompt)}"
-            raise BadRequestError(ErrorCode.TOO_LONG, message, field="prompt")
-        return PromptMemory(limit).replaced(prompt)
-
     def _check_counts(self, owner: str, address: str | None) -> None:
         if len(self._tickets) >= self._limits.sessions:
             raise TooManyError("sessions", self._limits.sessions)
@@ -301,15 +212,6 @@ class SessionStore:
         here = [ticket for ticket in self._tickets.values() if ticket.address == address]
         if address is not None and most is not None and len(here) >= most:
             raise TooManyError("sessions_per_address", most)
-
-
-def _checked_seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbelow(SEEDS)
-    if not 0 <= seed < SEEDS:
-        message = f"a seed is at least 0 and below {SEEDS}"
-        raise BadRequestError(ErrorCode.OUT_OF_RANGE, message, field="seed")
-    return seed
 
 
 def _secret() -> str:

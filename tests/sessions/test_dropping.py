@@ -17,7 +17,7 @@ from reverie.sessions.attachment import AttachOptions, Role
 from reverie.sessions.events import MediaChunk, MediaInit
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.pixels import to_picture
-from reverie.sessions.store import SessionRequest
+from reverie.sessions.session_request import SessionRequest
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from reverie.sessions.events import (
 )
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.pixels import to_picture
-from reverie.sessions.store import SessionRequest
+from reverie.sessions.session_request import SessionRequest
 
 
 @pytest.fixture

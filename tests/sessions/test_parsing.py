@@ -154,7 +154,10 @@ def test_a_number_of_5000_digits_is_refused_like_any_other() -> None:
         ({"type": "step", "count": 2**70}, "count is too large a number"),
         ({"type": "push_text"}, "text is missing"),
         ({"type": "push_text", "text": None}, "text is a text, not null"),
-        ({"type": "push_text", "text": "", "mode": "x"}, "mode is one of 'replace', 'append' or 'turn'"),
+        (
+            {"type": "push_text", "text": "", "mode": "x"},
+            "mode is one of 'replace', 'append' or 'turn'",
+        ),
         ({"type": "push_action", "action": {}}, "action holds at least 1 entry"),
         (
             {"type": "push_action", "action": {"move": True}},

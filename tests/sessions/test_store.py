@@ -15,7 +15,7 @@ from reverie.sessions.errors import (
     UnknownSessionError,
 )
 from reverie.sessions.limits import SessionLimits
-from reverie.sessions.store import SessionRequest
+from reverie.sessions.session_request import SessionRequest
 
 
 @pytest.mark.parametrize(

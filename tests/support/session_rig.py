@@ -21,7 +21,8 @@ from reverie.sessions.hosted import HostedSession
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.outputs import OpenFanout
 from reverie.sessions.parsing import parse_command
-from reverie.sessions.store import SessionRequest, SessionStore, Ticket
+from reverie.sessions.session_request import SessionRequest
+from reverie.sessions.store import SessionStore, Ticket
 
 LIMIT_S = 5.0
 """For anything that a test waits for."""
