@@ -3,14 +3,15 @@
 A bar is missed when even the upper end of the interval lies below it. `known_shortfalls.json` lists
 the bars that the weights which ship are known to miss, each with the figure that was found and with
 why: the table shows them as short, and only a figure that is worse than that by more than its
-interval fails.
+interval fails. The list is of one version of the weights: others begin without any excuse.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
 from reverie.evaluation.samples import Estimate
 
@@ -90,18 +91,33 @@ class Shortfall(BaseModel):
     why: str = Field(min_length=10, max_length=300)
 
 
-Shortfalls = dict[str, Shortfall]
+class KnownShortfalls(BaseModel):
+    """What one version of the weights is known to miss.
+
+    Attributes:
+        weights: the version.
+        measures: by the names of measures.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    weights: str
+    measures: dict[str, Shortfall]
+
+    def of(self, weights: str) -> dict[str, Shortfall]:
+        """Return what is known of these weights: nothing, when they are others."""
+        return self.measures if weights == self.weights else {}
 
 
-def known_shortfalls(path: Path = KNOWN_SHORTFALLS) -> Shortfalls:
-    """Read the list, by names of measures.
+def known_shortfalls(path: Path = KNOWN_SHORTFALLS) -> KnownShortfalls:
+    """Read the list.
 
     Raises:
         ValueError: it is malformed, or names what is not measured or has no bar.
     """
-    found = TypeAdapter(Shortfalls).validate_json(path.read_bytes())
+    found = KnownShortfalls.model_validate_json(path.read_bytes())
     barred = {measure.name for measure in MEASURES if measure.bar is not None}
-    if unknown := sorted(set(found) - barred):
+    if unknown := sorted(set(found.measures) - barred):
         raise ValueError(f"{path.name} lists what has no bar: {', '.join(unknown)}")
     return found
 
@@ -119,7 +135,7 @@ class Verdict(StrEnum):
     MISSED = "missed"
 
 
-def judge(measure: Measure, found: Estimate, known: Shortfalls) -> Verdict:
+def judge(measure: Measure, found: Estimate, known: Mapping[str, Shortfall]) -> Verdict:
     """Hold a figure against its bar and against what is known."""
     if measure.bar is None:
         return Verdict.TOLD

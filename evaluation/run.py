@@ -3,7 +3,7 @@
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from math import inf
@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 
 from reverie.bench.machine import this_machine
-from reverie.evaluation.bars import MEASURES, Shortfalls, Unit, Verdict, judge, known_shortfalls
+from reverie.evaluation.bars import MEASURES, Shortfall, Unit, Verdict, judge, known_shortfalls
 from reverie.evaluation.crew import Job, play_all
 from reverie.evaluation.plan import FULL, QUICK, Plan
 from reverie.evaluation.report import Column, Report, Row
@@ -56,7 +56,8 @@ def run_evaluation(options: EvaluationOptions, progress: Progress | None = None)
     """
     machine, started_s = this_machine(), time.monotonic()
     house = House.load(options.checkpoint)
-    known = known_shortfalls() if options.checkpoint is None else {}
+    weights = house.instance.weights_version
+    known = known_shortfalls().of(weights)
     all_steps = options.steps or (DEFAULT_STEPS,)
     speeds = {steps: frames_a_second(house, steps) for steps in all_steps}
     plan = options.plan or (QUICK if options.quick else FULL)
@@ -73,7 +74,7 @@ def run_evaluation(options: EvaluationOptions, progress: Progress | None = None)
         if progress is not None:
             progress(count, len(jobs))
     return Report(
-        weights=house.instance.weights_version,
+        weights=weights,
         plan="quick" if options.quick else "full",
         served_steps=DEFAULT_STEPS,
         seconds=time.monotonic() - started_s,
@@ -84,7 +85,7 @@ def run_evaluation(options: EvaluationOptions, progress: Progress | None = None)
     )
 
 
-def rows_of(samples: Sequence[Sample], known: Shortfalls) -> tuple[Row, ...]:
+def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[Row, ...]:
     """Make a row of every measure that was tried, in the order of the table."""
     rows = []
     for measure in MEASURES:
