@@ -14,7 +14,7 @@ import { SocketAttachment } from "./socket_attachment.js";
  */
 
 export class Dialer {
-  #route;
+  #route = newRoute("auto");
   #codecs;
   #firstCodec;
 
@@ -24,14 +24,14 @@ export class Dialer {
    * @param {string | null} firstCodec what a peer connection should carry
    */
   constructor(choice, codecs, firstCodec) {
-    this.#route = newRoute(typeof RTCPeerConnection === "undefined" ? "websocket" : choice);
+    this.choose(choice);
     this.#codecs = codecs;
     this.#firstCodec = firstCodec;
   }
 
   /** Take this transport from the next attachment on, whatever happened before. @param {Choice} choice */
   choose(choice) {
-    this.#route = newRoute(choice);
+    this.#route = newRoute(canPeer() ? choice : "websocket");
   }
 
   /** @param {string[]} codecs */
@@ -82,4 +82,10 @@ export class Dialer {
       return null;
     }
   }
+}
+
+/** Whether this browser makes peer connections, and says when their pictures are seen. */
+function canPeer() {
+  const video = HTMLVideoElement.prototype;
+  return typeof RTCPeerConnection !== "undefined" && "requestVideoFrameCallback" in video;
 }

@@ -70,7 +70,6 @@ function onMessage(message) {
       break;
     case "page.transport":
       screen = message.transport === "webrtc" ? peerScreen : socketScreen;
-      inputs.onAttached();
       break;
     case "page.connecting":
     case "page.lost":
@@ -90,6 +89,7 @@ function onAttached(session) {
   held.setTargets(directions);
   page.part("pad").hidden = directions.size === 0;
   page.part("hint").hidden = directions.size === 0;
+  inputs.onAttached();
   if (unsaid !== null) say(unsaid);
   offer.show(session).catch(() => {}); // without a list there is no choice to offer
 }
@@ -106,7 +106,7 @@ function onInit(media) {
 /** @param {import("./wire.js").MediaChunk} header @param {Uint8Array | null} payload */
 function onMedia(header, payload) {
   dispatch(header);
-  if (header.stream !== view.media?.stream) sound.push(header, payload);
+  if (header.stream === view.sound) sound.push(header, payload);
   else screen.push(header, payload);
 }
 

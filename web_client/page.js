@@ -52,6 +52,7 @@ export class Page {
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
     if (was?.session !== view.session) this.#renderFeatures(view);
+    if (was?.sound !== view.sound) this.#parts.sound.hidden = view.sound === null;
     if (was?.isHeard !== view.isHeard) {
       this.#parts.microphone.dataset.heard = String(view.isHeard);
     }
@@ -153,13 +154,12 @@ export class Page {
 
   /** @param {View} view */
   #renderFeatures({ session }) {
-    const { inputs, hasSound, takesPrompt, dials } = featuresOf(session);
+    const { inputs, takesPrompt, dials } = featuresOf(session);
     this.#parts.ask.hidden = !takesPrompt;
     const pictures = inputs.filter(({ kind }) => kind === "video");
     this.#parts.camera.hidden = !pictures.some(({ merge }) => merge === "latest");
     this.#parts["file-button"].hidden = pictures.length === 0;
     this.#parts.microphone.hidden = pictures.length === inputs.length;
-    this.#parts.sound.hidden = !hasSound;
     this.#parts["dials-box"].hidden = dials.length === 0;
   }
 

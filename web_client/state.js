@@ -29,6 +29,7 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
  * @property {{stream: string, codec: string, width: number, height: number} | null} media
+ * @property {string | null} sound the stream that can be heard
  * @property {latencies.Latency} latency
  * @property {showings.Showing} screen
  * @property {Wish | null} wish the newest prompt that was asked for here, and what became of it
@@ -62,6 +63,7 @@ export const INITIAL_VIEW = Object.freeze({
   queued: null,
   recovering: false,
   media: null,
+  sound: null,
   latency: latencies.NO_LATENCY,
   screen: showings.NOTHING_SHOWN,
   wish: null,
@@ -105,7 +107,9 @@ const REDUCERS = {
   "control.applied": onApplied,
   "control.superseded": (view, { control }) => settled(view, control, "replaced"),
 
-  "media.init": (view, media) => (media.kind === "audio" ? view : { ...view, media }),
+  "media.init": (view, media) => {
+    return media.kind === "audio" ? { ...view, sound: media.stream } : { ...view, media };
+  },
   "media.chunk": onChunk,
   "media.complete": (view) => view,
   "text.delta": (view, delta) => ({ ...view, lines: narrations.heard(view.lines, delta) }),
@@ -272,7 +276,7 @@ function onKept(view, { kind, name, duration_us, size_bytes }) {
 
 /** @param {View} view */
 function onChunk(view, { stream, pts_us, duration_us, dropped = 0 }) {
-  if (view.media !== null && stream !== view.media.stream) return view; // sound
+  if (stream === view.sound && stream !== undefined) return view; // nothing of it is to be seen
   const back = view.recovering ? said(view, "The world is back.") : view;
   const screen = showings.came(view.screen, pts_us + duration_us, dropped);
   return { ...back, recovering: false, queued: null, screen };

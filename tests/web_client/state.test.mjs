@@ -140,6 +140,13 @@ test("lead is how far ahead the newest picture was", () => {
   assert.equal(metricsOf(view).lead.value, 200);
 });
 
+test("packets of sound are no pictures", () => {
+  const sound = { type: "media.init", kind: "audio", stream: "voice" };
+  const view = after(ATTACHED, sound, { ...chunk(3, 5), stream: "voice" });
+  assert.equal(view.media, null);
+  assert.deepEqual(view.screen, INITIAL_VIEW.screen);
+});
+
 test("pictures dropped there and here add up", () => {
   const view = after(ATTACHED, chunk(0, 2), { type: "page.skipped", count: 3 }, chunk(4, 1));
   assert.equal(metricsOf(view).dropped.value, 6);
