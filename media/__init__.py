@@ -7,7 +7,7 @@ neither sockets nor sessions nor models.
 
 from reverie.media.audio_fanout import AudioFanout, AudioSubscription
 from reverie.media.audio_intake import AudioIntake
-from reverie.media.clips import read_clip
+from reverie.media.clips import is_clip, read_clip
 from reverie.media.clock import Clock, MonotonicClock
 from reverie.media.encoders import OpenEncoder, open_encoder
 from reverie.media.errors import (
@@ -23,7 +23,7 @@ from reverie.media.errors import (
 )
 from reverie.media.fanout import VideoFanout
 from reverie.media.fitting import fit
-from reverie.media.pictures import IntakeLimits, read_picture
+from reverie.media.pictures import PICTURE_FILE, IntakeLimits, read_picture
 from reverie.media.raw import Piece, RawAudio, RawVideo
 from reverie.media.sound import (
     OPUS_HZ,
@@ -55,6 +55,7 @@ from reverie.media.video_intake import VideoIntake
 __all__ = [
     "OPUS_HZ",
     "PACKET_US",
+    "PICTURE_FILE",
     "AudioCodec",
     "AudioFanout",
     "AudioIntake",
@@ -97,6 +98,7 @@ __all__ = [
     "VideoIntake",
     "VideoSubscription",
     "fit",
+    "is_clip",
     "open_encoder",
     "read_clip",
     "read_picture",

@@ -45,6 +45,11 @@ def _opened(source: "bytes | str | PathLike[str]") -> BinaryIO:
     return BytesIO(source) if isinstance(source, bytes) else Path(source).open("rb")
 
 
+def is_clip(data: bytes) -> bool:
+    """Tell whether a file begins as clips do."""
+    return _kind(data[:_HEAD_BYTES]) is not None
+
+
 def _frames(container: InputContainer, limits: IntakeLimits) -> Iterator[VideoFrame]:
     stream = _video_of(container, limits)
     newest_s = 0.0

@@ -20,6 +20,9 @@ from reverie.media.types import LARGEST_SIDE, Picture, Size
 FORMATS = ("jpeg", "png", "webp", "gif")
 """What can be pushed as a file."""
 
+PICTURE_FILE = "picture"
+"""Codec of a picture file of any of the kinds, told by its first bytes."""
+
 _BACKGROUND = (255, 255, 255)
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 _BROKEN = (

@@ -7,7 +7,14 @@ from reverie.media.access_units import AccessUnits
 from reverie.media.errors import BadInputError
 from reverie.media.fitting import fit
 from reverie.media.frame_rate import SteadyRate
-from reverie.media.pictures import DEFAULT_LIMITS, IntakeLimits, check_size, read_picture
+from reverie.media.pictures import (
+    DEFAULT_LIMITS,
+    FORMATS,
+    PICTURE_FILE,
+    IntakeLimits,
+    check_size,
+    read_picture,
+)
 from reverie.media.raw import Piece, RawVideo
 from reverie.media.types import Picture, Size
 from reverie.media.upright import upright_pixels
@@ -65,7 +72,7 @@ class VideoIntake:
             return [(pts_us, upright_pixels(frame, self._limits)) for pts_us, frame in frames]
         if raw.codec == "rgb24":
             return [(raw.pts_us, self._rows(raw, raw.data))]
-        formats = (raw.codec,)
+        formats = FORMATS if raw.codec == PICTURE_FILE else (raw.codec,)
         picture = read_picture(raw.data, self._limits, formats=formats, at_least=self._size)
         return [(raw.pts_us, picture)]
 

@@ -24,6 +24,7 @@ from reverie.rtc.peers import PeerRoom
 from reverie.rtc.recordings import RecordingRoutes
 from reverie.rtc.rest import SessionRoutes, with_typed_errors
 from reverie.rtc.signalling import Signalling
+from reverie.rtc.uploads import UploadRoutes
 from reverie.rtc.web_files import WebFiles
 from reverie.rtc.whip import WhipRoutes
 from reverie.sessions.schema import protocol_schema
@@ -63,6 +64,7 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             *_standard(one + "/whep", WhipRoutes(edge, room, "whep")),
             *_standard(one + "/whip", WhipRoutes(edge, room, "whip")),
             *_recordings(one, RecordingRoutes(edge)),
+            Route(one + "/inputs/{stream}", typed(UploadRoutes(edge).put), methods=["PUT"]),
             WebSocketRoute(one + "/ws", Door(edge).open),
             WebSocketRoute("/{path:path}", _no_socket_here),
         ],

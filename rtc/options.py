@@ -34,6 +34,9 @@ class ServerOptions(BaseModel):
         send_buffer_bytes: what may wait for one client inside this process beside its outbox.
         unsent_bytes: what may wait for one client in the kernel, unsent.
         connections: open sockets altogether.
+        upload_bytes: longest picture or clip that is uploaded.
+        upload_timeout_s: for all of it to come.
+        uploads: under way at once.
         rtc: what concerns WebRTC alone.
     """
 
@@ -58,6 +61,9 @@ class ServerOptions(BaseModel):
     send_buffer_bytes: int = Field(default=2**16, ge=4096)
     unsent_bytes: int = Field(default=2**16, ge=4096)
     connections: int = Field(default=1000, ge=1)
+    upload_bytes: int = Field(default=2**25, ge=1024, le=2**30)
+    upload_timeout_s: float = Field(default=60.0, gt=0)
+    uploads: int = Field(default=4, ge=1)
     rtc: WebRtcOptions = Field(default=WebRtcOptions())
 
     @field_validator("allowed_origins")

@@ -259,6 +259,14 @@ class HostedSession:
         """
         self._parts.inputs.put(stream, RawAudio(samples, pts_us, rate_hz=rate_hz))
 
+    async def feed(self, stream: str | None, data: bytes) -> int:
+        """Take a whole picture or clip for an input stream; return how many frames it had.
+
+        Raises:
+            CommandError: it cannot be read, or is not taken in time.
+        """
+        return await self._parts.inputs.feed(stream, data)
+
     # --- its place ---
 
     async def _take_place(self) -> None:

@@ -82,6 +82,7 @@ class InputStream:
         self.watcher: Callable[[Piece], None] | None = None  # sees what the loop is handed
         self._speech: SpeechDetector | None = None
         self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
+        self._over: CommandError | None = None
         self._current: Pushed | None = None  # taken from the queue and not yet done
         self._under_way = 0  # pieces that the loop has not settled
         self._room = asyncio.Event()
@@ -93,8 +94,10 @@ class InputStream:
         """Take a push. Never waits; `pushed.done` is called when it is decoded and has room.
 
         Raises:
-            CommandError: there is no room for it.
+            CommandError: there is no room for it, or the session is over.
         """
+        if self._over is not None:
+            raise self._over
         try:
             gone = self._queue.put(pushed)
         except CommandError:
@@ -122,6 +125,7 @@ class InputStream:
 
     def shut(self, error: CommandError) -> None:
         """Answer what waits: it will not be handed over any more."""
+        self._over = error
         current, self._current = self._current, None
         for pushed in (*((current,) if current else ()), *self._queue.take_all()):
             pushed.done(error)

@@ -22,6 +22,7 @@ from reverie.sessions.barge_in import Heard
 from reverie.sessions.commands import PushMedia
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import Error, RequestAccepted
+from reverie.sessions.feeding import feed
 from reverie.sessions.input_queue import Pushed
 from reverie.sessions.input_stream import InputStream
 from reverie.sessions.limits import SessionLimits
@@ -50,6 +51,7 @@ class Inputs:
         self._audience = audience
         self._streams: dict[str, InputStream] = {}
         self._over: CommandError | None = None
+        self._bounds = IntakeLimits(limits.input_pixels)
         self._heard: Heard = lambda stream, edge: None
         self._complained: set[str] = set()  # streams whose track was told that it is of no use
         for name, spec in controls.inputs.items():
@@ -109,6 +111,14 @@ class Inputs:
         """
         found = self._stream(stream, isinstance(raw, RawAudio))
         found.put(Pushed(raw, "", self._complain_once(found.spec.name)))
+
+    async def feed(self, stream: str | None, data: bytes) -> int:
+        """Take a whole picture or clip; see `feeding.feed`.
+
+        Raises:
+            CommandError: there is no such stream of pictures, or what `feed` raises.
+        """
+        return await feed(self._stream(stream, False), data, self._bounds)
 
     def shut(self, reason: str) -> None:
         """Answer what waits: the session is over."""

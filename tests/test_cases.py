@@ -19,6 +19,7 @@ SUITES = {
     "W": "rtc/test_webrtc.py",
     "M": "rtc/test_webrtc_media.py",
     "P": "rtc/test_webrtc_paths.py",
+    "I": "support/media_suite.py",
 }
 WORD = re.compile(rf"(?:\b([{''.join(SUITES)}]) |; |, |^|\s|\()`([^`]+)`")
 

@@ -1,0 +1,71 @@
+"""A whole file that somebody uploads, into an input stream: a picture, or a clip frame by frame.
+
+The clip is decoded no faster than the loop takes it, one frame ahead; of a camera's stream it plays
+at its own pace.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+from av import VideoFrame
+
+from reverie.media import (
+    PICTURE_FILE,
+    BadInputError,
+    IntakeLimits,
+    RawVideo,
+    is_clip,
+    read_clip,
+)
+from reverie.models.controls import Merge
+from reverie.sessions.errors import CommandError, ErrorCode
+from reverie.sessions.input_queue import Pushed
+from reverie.sessions.input_stream import InputStream
+from reverie.sessions.pushing import now_us
+
+
+async def feed(stream: InputStream, data: bytes, limits: IntakeLimits) -> int:
+    """Hand a file over; return how many frames it had, once all are with the loop.
+
+    Safe to cancel: what was handed over stays, and ends there.
+
+    Raises:
+        CommandError: it cannot be read (`bad_media`), or the loop takes nothing (`too_many`); what
+            came before the trouble was handed over.
+    """
+    if not is_clip(data):
+        await _offered(stream, RawVideo(data, now_us(), PICTURE_FILE, last=True))
+        return 1
+    frames, count = read_clip(data, limits), 0
+    started_s = asyncio.get_running_loop().time()
+    ahead = await _next(frames)
+    while ahead is not None:
+        frame, ahead = ahead, await _next(frames)
+        at_us = max(0, round((frame.time or 0.0) * 1e6))
+        if stream.spec.merge is Merge.LATEST:
+            due_s = started_s + at_us / 1e6
+            await asyncio.sleep(due_s - asyncio.get_running_loop().time())
+        await _offered(stream, RawVideo(frame, at_us, last=ahead is None))
+        count += 1
+    return count
+
+
+async def _next(frames: Iterator[VideoFrame]) -> VideoFrame | None:
+    try:
+        return await asyncio.to_thread(next, frames, None)
+    except BadInputError as error:
+        raise CommandError(ErrorCode.BAD_MEDIA, str(error), field="data") from None
+
+
+async def _offered(stream: InputStream, raw: RawVideo) -> None:
+    """Push, and wait until it is decoded and has room."""
+    settled: asyncio.Future[CommandError | None] = asyncio.get_running_loop().create_future()
+
+    def done(error: CommandError | None) -> None:
+        if not settled.done():
+            settled.set_result(error)
+
+    stream.put(Pushed(raw, "", done))
+    error = await settled
+    if error is not None:
+        raise error

@@ -1,0 +1,127 @@
+"""Pictures and clips that come as the body of a request."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from media_suite import ECHO
+from moving_pictures import bomb, clip_of, file_of, grey
+from rtc_rig import House, WireClient, house, together
+from rtc_serving import RawSocket
+
+from reverie.rtc.options import ServerOptions
+from reverie.sessions import SessionLimits
+from reverie.sessions.events import MediaChunk
+
+LEVELS = list(range(20, 240, 20))
+TIMES_MS = [round(number * 1000 / 30) for number in range(len(LEVELS))]
+
+
+@pytest.fixture
+async def home() -> AsyncIterator[House]:
+    async with house(
+        family=ECHO,
+        server=ServerOptions(upload_bytes=100_000, upload_timeout_s=1.0, uploads=2),
+        limits=SessionLimits(input_wait_s=1.0, input_pixels=2**20),
+    ) as running:
+        yield running
+
+
+async def upload(
+    home: House, opened: dict[str, Any], data: bytes, stream: str = "clip", token: str = "token"
+) -> httpx.Response:
+    return await home.http.put(
+        f"/v1/sessions/{opened['id']}/inputs/{stream}",
+        content=data,
+        headers={"Authorization": f"Bearer {opened[token]}"},
+        timeout=30.0,
+    )
+
+
+async def shows(client: WireClient, level: int) -> None:
+    def found(event: Any) -> bool:
+        is_chunk = isinstance(event, MediaChunk)
+        return is_chunk and abs(float(np.frombuffer(event.data, np.uint8).mean()) - level) < 4
+
+    await client.until(found)
+
+
+async def test_a_clip_is_seen_frame_by_frame(home: House) -> None:
+    opened = await home.open()
+    clip = clip_of([grey(level) for level in LEVELS], TIMES_MS, bf="2")
+    async with home.client(opened) as client:
+        answer, _ = await together(upload(home, opened, clip), shows(client, LEVELS[-1]))
+        assert (answer.status_code, answer.json()) == (200, {"frames": len(LEVELS)})
+    levels = [
+        float(np.frombuffer(event.data, np.uint8).mean())
+        for event in client.events
+        if isinstance(event, MediaChunk)
+    ]
+    assert levels == sorted(levels)
+    assert len(levels) == len(LEVELS)
+
+
+@pytest.mark.parametrize("stream", ["clip", "camera"])
+async def test_a_picture_of_any_kind_is_seen(home: House, stream: str) -> None:
+    opened = await home.open()
+    async with home.client(opened) as client:
+        for level, kind in ((40, "PNG"), (90, "JPEG"), (200, "WEBP")):
+            answer = await upload(home, opened, file_of(grey(level), kind), stream)
+            assert answer.json() == {"frames": 1}
+            await shows(client, level)
+
+
+async def test_what_cannot_be_used_is_refused_with_its_reason(home: House) -> None:
+    opened = await home.open()
+    clip = clip_of([grey(9)] * 4, [0, 33, 66, 99])
+    refused = [
+        (await upload(home, opened, b""), 400, "bad_media"),
+        (await upload(home, opened, b"nothing"), 400, "bad_media"),
+        (await upload(home, opened, b"#EXTM3U\nfile:///etc/passwd\n"), 400, "bad_media"),
+        (await upload(home, opened, bomb(13_000, 13_000)), 400, "bad_media"),
+        (await upload(home, opened, clip[:300]), 400, "bad_media"),
+        (await upload(home, opened, bytes(100_001)), 413, "too_large"),
+        (await upload(home, opened, clip, "screen"), 404, "unknown_stream"),
+        (await upload(home, opened, clip, "..%2f..%2fetc"), 404, "not_found"),
+        (await upload(home, opened, clip, "microphone"), 400, "wrong_type"),
+        (await upload(home, opened, clip, token="watch_token"), 403, "read_only"),
+        (await upload(home, {**opened, "token": "x"}, clip), 404, "no_such_session"),
+        (await upload(home, {**opened, "id": "x"}, clip), 404, "no_such_session"),
+    ]
+    for answer, status, code in refused:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+async def test_a_clip_that_nobody_takes_is_given_up_and_one_of_an_ended_session_too(
+    home: House,
+) -> None:
+    opened = await home.open()
+    clip = clip_of([grey(level) for level in LEVELS] * 2, range(0, 66 * 11, 33))
+    answer = await upload(home, opened, clip)  # nobody watches, so that the session rests
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "too_many")
+
+    async def end() -> None:
+        await asyncio.sleep(0.1)
+        home.store.close(opened["id"])
+
+    answer, _ = await together(upload(home, opened, clip), end())
+    assert answer.status_code == 410
+
+
+async def test_half_a_body_and_too_many_at_once_are_refused(home: House) -> None:
+    opened = await home.open()
+    head = (
+        f"PUT /v1/sessions/{opened['id']}/inputs/clip HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {opened['token']}\r\nContent-Length: 5000\r\n\r\nhalf"
+    )
+    sockets = [await RawSocket.open(home.url) for _ in range(3)]
+    for socket in sockets:
+        await socket.say(head.encode())
+    answers = await together(*(socket.rest(20.0) for socket in sockets))
+    for socket in sockets:
+        await socket.close()
+    codes = sorted(answer.split(b" ")[1] for answer in answers)
+    assert codes == [b"408", b"408", b"503"]
