@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 
 from reverie.engine.emissions import Emission, SnapshotOut
+from reverie.gpu_pool.doorway import Doorway
 from reverie.gpu_pool.errors import (
     LeaseEndedError,
     ModelUnavailableError,
     PoolError,
-    RequestRefusedError,
     SessionExistsError,
     WorkerLostError,
 )
@@ -23,7 +23,6 @@ from reverie.gpu_pool.line import WaitingLine
 from reverie.gpu_pool.link import WorkerLink
 from reverie.gpu_pool.messages import (
     Asked,
-    CloseSession,
     Done,
     Emitted,
     FromWorker,
@@ -31,7 +30,7 @@ from reverie.gpu_pool.messages import (
     Refused,
     Told,
 )
-from reverie.gpu_pool.notices import Recovered, SessionLost, Sink, WorkerLost
+from reverie.gpu_pool.notices import SessionLost, Sink, WorkerLost
 from reverie.gpu_pool.occupant import Occupant, OnPosition, Place
 from reverie.gpu_pool.opening import Opening
 from reverie.gpu_pool.options import PoolOptions
@@ -64,6 +63,12 @@ class Roster:
         self.line = WaitingLine(options.waiting_line, options.retry_after_s)
         self._poison_chunks = options.poison_chunks
         self._questions = Questions(options.ask_limit_s, on_trouble)
+        self._doorway = Doorway(
+            self._questions,
+            on_out=self._drop,
+            on_back=self._look_whether_all_are_back,
+            on_refused=self._lose_session,
+        )
         self._on_restored = on_restored
         self._lost = False  # a worker was, and not all who were there are back
         self._occupants: dict[str, Occupant] = {}
@@ -98,7 +103,7 @@ class Roster:
             raise SessionExistsError(f"session {opening.session} is live")
         occupant = Occupant(opening, sink, on_position)
         if self._free and not self.line:
-            self._open(occupant)
+            self._let_in(occupant)
         else:
             self.line.join(occupant)
         return occupant
@@ -149,7 +154,7 @@ class Roster:
         self._link = link
         self.slots = loaded.slots
         for occupant in list(self._occupants.values()):
-            self._bring_back(link, occupant)
+            self._doorway.bring_back(link, occupant)
         self._look_whether_all_are_back()
         self._admit()
 
@@ -203,42 +208,18 @@ class Roster:
 
     def _admit(self) -> None:
         while self._free > 0 and (occupant := self.line.next()):
-            self._open(occupant)
+            self._let_in(occupant)
 
-    def _open(self, occupant: Occupant) -> None:
+    def _let_in(self, occupant: Occupant) -> None:
         assert self._link is not None, "only a worker has free slots"
-        occupant.place = Place.OPENING
         self._occupants[occupant.session] = occupant
-        question = self._questions.put(
-            "an opening",
-            occupant.session,
-            on_done=partial(self._opened, occupant),
-            on_failed=partial(self._not_opened, occupant),
-        )
-        occupant.serial = question.number
-        self._link.send(*occupant.remembered.revival().numbered(question.number, alone=False))
-
-    def _opened(self, occupant: Occupant, _: Done) -> None:
-        if occupant.place is Place.OPENING:
-            occupant.enter()
-
-    def _not_opened(self, occupant: Occupant, error: PoolError) -> None:
-        if occupant.place is Place.OPENING:
-            occupant.refuse(error)
-            self._drop(occupant)
+        self._doorway.let_in(self._link, occupant)
 
     def _close(self, occupant: Occupant) -> None:
         if self._link is None:
             self._drop(occupant)
-            return
-        occupant.place = Place.CLOSING
-        question = self._questions.put(
-            "a closing",
-            occupant.session,
-            on_done=lambda _: self._drop(occupant),
-            on_failed=lambda _: self._drop(occupant),
-        )
-        self._link.send(CloseSession(question.number, occupant.session))
+        else:
+            self._doorway.let_out(self._link, occupant)
 
     def _drop(self, occupant: Occupant) -> None:
         self._occupants.pop(occupant.session, None)
@@ -246,34 +227,11 @@ class Roster:
         self._look_whether_all_are_back()
         self._admit()
 
-    def _bring_back(self, link: WorkerLink, occupant: Occupant) -> None:
-        occupant.place = Place.AWAY
-        revival = occupant.remembered.revival()
-        question = self._questions.put(
-            "a recovery",
-            occupant.session,
-            on_done=partial(self._brought_back, occupant, revival.chunk),
-            on_failed=partial(self._not_brought_back, occupant),
-        )
-        occupant.serial = question.number
-        link.send(*revival.numbered(question.number, alone=occupant.suspected))
-
-    def _brought_back(self, occupant: Occupant, chunk: int, done: Done) -> None:
-        if occupant.place is Place.AWAY:
-            occupant.place = Place.OPEN
-            occupant.tell(Recovered(occupant.session, chunk, done.pts_us))
-            self._look_whether_all_are_back()
-
     def _look_whether_all_are_back(self) -> None:
         places = [occupant.place for occupant in self._occupants.values()]
         if self._lost and self._link and Place.AWAY not in places:
             self._lost = False
             self._on_restored(places.count(Place.OPEN))
-
-    def _not_brought_back(self, occupant: Occupant, error: PoolError) -> None:
-        # A worker that is lost on the way is followed by another one; a refusal is for good.
-        if occupant.place is Place.AWAY and isinstance(error, RequestRefusedError):
-            self._lose_session(occupant, "worker_lost", str(error))
 
     def _lose_session(self, occupant: Occupant, code: str, message: str) -> None:
         occupant.tell(SessionLost(occupant.session, code, message))
