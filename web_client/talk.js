@@ -46,10 +46,10 @@ export class Talk {
 /** @param {Line} line */
 function partsOf({ question, text, state }) {
   const parts = [];
-  if (question !== null) parts.push(part("p", "question", question));
-  if (text.trim() !== "") parts.push(part("p", "said", text.trim()));
+  if (question !== null) parts.push(element("p", "question", question));
+  if (text.trim() !== "") parts.push(element("p", "said", text.trim()));
   const note = text.trim() === "" ? silenceOf(state) : NOTES[/** @type {"broken"} */ (state)];
-  if (note !== undefined) parts.push(part("small", "note", note));
+  if (note !== undefined) parts.push(element("small", "note", note));
   return parts;
 }
 
@@ -60,9 +60,9 @@ function silenceOf(state) {
 }
 
 /** @param {string} tag @param {string} name @param {string} text */
-function part(tag, name, text) {
-  const element = document.createElement(tag);
-  element.className = name;
-  element.textContent = text;
-  return element;
+function element(tag, name, text) {
+  const made = document.createElement(tag);
+  made.className = name;
+  made.textContent = text;
+  return made;
 }
