@@ -79,8 +79,8 @@ class Engine:
         self._exits.push_async_callback(self.pool.close)
         recordings = await self._open_recordings()
         tasks = await self._exits.enter_async_context(asyncio.TaskGroup())
-        keeping = tasks.create_task(recordings.run(), name="recordings")
-        self._exits.callback(keeping.cancel)
+        tasks.create_task(recordings.run(), name="recordings")
+        self._exits.callback(recordings.leave)
         self._store = SessionStore(
             self.pool,
             self.deployment.sessions,

@@ -29,13 +29,13 @@ class AppendedFile:
             failed: told once, on the event loop, why no more can be written: `disk_full`,
                 `disk_slow` (more than `pending_bytes` wait) or `write_failed`.
             pending_bytes: how much may wait for the disk.
-            open_file: returns a descriptor to append to, for tests.
+            open_file: returns a descriptor to append to; called by the executor.
         """
         self._path = path
         self._executor = executor
         self._failed = failed
         self._pending_limit = pending_bytes
-        self._open_file = open_file or _created
+        self._open_file = open_file or create_file
         self.failure: str | None = None  # why no more can be written
         self._pending: deque[bytes] = deque()
         self._pending_bytes = 0
@@ -98,6 +98,11 @@ class AppendedFile:
             self._failed(reason)
 
 
-def _created(path: Path) -> int:
+def create_file(path: Path) -> int:
+    """Return a descriptor to append to a new file that only its owner may read.
+
+    Raises:
+        OSError: it is there already, or cannot be made.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o600)

@@ -69,7 +69,7 @@ class Recorded:
 
     Attributes:
         duration_us: of the pictures.
-        left_out: frames that were not taken: before the first key frame, or after a loss.
+        left_out: frames that are missing: lost before they came here, or not taken for a loss.
     """
 
     frames: int = 0
@@ -113,11 +113,13 @@ class FragmentedMp4:
             FormatError: it is no H.264 that can be stored.
         """
         frame, pts_us, before = media.encoded, media.tag.pts_us, self._newest
-        if media.dropped or (self._wants_key and not frame.key):
-            self._wants_key = not frame.key
-            self._count(left_out=media.dropped + (not frame.key))
-            if not frame.key:
-                return b""
+        if self._from_us is not None:
+            self._count(left_out=media.dropped)
+        if not frame.key and (self._wants_key or media.dropped):
+            self._wants_key = True
+            if self._from_us is not None:
+                self._count(left_out=1)
+            return b""
         self._wants_key = False
         if before is not None:
             pts_us = max(pts_us, before.pts_us + LEAST_US)

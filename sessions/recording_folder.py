@@ -4,12 +4,14 @@ import contextlib
 import logging
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from reverie.media.appended_file import create_file
 from reverie.media.fragmented_mp4 import Recorded
 from reverie.media.mp4_survey import survey
 from reverie.sessions.recording import ID_PATTERN, Entry
@@ -23,21 +25,33 @@ class RecordingFolder:
     """Files by the id of their recording."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Use a folder, or make a private one (None) that `remove_if_private` takes away.
+        """Use a folder, or a private one (None) that is made for the first recording only.
 
         Raises:
             OSError: it cannot be made, or cannot be written to.
         """
         self._private = folder is None
-        self._path = Path(tempfile.mkdtemp(prefix="reverie-")) if folder is None else folder
-        self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not os.access(self._path, os.W_OK | os.X_OK):
-            raise PermissionError(f"recordings cannot be written to {self._path}")
+        name = f"reverie-{secrets.token_hex(8)}"
+        self._path = Path(tempfile.gettempdir()) / name if folder is None else folder
+        if folder is not None:
+            self._make()
+            if not os.access(self._path, os.W_OK | os.X_OK):
+                raise PermissionError(f"recordings cannot be written to {self._path}")
 
     def file(self, recording: str, suffix: str) -> Path:
         """Return where a file of a recording lies, be it there or not."""
         assert re.fullmatch(ID_PATTERN, recording), "ids are made here, and checked where they come"
         return self._path / f"{recording}{suffix}"
+
+    def create(self, path: Path) -> int:
+        """Return a descriptor to append to a new file of the folder.
+
+        Raises:
+            OSError: it is there already, or cannot be made.
+        """
+        if self._private:
+            self._make()
+        return create_file(path)
 
     def write(self, entry: Entry) -> None:
         """Write what a recording is, all at once.
@@ -45,6 +59,8 @@ class RecordingFolder:
         Raises:
             OSError: it cannot be written.
         """
+        if self._private:
+            self._make()
         path = self.file(entry.recording.id, ENTRY)
         temporary = path.with_suffix(".new")
         descriptor = os.open(
@@ -94,6 +110,9 @@ class RecordingFolder:
         """Take a private folder away, with all that is in it."""
         if self._private:
             shutil.rmtree(self._path, ignore_errors=True)
+
+    def _make(self) -> None:
+        self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _mended(self, entry: Entry) -> Entry:
         found = self.mend(entry.recording.id)

@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 SWEEP_S = 30.0
 """How often at least what is too old is looked for."""
 
+JOB_S = 60.0
+"""For the disk to take what was recorded; then it is left as it is."""
+
 FAILURES = frozenset({"disk_full", "disk_slow", "write_failed", "bad_format"})
 """Reasons that are nobody's wish."""
 
@@ -57,7 +60,7 @@ class Recordings:
         self._bytes: dict[str, int] = {}  # of all files of a recording
         self._tapes: dict[str, Tape] = {}  # those that run
         self._told: dict[str, Told] = {}
-        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._news = asyncio.Event()  # something is over, or was deleted
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
 
@@ -78,22 +81,27 @@ class Recordings:
             self._bytes[entry.recording.id] = entry.recording.size_bytes
 
     async def run(self) -> None:
-        """Finish what is over and delete what is too old, until cancelled."""
+        """Finish what is over and delete what is too old, until `leave`."""
         while True:
             try:
                 async with asyncio.timeout(SWEEP_S):
                     job = await self._jobs.get()
-                await self._do(job)
             except TimeoutError:
-                pass
+                self._sweep()
+                continue
+            if job is None:
+                return
+            await self._do(job)
             self._sweep()
 
-    async def close(self) -> None:
-        """End what still runs and finish it. `run` may have been cancelled before."""
+    def leave(self) -> None:
+        """End what still runs, and `run` once it is finished."""
         for tape in tuple(self._tapes.values()):
             tape.stop("shutdown")
-        while not self._jobs.empty():
-            await self._do(self._jobs.get_nowait())
+        self._jobs.put_nowait(None)
+
+    async def close(self) -> None:
+        """Let go of the folder, and of a private one for good. `run` has ended."""
         if self._folder is not None:
             await self._in_thread(self._folder.remove_if_private)
         self._thread.shutdown(wait=False)
@@ -203,7 +211,9 @@ class Recordings:
             if id in self._tapes:
                 self._tapes[id].stop(reason)
 
-        return AppendedFile(self._opened.file(id, suffix), self._thread, failed)
+        folder = self._opened
+        path = folder.file(id, suffix)
+        return AppendedFile(path, self._thread, failed, open_file=folder.create)
 
     def _grew(self, id: str, recorded: Recorded, size_bytes: int) -> None:
         self._bytes[id] = size_bytes
@@ -232,7 +242,11 @@ class Recordings:
         except FormatError:
             await self._over(id, "bad_format", Recorded(), -1)
             return
-        file = AppendedFile(self._opened.file(id, VIDEO), self._thread, failures.append)
+        folder = self._opened
+        path = folder.file(id, VIDEO)
+        file = AppendedFile(
+            path, self._thread, failures.append, len(clip.data), open_file=folder.create
+        )
         file.append(clip.data)
         await file.close()
         if id in self._entries:
@@ -241,7 +255,10 @@ class Recordings:
 
     async def _do(self, job: Callable[[], Awaitable[None]]) -> None:
         try:
-            await job()
+            async with asyncio.timeout(JOB_S):
+                await job()
+        except TimeoutError:
+            logger.error("a recording's files took over %g s", JOB_S)
         except OSError:
             logger.exception("a recording's files could not be taken care of")
 

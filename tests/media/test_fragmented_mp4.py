@@ -1,6 +1,7 @@
 """A file that plays, whatever went into it and wherever it was cut off."""
 
 import io
+from dataclasses import replace
 from itertools import pairwise
 
 import av
@@ -65,7 +66,7 @@ def test_a_file_begins_with_a_key_frame_and_at_zero() -> None:
     assert number_of(shown.pictures[0]) == 40 % 25
     assert shown.pts_us == [number * 50_000 for number in range(20)]
     assert shown.sound_pts_us[0][0] < 7_000  # what Opus needs to settle is not played
-    assert file.recorded.left_out == 33
+    assert file.recorded.left_out == 0  # what was before it is no part of it
     assert file.from_us == 2_000_000
 
 
@@ -127,6 +128,30 @@ def test_after_a_loss_nothing_is_taken_before_the_next_key_frame() -> None:
     out += file.finish()
     assert played(out).pts_us == [number * 50_000 for number in [*range(10), 20]]
     assert file.recorded.left_out == 10
+
+
+def test_frames_that_were_lost_on_the_way_are_counted() -> None:
+    camera, file = Camera(), FragmentedMp4()
+    out = b"".join(file.picture(each) for each in camera.film(10))
+    camera.film(3)
+    out += file.picture(replace(camera.take(), dropped=3))
+    out += file.picture(camera.take(key=True))
+    out += file.finish()
+    assert played(out).pts_us == [number * 50_000 for number in [*range(10), 14]]
+    assert file.recorded.left_out == 4
+
+
+def test_a_change_of_the_bit_rate_loses_no_frame() -> None:
+    camera = Camera()
+    film = camera.film(30)
+    camera.limit(100_000)
+    film += camera.film(30)
+    camera.limit(None)
+    film += camera.film(30)
+    data, file = recorded([*film])
+    numbers = [number_of(each) for each in played(data).pictures]
+    assert numbers == [each % 25 for each in range(90)]
+    assert file.recorded.left_out == 0
 
 
 @settings(max_examples=25, deadline=None)

@@ -16,7 +16,7 @@ from reverie.config import Deployment
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.media import Codec
-from reverie.sessions import CommandError, LocalSession, Role, Session
+from reverie.sessions import CommandError, LocalSession, Role
 from reverie.sessions.events import AnyEvent, ArtifactCompleted, ArtifactCreated
 from reverie.sessions.recording import Recording
 from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO
@@ -225,22 +225,21 @@ async def test_what_goes_in_is_recorded_too_when_that_is_asked_for(tmp_path: Pat
     pool = PoolOptions(mode="inline", models=(ModelOptions(name="echo"),))
     deployment = Deployment(pool=pool, recordings=RecordingOptions(folder=tmp_path))
     async with Engine.from_deployment(deployment) as running, running.session() as session:
-        async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(_take_all(session))
+        async with looking(session) as screen:
             await session.record_start(inputs=True)
             for number in range(20):
                 await session.push_video(picture(number, 256, 256))
+                await screen.until("media.chunk")
             await session.record_stop()
-            watching.cancel()
         recording = await complete(running, session.id)
         data = library(running).file(recording, INPUT).read_bytes()
     shown = played(data)
     numbers = [number_of(each) for each in shown.pictures]
     assert recording.input is not None
-    assert len(numbers) == recording.input_frames > 5
+    assert len(numbers) == recording.input_frames > 10
     assert numbers == sorted(numbers)
     assert shown.pts_us == sorted(shown.pts_us)
-    assert recording.size_bytes > 0
+    assert recording.frames > 0
 
 
 async def test_a_program_that_takes_no_pictures_has_none_to_record() -> None:
@@ -249,8 +248,3 @@ async def test_a_program_that_takes_no_pictures_has_none_to_record() -> None:
             await session.record_start(inputs=True)
         assert (refused.value.code, refused.value.field) == ("nothing_to_record", "inputs")
         assert session.view.recording is None
-
-
-async def _take_all(session: Session) -> None:
-    async for _ in session.stream():
-        pass

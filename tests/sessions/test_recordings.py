@@ -75,9 +75,9 @@ async def shelf(folder: Path | None, **options: Any) -> AsyncIterator[Shelf]:
     made = Shelf(recordings)
     await recordings.start()
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(recordings.run())
+        tasks.create_task(recordings.run())
         yield made
-        running.cancel()
+        recordings.leave()
     await recordings.close()
 
 
@@ -167,6 +167,7 @@ async def test_what_a_lost_server_was_writing_ends_with_its_last_whole_fragment(
 ) -> None:
     async with shelf(tmp_path) as on:
         whole = await on.record()
+        on.now_s += 1
         id, tape = on.begin()
         for media in Camera().film(70):
             tape.picture(media)

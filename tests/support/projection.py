@@ -90,6 +90,9 @@ class Camera:
         tag = FrameTag(pts_us, self._frame_us, number // 4, number % 4, number % 4 == 3, number)
         return MediaFrame(encoded, tag)
 
+    def limit(self, bits_per_s: int | None) -> None:
+        self._encoder.limit(bits_per_s)
+
     def film(self, count: int) -> list[MediaFrame]:
         return [self.take() for _ in range(count)]
 

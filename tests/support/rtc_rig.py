@@ -152,9 +152,9 @@ async def _recordings(options: RecordingOptions | None) -> AsyncIterator[Recordi
     library = Recordings(options)
     await library.start()
     async with asyncio.TaskGroup() as tasks:
-        keeping = tasks.create_task(library.run())
+        tasks.create_task(library.run())
         yield library
-        keeping.cancel()
+        library.leave()
     await library.close()
 
 
