@@ -28,7 +28,7 @@ let isDrawing = false;
 /** A prompt that was asked for while there was no way to say it. @type {string | null} */
 let unsaid = null;
 
-/** @param {{type: string}} message */
+/** @param {{type: string, [field: string]: any}} message */
 function dispatch(message) {
   view = reduce(view, message);
   if (isDrawing) return;

@@ -40,6 +40,7 @@ export function refused(lines, id) {
 export function heard(lines, { stream, text, utterance, final, cut, answers }) {
   const said = `${stream}/${utterance}`;
   const key = lines.some((line) => line.key === answers) ? String(answers) : said;
+  /** @type {Line["state"]} */
   const state = cut ? "broken" : final ? "done" : "growing";
   const others = changed(
     lines,

@@ -5,12 +5,13 @@ import { Signalling } from "./signalling.js";
 import { Vigil } from "./vigil.js";
 import { makeBinary, parseText, WireError } from "./wire.js";
 
+/** @typedef {import("./attachment.js").Attachment} Attachment */
 /** @typedef {import("./attachment.js").AttachmentEvents} AttachmentEvents */
 
 const WATCH_EVERY_MS = 250;
 const BAD_FRAME = 4400;
 
-/** @implements {import("./attachment.js").Attachment} */
+/** @implements {Attachment} */
 export class PeerAttachment {
   transport = /** @type {const} */ ("webrtc");
   /** @type {Promise<number>} the close code; it never rejects */

@@ -65,8 +65,9 @@ export class Screen {
     this.#open();
   }
 
-  /** @param {MediaChunk} header @param {Uint8Array} payload */
+  /** @param {MediaChunk} header @param {Uint8Array | null} payload */
   push(header, payload) {
+    if (payload === null) return; // of a peer connection that is no more
     if (this.#hidden) this.#hold(header, payload);
     else this.#decode(header, payload);
   }

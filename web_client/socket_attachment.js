@@ -4,6 +4,7 @@ import { PROTOCOL } from "./attachment.js";
 import { LEFT, SILENT } from "./closing.js";
 import { makeBinary, parseBinary, parseText, WireError } from "./wire.js";
 
+/** @typedef {import("./attachment.js").Attachment} Attachment */
 /** @typedef {import("./attachment.js").AttachmentEvents} AttachmentEvents */
 
 const WATCH_EVERY_MS = 1000;
@@ -13,7 +14,7 @@ const ASK_AFTER_MS = 4000;
 const DEAD_AFTER_MS = 10_000;
 const BAD_FRAME = 4400;
 
-/** @implements {import("./attachment.js").Attachment} */
+/** @implements {Attachment} */
 export class SocketAttachment {
   transport = /** @type {const} */ ("websocket");
   /** @type {Promise<number>} the close code; it never rejects */

@@ -260,7 +260,7 @@ function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = n
 function settled(view, id, outcome) {
   const latency = latencies.forgotten(view.latency, id);
   const isWish = view.wish !== null && view.wish.id === id;
-  const wish = isWish ? { ...view.wish, outcome } : view.wish;
+  const wish = isWish ? { .../** @type {Wish} */ (view.wish), outcome } : view.wish;
   return { ...view, latency, wish, lines: narrations.refused(view.lines, id) };
 }
 

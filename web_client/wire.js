@@ -39,7 +39,7 @@ export function parseBinary(buffer) {
 /**
  * Join a command that has bytes with them, as the server does with its events.
  * @param {object} header @param {Uint8Array} payload
- * @returns {Uint8Array}
+ * @returns {Uint8Array<ArrayBuffer>}
  */
 export function makeBinary(header, payload) {
   const text = new TextEncoder().encode(JSON.stringify(header));
