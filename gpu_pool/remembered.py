@@ -5,6 +5,7 @@ acted is folded into the prompt, the parameters and the keys now in effect; and 
 the newest snapshot, come the messages that bring the session back.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from reverie.engine.inputs import (
     KeysInput,
     ParameterInput,
     PromptInput,
+    StreamInput,
 )
 from reverie.gpu_pool.errors import RequestRefusedError
 from reverie.gpu_pool.messages import (
@@ -50,6 +52,8 @@ from reverie.models.loop import Durable
 
 _SNAPSHOTS = 4
 _PENDING = 4096
+_SHOWN = 64
+"""Pictures that have acted and are in no snapshot yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Remembered:
         self._parameters = dict(opening.parameters)
         self._held: dict[tuple[str, str], ControlId] = {}
         self._pending: dict[ControlId, list[ControlInput]] = {}
+        self._shown: deque[tuple[int, StreamInput]] = deque(maxlen=_SHOWN)  # with their chunks
         self._replayed: set[ControlId] = set()
         self._watched: bool | None = None
         self._paused = False
@@ -142,13 +147,17 @@ class Remembered:
                 self._seed = self._seed if seed is None else seed
                 self._snapshots.clear()
                 self._spoken.clear()
+                self._shown.clear()
             case TakeSnapshot(name=name):
                 self._keep(name, done)
             case RestoreSnapshot(name=name) if kept := self._kept.get(name):
                 self._restore(done.session, kept)
+                self._shown.clear()
             case Interrupt() | Rewind() | RestoreSnapshot():
                 # What came after the chunk gone back to is a world that is no more.
                 self._snapshots = [kept for kept in self._snapshots if kept.chunk <= done.chunk]
+                kept_shown = [(at, item) for at, item in self._shown if at <= done.chunk]
+                self._shown = deque(kept_shown, _SHOWN)
             case _:
                 pass
         self._pts_us = max(self._pts_us, done.pts_us)
@@ -170,9 +179,10 @@ class Remembered:
                 self._spoken[durable.loop] = durable
             case SnapshotOut():
                 self._snapshots = [*self._snapshots, emission][-_SNAPSHOTS:]
-            case ControlApplied(control=control):
+                self._shown.clear()
+            case ControlApplied(control=control, chunk=chunk):
                 for item in self._pending.pop(control, ()):
-                    self._fold(item)
+                    self._fold(item, chunk)
                 return not self._heard_before(control)
             case ControlSuperseded(control=control):
                 self._pending.pop(control, None)
@@ -210,10 +220,13 @@ class Remembered:
         return Revival(snapshot.chunk if snapshot else -1, opening, tuple(messages))
 
     def _inputs(self) -> Iterator[ControlInput]:
-        """Yield presses of the keys that are held, then what never got a receipt."""
+        """Yield keys that are held, what no snapshot holds yet, then what never got a receipt."""
         for (name, key), control in self._held.items():
             self._replayed.add(control)
             yield KeysInput(control, name, (KeyEdge(key, True),))
+        for _, shown in self._shown:
+            self._replayed.add(shown.control)
+            yield shown
         for inputs in self._pending.values():
             yield from inputs
 
@@ -223,8 +236,10 @@ class Remembered:
         self._replayed.remove(control)
         return True
 
-    def _fold(self, item: ControlInput) -> None:
+    def _fold(self, item: ControlInput, chunk: int) -> None:
         match item:
+            case StreamInput():
+                self._shown.append((chunk, item))
             case PromptInput(text=text):
                 self._prompt = text
             case ParameterInput(name=name, value=value):

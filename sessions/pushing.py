@@ -26,12 +26,16 @@ from reverie.media import (
     read_clip,
     read_picture,
 )
+from reverie.media.jpeg import JpegEncoder
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import InputView
 
 Pixels = NDArray[np.uint8]
 """A picture [H, W, 3] of any size."""
 
+EXACT_BYTES = 2**19
+"""A picture that takes more than this, some 400x400, goes as a JPEG: messages are bounded."""
+QUALITY = 95
 PIECE_S = 0.5
 """Longest piece of sound in one command."""
 
@@ -148,18 +152,17 @@ class ClipPushes:
 
 
 def _pixels_push(piece: Piece, into: InputView) -> Push:
-    return Push(
-        {
-            "stream": into.name,
-            "codec": "rgb24",
-            "pts_us": piece.pts_us,
-            "width": into.width,
-            "height": into.height,
-            "last": piece.last,
-            "data": piece.data.tobytes(),
-        },
-        piece.pts_us,
-    )
+    fields: dict[str, object] = {
+        "stream": into.name,
+        "pts_us": piece.pts_us,
+        "last": piece.last,
+    }
+    if piece.data.nbytes > EXACT_BYTES:
+        encoder = JpegEncoder(Size(into.width, into.height), QUALITY)
+        packed = encoder.encode(piece.data.astype(np.uint8, copy=False), piece.pts_us, True)
+        return Push({**fields, "codec": "jpeg", "data": packed.data}, piece.pts_us)
+    size = {"width": into.width, "height": into.height}
+    return Push({**fields, **size, "codec": "rgb24", "data": piece.data.tobytes()}, piece.pts_us)
 
 
 def sound_pushes(
