@@ -78,12 +78,14 @@ class SoundTag:
         chunk: the loop's chunk that it belongs to.
         step: the unit that put it out.
         discontinuity: it does not follow from the sound before it.
+        last: it ends its chunk.
     """
 
     pts_us: int
     chunk: int = 0
     step: int = 0
     discontinuity: bool = False
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class SoundPacket:
         samples: that it holds of each channel, at the rate of its format.
         discontinuity: it does not follow from the packet before it: there was a cut, a gap or a
             loss. Its `pts_us` says where it belongs.
+        last: nothing more comes of its chunk now; less than a packet may come with the next one.
         dropped: packets lost just before this one, since encoding could not keep up.
     """
 
@@ -105,6 +108,7 @@ class SoundPacket:
     chunk: int
     step: int
     discontinuity: bool = False
+    last: bool = False
     dropped: int = 0
 
 

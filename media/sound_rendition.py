@@ -5,7 +5,7 @@ do not drift. A gap, a cut or a loss ends what was being said and sets a new anc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reverie.media.errors import EncodeError
@@ -95,8 +95,10 @@ class SoundRendition:
             run = _Run(self._open_encoder(self._codec, self._shape), begins_us, tag, piece.dropped)
             self._run = run
         run.taken += len(piece.samples_NC)
-        packets += self._packets(run, run.encoder.encode(piece.samples_NC), tag)
-        return packets
+        full = self._packets(run, run.encoder.encode(piece.samples_NC), tag)
+        if tag.last and full:
+            full[-1] = replace(full[-1], last=True)
+        return packets + full
 
     def finish(self) -> list[SoundPacket]:
         """Return what still waits, and end the run."""

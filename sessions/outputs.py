@@ -180,6 +180,8 @@ class Outputs:
         self._sounds: dict[str, SoundOutput] = {}
         self._texts: dict[str, TextOutput] = {}
         scopes = {loop.name: program.open(ScopeKind.LOOP, loop.name) for loop in controls.loops}
+        kinds = {spec.kind for _, spec in controls.streams}
+        self._heard_only = StreamKind.VIDEO not in kinds and StreamKind.AUDIO in kinds
         for loop, spec in controls.streams:
             if spec.kind is StreamKind.AUDIO:
                 self.add_sound(spec, scopes[loop.name])
@@ -201,7 +203,9 @@ class Outputs:
         loop = scope.name if scope.kind is ScopeKind.LOOP else ""
         stream = StreamState(spec.name, spec.kind, spec.rate_hz, loop)
         self._state.streams[spec.name] = stream
-        sound = SoundOutput(stream, self._state, AudioFanout(spec.rate_hz, spec.channels))
+        fanout = AudioFanout(spec.rate_hz, spec.channels)
+        paces = self._heard_only and scope.kind is ScopeKind.LOOP
+        sound = SoundOutput(stream, self._state, fanout, paces)
         self._sounds[spec.name] = sound
         scope.open(ScopeKind.STREAM, spec.name).on_cancel(sound.end)
         return sound

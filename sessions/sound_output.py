@@ -16,8 +16,24 @@ UNHEARD_PIECES = 32
 class SoundOutput:
     """Encoding is the fan-out's; this room says whose sound it is."""
 
-    def __init__(self, stream: StreamState, session: SessionState, fanout: AudioFanout) -> None:
+    def __init__(
+        self,
+        stream: StreamState,
+        session: SessionState,
+        fanout: AudioFanout,
+        paces: bool = False,
+    ) -> None:
+        """Take sound for a stream.
+
+        Args:
+            stream: what is told of it.
+            session: whose it is.
+            fanout: encodes; of the stream's shape.
+            paces: it is the only thing that can be seen or heard, so that hearing it is what paces
+                the generation. Where there are pictures, they do.
+        """
         self.stream = stream
+        self._paces = paces
         self.fanout = fanout
         self._session = session
         self._subscriptions: dict[int, AudioSubscription] = {}
@@ -83,7 +99,7 @@ class SoundOutput:
         self.fanout.close()
 
     def _encode(self, out: SamplesOut) -> None:
-        tag = SoundTag(out.pts_us, out.chunk, out.step, out.discontinuity)
+        tag = SoundTag(out.pts_us, out.chunk, out.step, out.discontinuity, last=self._paces)
         self.fanout.publish(out.samples, tag)
 
     def _init(self, format: SoundFormat) -> MediaInit:
@@ -98,7 +114,7 @@ class SoundOutput:
             key=True,
             chunk=packet.chunk,
             frame=0,
-            last=False,  # what is seen paces the generation, and not what is heard
+            last=packet.last,
             step=packet.step,
             discontinuity=packet.discontinuity,
             dropped=packet.dropped,

@@ -119,3 +119,17 @@ async def test_the_sound_ends_with_the_session(engine: Engine) -> None:
     completed = [each.stream for each in events if each.type == "media.complete"]
     assert sorted(completed) == ["sound", "video"]
     assert events[-1].type == "session.closed"
+
+
+async def test_a_program_without_pictures_is_paced_by_whoever_listens() -> None:
+    location = sounding_model.LOCATION.replace("SoundingFamily", "heard_only")
+    models = (ModelOptions(name="heard", family=location, sessions=2),)
+    deployment = Deployment(pool=PoolOptions(mode="inline", models=models))
+    async with Engine.from_deployment(deployment) as engine, engine.session() as session:
+        events = await heard(session, 2.0)
+        hosted = engine.store.get(session.id)
+        async with LocalSession(hosted, Role.DRIVER, audio=AudioCodec.OPUS) as driver:
+            events += await heard(driver, 2.0)
+    ends = [each.chunk for each in packets(events) if each.last]
+    assert ends == sorted(set(ends))
+    assert len(ends) >= 15

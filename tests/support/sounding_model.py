@@ -11,7 +11,7 @@ Load it as `<path to this file>:SoundingFamily`, also in a spawned worker.
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -100,8 +100,8 @@ class SoundingKernel(LoopKernel[SoundingState]):
         state = unit.state
         state = replace(state, parameters={**state.parameters, **unit.controls.parameters})
         frames = torch.full((FRAMES, SIZE, SIZE, 3), (state.chunk * 8) % 256, dtype=torch.uint8)
-        video, sound = self.spec.streams
-        count = round(FRAMES / video.rate_hz * sound.rate_hz) - int(state.parameters["short"])
+        *video, sound = self.spec.streams
+        count = round(FRAMES / RATE_HZ * sound.rate_hz) - int(state.parameters["short"])
         tone_NC = self._tone(state, count, sound)
         at = (state.session, state.chunk)
         due = state.parameters["fault"] and state.parameters["fault_chunk"] == state.chunk
@@ -109,8 +109,8 @@ class SoundingKernel(LoopKernel[SoundingState]):
             self._failed.add(at)
             tone_NC[0] = math.nan
         after = replace(state, chunk=state.chunk + 1, samples=state.samples + count)
-        outputs = (FrameOutput(video.name, frames), AudioOutput(sound.name, tone_NC))
-        return StepResult(after, outputs)
+        seen = tuple(FrameOutput(stream.name, frames) for stream in video)
+        return StepResult(after, (*seen, AudioOutput(sound.name, tone_NC)))
 
     def _tone(self, state: SoundingState, count: int, sound: StreamSpec) -> torch.Tensor:
         times = torch.arange(state.samples, state.samples + count, dtype=torch.float64)
@@ -124,19 +124,22 @@ class SoundingFamily:
 
     Attributes:
         sound_hz: samples a second.
+        seen: whether there are pictures.
     """
 
     sound_hz: float = 24_000.0
     channels: int = 1
-    lead_chunks: int = field(default=2)
+    lead_chunks: int = 2
+    seen: bool = True
 
     @property
     def spec(self) -> ModelSpec:
         sound = StreamSpec("sound", StreamKind.AUDIO, rate_hz=self.sound_hz, channels=self.channels)
+        video = (StreamSpec("video", StreamKind.VIDEO, SIZE, SIZE, RATE_HZ),) if self.seen else ()
         loop = LoopSpec(
             "world_model",
             ("tone",),
-            (StreamSpec("video", StreamKind.VIDEO, SIZE, SIZE, RATE_HZ), sound),
+            (*video, sound),
             parameters=PARAMETERS,
             chunk_frames=FRAMES,
         )
@@ -155,3 +158,8 @@ class SoundingFamily:
 
     def kernel(self, loop: str, instance: ModelInstance) -> SoundingKernel:
         return SoundingKernel(self.spec.loop(loop), instance)
+
+
+def heard_only() -> SoundingFamily:
+    """Return a model without pictures: `<path to this file>:heard_only`."""
+    return SoundingFamily(seen=False)
