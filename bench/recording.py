@@ -5,13 +5,17 @@ A ratio of neighbours in time: a machine that is busy with something else is as 
 
 import asyncio
 import statistics
+import time
+from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from reverie.bench.report import RecordingCost
 from reverie.bench.taking import seconds_for, take
 from reverie.host import Engine
 from reverie.media import Codec
 from reverie.sessions import LocalSession, SessionRequest
+from reverie.sessions.events import AnyEvent
 from reverie.sessions.recording import Recording
 
 SETTLE_FRAMES = 24
@@ -24,18 +28,32 @@ async def recording_cost(
     engine: Engine, model: str, prompt: str, rounds: int, frames: int
 ) -> RecordingCost:
     """Measure `rounds` turns of `frames` frames, watched in H.264 and then as pixels."""
-    shared, recordings = await _ratio(engine, model, prompt, rounds, frames, Codec.H264)
-    alone, _ = await _ratio(engine, model, prompt, rounds, frames, Codec.RGB24)
+    shared, recordings = await _cost(engine, model, prompt, rounds, frames, Codec.H264)
+    alone, _ = await _cost(engine, model, prompt, rounds, frames, Codec.RGB24)
     bits = 8 * sum(each.size_bytes for each in recordings)
     media_us = sum(each.duration_us for each in recordings)
-    return RecordingCost(shared, alone, 1000 * bits / media_us if media_us else 0.0)
+    return RecordingCost(
+        shared=shared.ratio,
+        alone=alone.ratio,
+        shared_ms=shared.more_ms,
+        alone_ms=alone.more_ms,
+        kbit_per_s=1000 * bits / media_us if media_us else 0.0,
+    )
 
 
-async def _ratio(
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """Medians: the frame rate recorded over not recorded, and processor time a frame more."""
+
+    ratio: float
+    more_ms: float
+
+
+async def _cost(
     engine: Engine, model: str, prompt: str, rounds: int, frames: int, codec: Codec
-) -> tuple[float, list[Recording]]:
-    """Return the median of recorded over not recorded, and what was recorded."""
-    ratios = []
+) -> tuple[_Cost, list[Recording]]:
+    """Return what it costs, and what was recorded."""
+    ratios, more_ms = [], []
     ticket = await engine.store.create(SessionRequest(model, prompt=prompt, seed=0))
     async with (
         LocalSession(ticket.session, codec=codec) as session,
@@ -43,14 +61,23 @@ async def _ratio(
     ):
         await take(events, SETTLE_FRAMES)
         for _ in range(rounds):
-            plain_s = await seconds_for(events, frames)
+            plain_s, plain_cpu_s = await _turn(events, frames)
             await session.record_start()
             await take(events, SETTLE_FRAMES)
-            recorded_s = await seconds_for(events, frames)
+            recorded_s, recorded_cpu_s = await _turn(events, frames)
             await session.record_stop()
             await take(events, SETTLE_FRAMES)
             ratios.append(plain_s / recorded_s)
-    return statistics.median(ratios), await _whole(engine, ticket.session.id)
+            more_ms.append(1000 * (recorded_cpu_s - plain_cpu_s) / frames)
+    cost = _Cost(statistics.median(ratios), statistics.median(more_ms))
+    return cost, await _whole(engine, ticket.session.id)
+
+
+async def _turn(events: AsyncIterator[AnyEvent], frames: int) -> tuple[float, float]:
+    """Take so many frames; return how long that took, and this process's time for it."""
+    started_s = time.process_time()
+    elapsed_s = await seconds_for(events, frames)
+    return elapsed_s, time.process_time() - started_s
 
 
 async def _whole(engine: Engine, session: str) -> list[Recording]:

@@ -50,11 +50,16 @@ class RecordingCost:
     Attributes:
         shared: watched in H.264, so that the recording encodes nothing.
         alone: watched as pixels, so that it encodes for itself.
+        shared_ms: more processor time of the server for a frame, watched in H.264: what is left to
+            tell on a machine that is busy with something else.
+        alone_ms: likewise, watched as pixels.
         kbit_per_s: of the file, for a second of media time.
     """
 
     shared: float
     alone: float
+    shared_ms: float
+    alone_ms: float
     kbit_per_s: float
 
 
@@ -113,6 +118,8 @@ def as_table(report: Report) -> str:
     rows += [
         ("frame rate while recorded, watched in H.264", f"{report.recording.shared:.3f}"),
         ("frame rate while recorded, watched as pixels", f"{report.recording.alone:.3f}"),
+        ("processor time of a recorded frame, H.264", f"{report.recording.shared_ms:+.2f} ms"),
+        ("processor time of a recorded frame, pixels", f"{report.recording.alone_ms:+.2f} ms"),
         ("size of the recording", f"{report.recording.kbit_per_s:.0f} kbit/s"),
     ]
     if report.narration is not None:
