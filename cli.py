@@ -229,6 +229,11 @@ def _add_bench(commands: "Commands") -> None:
     bench.add_argument(
         "--frames", type=int, help="length of the memory run (default: 20000; 2000 with --quick)"
     )
+    bench.add_argument(
+        "--media",
+        action="store_true",
+        help="instead, from a drawn picture to its pixels in headless Chromium, beside bare loops",
+    )
     bench.set_defaults(command=_bench)
 
 
@@ -416,11 +421,31 @@ def _tell_progress(done: int, jobs: int) -> None:
     print(f"{done} of {jobs} parts done", file=sys.stderr, flush=True)
 
 
+def _bench_media(chosen: argparse.Namespace) -> int:
+    from reverie.bench.media_report import (
+        MediaOptions,
+        as_media_table,
+        run_media_bench,
+        write_media_json,
+    )
+
+    try:
+        report = asyncio.run(run_media_bench(MediaOptions.chosen(quick=chosen.quick)))
+    except ModuleNotFoundError as error:
+        return _complain(f"--media drives a browser: {error}; pip install playwright", FAILED)
+    print(as_media_table(report))
+    if chosen.json is not None:
+        write_media_json(report, chosen.json)
+    return 0
+
+
 def _bench(chosen: argparse.Namespace) -> int:
     from reverie.bench import BenchOptions, as_table, run_bench, write_json
     from reverie.gpu_pool.errors import PoolError
     from reverie.models.errors import ModelError
 
+    if chosen.media:
+        return _bench_media(chosen)
     options = BenchOptions.chosen(chosen.model, quick=chosen.quick, frames=chosen.frames)
     try:
         report = asyncio.run(run_bench(options))

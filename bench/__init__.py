@@ -1,7 +1,8 @@
 """`reverie bench`: what the runtime costs, as ratios within one run on one machine.
 
-Start at `measures.py`. It drives the whole house through `Engine`, beside a bare loop over the same
-model that knows of no house at all; so it stands beside `host.py`, and no room imports it.
+Start at `measures.py`; what pictures cost on their way to a browser (`--media`) is in `latency.py`.
+It drives the whole house through `Engine`, beside bare loops that know of no house at all; so it
+stands beside `host.py`, and no room imports it.
 """
 
 from reverie.bench.measures import BenchOptions, run_bench

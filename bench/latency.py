@@ -1,0 +1,177 @@
+"""From a picture that is drawn to its pixels in a browser's hands: the house beside bare loops.
+
+One headless Chromium reads the time out of each picture, with the same code whoever sent it. The
+four ways take short turns in one run, and ratios are medians over pairs of turns next to each
+other: a machine that is busy with something else is as busy for both.
+"""
+
+import statistics
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from reverie.bench.bare_media import BareRtc, bare_socket
+from reverie.config import Deployment, Setting
+from reverie.host import Engine
+from reverie.rtc.app import create_app
+from reverie.rtc.edge import Edge
+from reverie.rtc.options import ServerOptions
+from reverie.rtc.server import Server
+from reverie.sessions import SessionRequest
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+Mode = Literal["process", "inline"]
+"""Where the model runs: `inline` is for tests, which cannot wait for a worker to start."""
+
+WAYS = ("WebRTC", "WebSocket")
+SETTLE_S = 4.0
+CALIBRATIONS = 30
+MODEL = "reverie.bench.time_code:ticking30"
+_SYSTEM = Path("/usr/bin/chromium")
+_CHROMIUM = _SYSTEM if _SYSTEM.exists() else None  # else the one that playwright brings
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One way, ours and bare, in ms; ratios are medians over turns.
+
+    Attributes:
+        setup: from the request to the first picture that was read.
+    """
+
+    way: str
+    ours_p50: float
+    ours_p95: float
+    bare_p50: float
+    bare_p95: float
+    ratio_p50: float
+    ratio_p95: float
+    ours_setup: float
+    bare_setup: float
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one turn of one side gave."""
+
+    ages_ms: tuple[float, ...]
+    setup_ms: float
+
+
+@asynccontextmanager
+async def serving(model: str, mode: Mode) -> AsyncIterator[tuple[Engine, Server]]:
+    """Run the whole house with one model on a free port of this machine."""
+    settings = [
+        Setting(("pool", "mode"), mode, "bench"),
+        Setting(("pool", "models"), [{"name": "bench", "family": model}], "bench"),
+        Setting(("server", "port"), 0, "bench"),
+    ]
+    deployment = Deployment.read(settings=settings)
+    async with Engine.from_deployment(deployment) as engine:
+        edge = Edge(engine.store, engine.pool, deployment.server)
+        options: ServerOptions = deployment.server
+        async with Server(create_app(edge), options, edge.drain).running() as server:
+            yield engine, server
+
+
+async def media_latency(
+    rounds: int, seconds: float, settle_s: float = SETTLE_S, mode: Mode = "process"
+) -> tuple[Latency, ...]:
+    """Measure every way in `rounds` turns of `seconds`, after `settle_s` that do not count.
+
+    Raises:
+        ModuleNotFoundError: playwright, which drives the browser, is not installed.
+    """
+    turns: dict[tuple[str, str], list[Turn]] = {}
+    async with (
+        serving(MODEL, mode) as (engine, server),
+        bare_socket() as url,
+        _page(server.url) as page,
+    ):
+        bare = BareRtc()
+        await page.expose_function("answerBare", bare.answer)
+        offset = await _clock_offset(page)
+
+        async def take(way: str, side: str, name: str, more: Mapping[str, object]) -> None:
+            given = {"seconds": seconds, "settle": settle_s, "offset": offset, **more}
+            found = await page.evaluate(f"given => bench.{name}(given)", given)
+            turn = Turn(tuple(found["ages"]), found["first"] or float("nan"))
+            turns.setdefault((way, side), []).append(turn)
+
+        for _ in range(rounds):
+            for way, ours, theirs, given in (
+                ("WebRTC", "ourRtc", "bareRtc", {}),
+                ("WebSocket", "ourSocket", "bareSocket", {"url": url}),
+            ):
+                ticket = await engine.store.create(SessionRequest("bench", seed=0))
+                session = {"id": ticket.session.id, "token": ticket.token}
+                await take(way, "ours", ours, session)
+                engine.store.close(ticket.session.id)
+                await ticket.session.gone()
+                await take(way, "bare", theirs, given)
+                await bare.close()
+    return tuple(_summed(way, turns[way, "ours"], turns[way, "bare"]) for way in WAYS)
+
+
+def _summed(way: str, ours: list[Turn], bare: list[Turn]) -> Latency:
+    def all_ages(turns: list[Turn]) -> list[float]:
+        return [age for turn in turns for age in turn.ages_ms]
+
+    def ratio(part: float) -> float:
+        pairs = zip(ours, bare, strict=True)
+        return statistics.median(
+            at(part, mine.ages_ms) / at(part, theirs.ages_ms) for mine, theirs in pairs
+        )
+
+    return Latency(
+        way=way,
+        ours_p50=at(0.5, all_ages(ours)),
+        ours_p95=at(0.95, all_ages(ours)),
+        bare_p50=at(0.5, all_ages(bare)),
+        bare_p95=at(0.95, all_ages(bare)),
+        ratio_p50=ratio(0.5),
+        ratio_p95=ratio(0.95),
+        ours_setup=statistics.median(turn.setup_ms for turn in ours),
+        bare_setup=statistics.median(turn.setup_ms for turn in bare),
+        frames=len(all_ages(ours)),
+    )
+
+
+def at(part: float, values: "tuple[float, ...] | list[float]") -> float:
+    """Return a quantile of some values; nan of none."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
+
+
+@asynccontextmanager
+async def _page(url: str) -> AsyncIterator["Page"]:
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=_CHROMIUM)
+        page = await browser.new_page(bypass_csp=True)
+        await page.goto(f"{url}/healthz")
+        script = files("reverie.bench").joinpath("readback.js").read_text(encoding="utf-8")
+        await page.add_script_tag(content=script)
+        try:
+            yield page
+        finally:
+            await browser.close()
+
+
+async def _clock_offset(page: "Page") -> float:
+    """Return what to add to the page's clock for ours, in tenths of ms: of many, the quickest."""
+    found = []
+    for _ in range(CALIBRATIONS):
+        before = time.time() * 10_000
+        there = float(await page.evaluate("bench.now()"))
+        after = time.time() * 10_000
+        found.append((after - before, (before + after) / 2 - there))
+    return min(found)[1]
