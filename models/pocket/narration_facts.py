@@ -24,6 +24,15 @@ _HIS_TILE = 4
 """Row and column of the walker's tile among the tiles in view; for even and odd views alike."""
 
 
+class Slot(IntEnum):
+    """What can be read at a glance, beside the tiles around the walker (`tile_slot`)."""
+
+    BIOME = 0
+    HOUR = 1
+    WALKS = 2
+    FACING = 3
+
+
 class Direction(IntEnum):
     """One of the four lines of tiles that begin beside the walker."""
 
@@ -31,6 +40,15 @@ class Direction(IntEnum):
     RIGHT = 1
     UP = 2
     DOWN = 3
+
+
+SLOTS = len(Slot) + len(Direction) * REACH
+"""Biome, hour, walks, facing, and the kinds of tile in every direction, nearest first."""
+
+
+def tile_slot(direction: Direction, distance: int) -> int:
+    """Return the slot of a tile that lies 1 to `REACH` tiles away."""
+    return len(Slot) + direction * REACH + distance - 1
 
 
 DIRECTION_OF: dict[Facing, Direction] = {

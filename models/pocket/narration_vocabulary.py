@@ -3,16 +3,18 @@
 A text before the narrator is, in this order: one slot for each thing that can be seen at a glance,
 then either a topic and a sentence about it, or a question and its answer. What stands at a slot's
 output is the narrator's reading of that slot: one pass over the slots is a look at the picture.
+Between a question and its answer stands a check for each slot, at whose output is yes or no: does
+what was read there answer the question? So what is asked for is found before the first word.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
 
 from reverie.models.pocket.biomes import Biome
-from reverie.models.pocket.narration_facts import REACH, Direction, Truth
+from reverie.models.pocket.narration_facts import REACH, SLOTS, Direction, Slot, Truth, tile_slot
 from reverie.models.pocket.narration_questions import question_words
 from reverie.models.pocket.narration_sentences import (
     BARE,
@@ -51,20 +53,18 @@ SIDE_OF: dict[Topic, Direction] = {
     Topic.UP: Direction.UP,
     Topic.DOWN: Direction.DOWN,
 }
-SLOTS = 4 + len(Direction) * REACH
-"""Biome, hour, walks, facing, and the kinds of tile in every direction, nearest first."""
 SLOT_IDS = tuple(range(_MARKS + len(Topic), _MARKS + len(Topic) + SLOTS))
-MOST_TOKENS = SLOTS + 2 + MOST_ASKED + MOST_SAID
+MOST_TOKENS = SLOTS + 2 + MOST_ASKED + SLOTS + MOST_SAID
 _TOKEN = re.compile(r"[a-z0-9']+|[.,]")
 
 
 def topic_slots(topic: Topic) -> tuple[int, ...]:
     """Return the slots whose change is news on a topic."""
     if topic is Topic.PLACE:
-        return (0, 1)
+        return (Slot.BIOME, Slot.HOUR)
     if topic is Topic.DOING:
-        return (2, 3)
-    first = 4 + SIDE_OF[topic] * REACH
+        return (Slot.WALKS, Slot.FACING)
+    first = tile_slot(SIDE_OF[topic], 1)
     return tuple(range(first, first + REACH))
 
 
@@ -73,7 +73,7 @@ class TokenizedQuestion:
     """A question as the narrator takes it.
 
     Attributes:
-        ids: `ASK`, at most `MOST_ASKED` words, `ANSWER`.
+        ids: `ASK`, at most `MOST_ASKED` words, the checks, `ANSWER`.
         unknown_words: words that the narrator never saw, in order.
         truncated_at: how many words were kept when there were more, else None.
     """
@@ -90,6 +90,8 @@ class NarrationVocabulary:
         self.words = words
         self._first_word = SLOT_IDS[-1] + 1
         self._id_of = {word: self._first_word + i for i, word in enumerate(words)}
+        first_check = self._first_word + len(words)
+        self.check_ids = tuple(range(first_check, first_check + SLOTS))
 
     @classmethod
     def of_grammar(cls) -> "NarrationVocabulary":
@@ -102,7 +104,7 @@ class NarrationVocabulary:
         return cls(tuple(sorted(words)))
 
     def __len__(self) -> int:
-        return self._first_word + len(self.words)
+        return self._first_word + len(self.words) + SLOTS
 
     def topic_id(self, topic: Topic) -> int:
         """Return the token that asks for a sentence about `topic`."""
@@ -122,7 +124,12 @@ class NarrationVocabulary:
         words = re.findall(r"[^\W_]+", text.lower().replace("'", ""))
         kept = words[:MOST_ASKED]
         return TokenizedQuestion(
-            ids=(ASK, *(self._id_of.get(word, UNKNOWN) for word in kept), ANSWER),
+            ids=(
+                ASK,
+                *(self._id_of.get(word, UNKNOWN) for word in kept),
+                *self.check_ids,
+                ANSWER,
+            ),
             unknown_words=tuple(word for word in kept if word not in self._id_of),
             truncated_at=MOST_ASKED if len(words) > MOST_ASKED else None,
         )
@@ -136,6 +143,11 @@ class NarrationVocabulary:
         walks = "walk" if truth.walks else "stand"
         words = (_LAND_WORDS[truth.biome], HOURS[truth.hour], walks, FACINGS[truth.facing], *bare)
         return tuple(self._id_of[word] for word in words)
+
+    def checked(self, marks: Collection[int]) -> tuple[int, ...]:
+        """Return what each check should say where `marks` are the slots that answer."""
+        yes, no = self._id_of["yes"], self._id_of["no"]
+        return tuple(yes if slot in marks else no for slot in range(SLOTS))
 
     def piece(self, before: int | None, token: int, after: int) -> str:
         """Return the text of a token between two others: a whole word, with the space behind it.

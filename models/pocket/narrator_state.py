@@ -5,7 +5,8 @@ from enum import StrEnum
 
 from reverie.models.blocks import BlockId
 from reverie.models.controls import Turn
-from reverie.models.pocket.narration_vocabulary import SLOTS, Topic
+from reverie.models.pocket.narration_facts import SLOTS
+from reverie.models.pocket.narration_vocabulary import Topic
 from reverie.models.pocket.narrator_net import Said
 from reverie.models.pocket.past_rows import PastRow
 

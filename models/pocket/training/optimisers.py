@@ -38,10 +38,10 @@ class MixedOptimiser:
 
 
 def rate_factor(step: int, steps: int, warmup: int) -> float:
-    """Return the share of the peak rate: a rise, a plateau to 30 %, then a bent line to 3 %."""
+    """Return the share of the peak rate: a rise, a plateau to 30 %, then a line to 3 %."""
     rise = min(1.0, (step + 1) / warmup)
     fall = max(0.0, (step / steps - 0.3) / 0.7)
-    return float(rise * max(0.03, (1 - fall) ** 1.5))
+    return float(rise * max(0.03, 1 - fall))
 
 
 def copy_weights(source: Iterable[Tensor], target: Iterable[Tensor]) -> None:

@@ -11,7 +11,8 @@ from reverie.engine.history import BlockHolder
 from reverie.engine.inputs import ControlId, ParameterInput
 from reverie.models.controls import Controls, Turn
 from reverie.models.loop import Idle, StepBatch, StepUnit, TextOutput
-from reverie.models.pocket.narration_vocabulary import END, MOST_SAID, SLOTS, Topic
+from reverie.models.pocket.narration_facts import SLOTS
+from reverie.models.pocket.narration_vocabulary import END, MOST_SAID, Topic
 from reverie.models.pocket.narrator_news import LOOK_EVERY, QUIET, looked, telling, wants_to_look
 from reverie.models.pocket.narrator_state import NarratorState
 from reverie.models.pocket.spec import POCKET
