@@ -156,6 +156,8 @@ class NarrationVocabulary:
         last one.
         """
         word, last = self.word(token), "" if before is None else self.word(before)
+        if not word:
+            return ""
         if last in ("", "."):
             word = word[:1].upper() + word[1:]
         elif word == "i":
