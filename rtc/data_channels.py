@@ -18,7 +18,47 @@ ACTIONS = "actions"
 SEND_AHEAD_BYTES = 2**16
 """What may wait inside this process for the peer to take it."""
 
+INBOX_BYTES = 8 * 2**20
+"""What may wait to be read, of all messages together."""
+
 _MAX_PING_CHARS = 64
+
+
+class PeerChannels:
+    """Both channels of a peer, as soon as it opens them; others, and second ones, are ignored."""
+
+    def __init__(
+        self, capacity: int, now_s: Callable[[], float], changed: Callable[[], None]
+    ) -> None:
+        """Wait for the peer.
+
+        Args:
+            capacity: messages on `events` that may wait.
+            changed: called when `events` has opened.
+        """
+        self.events: EventsChannel | None = None
+        self._capacity = capacity
+        self._now_s = now_s
+        self._changed = changed
+        self._actions: RTCDataChannel | None = None
+        self._on_action: Callable[[str | bytes], None] | None = None
+
+    def opened(self, channel: RTCDataChannel) -> None:
+        """Take a channel that the peer has opened."""
+        if channel.label == EVENTS and self.events is None:
+            self.events = EventsChannel(channel, self._capacity, self._now_s)
+            self._changed()
+        elif channel.label == ACTIONS and self._actions is None:
+            self._actions = channel
+            channel.on("message", self._on_message)
+
+    def on_action(self, call: Callable[[str | bytes], None]) -> None:
+        """Have `call` called with what comes on `actions` from now on."""
+        self._on_action = call
+
+    def _on_message(self, message: str | bytes) -> None:
+        if self._on_action is not None:
+            self._on_action(message)
 
 
 class EventsChannel:
@@ -31,6 +71,7 @@ class EventsChannel:
         self._channel = channel
         self._now_s = now_s
         self._inbox: asyncio.Queue[str | bytes] = asyncio.Queue(capacity)
+        self._waiting_bytes = 0
         self._low = asyncio.Event()
         self._closed = False
         channel.bufferedAmountLowThreshold = SEND_AHEAD_BYTES // 2
@@ -45,7 +86,9 @@ class EventsChannel:
 
     async def receive(self) -> str | bytes:
         """Wait for the next message that is no ping. Safe to cancel."""
-        return await self._inbox.get()
+        message = await self._inbox.get()
+        self._waiting_bytes -= len(message)
+        return message
 
     async def send(self, message: str) -> None:
         """Send a message, once little enough waits. Safe to cancel: then it is not sent.
@@ -70,10 +113,11 @@ class EventsChannel:
             if self._channel.readyState == "open" and not self.overflowed:
                 self._channel.send(json.dumps({"type": "pong", "n": number}))
             return
-        try:
-            self._inbox.put_nowait(message)
-        except asyncio.QueueFull:
+        if self._inbox.full() or self._waiting_bytes + len(message) > INBOX_BYTES:
             self.overflowed = True
+            return
+        self._waiting_bytes += len(message)
+        self._inbox.put_nowait(message)
 
     def _on_close(self) -> None:
         self._closed = True

@@ -18,6 +18,7 @@ RtcError
 import errno
 import os
 import socket
+from typing import TypeVar
 
 from reverie.sessions.errors import SessionError
 from reverie.sessions.events import Error, SessionClosed
@@ -176,3 +177,12 @@ class ServerRefusedError(ServerError):
 
 class ConnectionLostError(ServerError):
     """The server could not be reached in time."""
+
+
+_Found = TypeVar("_Found", bound=Exception)
+
+
+def first_of(group: BaseExceptionGroup[_Found]) -> _Found:
+    """Return the first error in a group that is no group itself."""
+    found = group.exceptions[0]
+    return first_of(found) if isinstance(found, BaseExceptionGroup) else found

@@ -1,0 +1,97 @@
+"""One attachment over one peer: what a `Conversation` is for a WebSocket.
+
+Its media go as RTP, other events and all commands over the `events` channel, where there is one.
+"""
+
+import asyncio
+
+from reverie.rtc.data_channels import EventsChannel, PeerChannels
+from reverie.rtc.edge import Edge
+from reverie.rtc.errors import PeerEndedError
+from reverie.rtc.intake import Intake
+from reverie.rtc.peer_media import PeerMedia
+from reverie.rtc.wire import CloseCode, encode_text
+from reverie.sessions import (
+    Attachment,
+    AttachOptions,
+    HostedSession,
+    Role,
+    SessionEndedError,
+    TooManyError,
+)
+from reverie.sessions.events import AnyEvent
+
+
+class PeerTalk:
+    """Carries an attachment's events out to a peer, and commands in."""
+
+    def __init__(
+        self, edge: Edge, hosted: HostedSession, media: PeerMedia, channels: PeerChannels
+    ) -> None:
+        self._edge = edge
+        self._hosted = hosted
+        self._media = media
+        self._channels = channels
+        self.attachment: Attachment | None = None
+
+    async def run(self, role: Role) -> None:
+        """Attach, and talk until either side ends it; then give the attachment back.
+
+        Raises:
+            PeerEndedError: there is no attachment to be had, or the peer takes nothing.
+            AttachmentEndedError: the session says so.
+            PeerLeftError: the channel is closed.
+        """
+        attachment = self.attachment = self._attach(role)
+        events = self._channels.events
+        attached = self._edge.metrics.attached.labels(attachment.role.value)
+        attached.inc()
+        try:
+            self._media.begin(self._hosted, attachment, silent=events is None)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._send(attachment, events), name="send")
+                if events is not None:
+                    tasks.create_task(self._receive(attachment, events), name="receive")
+        finally:
+            attached.dec()
+            attachment.detach()
+
+    def _attach(self, role: Role) -> Attachment:
+        options = AttachOptions(
+            codec=self._media.codec,
+            audio=self._media.audio,
+            message_bytes=self._edge.options.message_bytes,
+            commands_per_s=self._edge.options.commands_per_s,
+        )
+        try:
+            return self._hosted.attach(role, options)
+        except SessionEndedError as error:
+            reason = f"no_such_session: {error.reason}"
+            raise PeerEndedError(CloseCode.NO_SUCH_SESSION, reason, str(error)) from None
+        except TooManyError as error:
+            raise PeerEndedError(CloseCode.TOO_MANY, f"too_many_{error.what}", str(error)) from None
+
+    async def _receive(self, attachment: Attachment, events: EventsChannel) -> None:
+        intake = Intake(attachment, self._edge.options, self._edge.metrics)
+        intake.seen = self._media.seen
+        self._channels.on_action(lambda message: intake.hear(message, quiet=True))
+        while True:
+            await attachment.has_room()
+            intake.hear(await events.receive())
+
+    async def _send(self, attachment: Attachment, events: EventsChannel | None) -> None:
+        while True:
+            event = await self._media.pass_on(await attachment.take())
+            if event is not None and events is not None:
+                await self._say(event, events)
+
+    async def _say(self, event: AnyEvent, events: EventsChannel) -> None:
+        limit_s = self._edge.options.send_timeout_s
+        text = encode_text(event)
+        try:
+            async with asyncio.timeout(limit_s):
+                await events.send(text)
+        except TimeoutError:
+            message = f"nothing was taken for {limit_s:g} s (send_timeout_s)"
+            raise PeerEndedError(CloseCode.SLOW_VIEWER, "slow_viewer", message) from None
+        self._edge.metrics.sent_bytes.inc(len(text))
