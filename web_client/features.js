@@ -3,6 +3,7 @@
 /**
  * @typedef {object} Features
  * @property {boolean} takesPrompt whether a wish changes anything
+ * @property {boolean} hasPictures whether there is anything to look at
  * @property {boolean} hasText whether it says something
  * @property {boolean} takesTurns whether it can be asked
  * @property {string | null} speaker the loop that speaks, which can be interrupted by itself
@@ -35,6 +36,9 @@ export function featuresOf(session) {
   const narrate = parameters.find((/** @type {Dial} */ { name }) => name === NARRATE);
   return {
     takesPrompt: session?.takes_prompt ?? true,
+    hasPictures: session?.streams === undefined || streams.some(
+      (/** @type {{kind: string}} */ { kind }) => kind === "video",
+    ),
     hasText: text !== undefined,
     takesTurns: Boolean(session?.takes_turns),
     speaker: text?.loop ?? null,

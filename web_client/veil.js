@@ -43,7 +43,11 @@ export function veilOf(view, nowMs) {
 
 /** @param {View} view nothing has been shown of it yet */
 function beginningOf({ session }) {
-  const { inputs, takesPrompt } = featuresOf(session);
+  const { hasPictures, inputs, takesPrompt } = featuresOf(session);
+  if (!hasPictures) {
+    const detail = "There are no pictures here: what it answers stands beside the question.";
+    return { title: "Ask it something", detail, action: null };
+  }
   if (inputs.length === 0 || takesPrompt) {
     return { title: "Dreaming up a world", detail: "", action: null };
   }

@@ -3,11 +3,12 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { featuresOf, titleOf } from "../../web_client/features.js";
+import { veilOf } from "../../web_client/veil.js";
 import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
 
 test("a session that is not there yet can do nothing", () => {
   assert.deepEqual(featuresOf(null), {
-    takesPrompt: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
+    takesPrompt: true, hasPictures: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
     dials: [],
   });
 });
@@ -21,6 +22,13 @@ test("parameters without a label are not for people, and the narrator has a swit
   const features = featuresOf({ parameters });
   assert.equal(features.narrates, true);
   assert.deepEqual(features.dials.map(({ name }) => name), ["steps"]);
+});
+
+test("a program of words alone has nothing to look at, and the page says what to do instead", () => {
+  const session = { streams: [{ name: "text", kind: "text", loop: "ar_decode" }] };
+  assert.equal(featuresOf(session).hasPictures, false);
+  const view = { ...INITIAL_VIEW, link: "live", reason: "", notice: "", session };
+  assert.equal(veilOf(view, 0)?.title, "Ask it something");
 });
 
 test("programs have names for people", () => {
