@@ -1,5 +1,7 @@
 """Records of behaviour: of chunks that were put out, and of no other."""
 
+from typing import Any
+
 from driving import UNITS, keys, prompt
 from loop_rig import Rig, stub_rig
 from stub_model import stub_request
@@ -10,7 +12,7 @@ from reverie.models.loop import LoopRequest
 RECORDED = DriverOptions(history_chunks=4, capture=True)
 
 
-def recorded(rig: Rig, request: LoopRequest | None = None) -> LoopDriver[object]:
+def recorded(rig: Rig, request: LoopRequest | None = None) -> LoopDriver[Any]:
     return rig.open(request, RECORDED)
 
 

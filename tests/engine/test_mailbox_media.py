@@ -107,5 +107,5 @@ def test_every_piece_has_one_end_and_what_waits_is_bounded(moves: list[str]) -> 
         assert len(times(box, "clip")) <= 3
     acted += list(taken.receipts) if taken else []
     acted += list(box.take().receipts)
-    lost = [each.control for each in heard]
+    lost: list[str] = [each.control for each in heard]
     assert sorted(acted + lost) == sorted(pushed)

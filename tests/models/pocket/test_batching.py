@@ -20,7 +20,7 @@ from reverie.models.loop import LoopRequest, WorkPlan
 from reverie.models.pocket.kernel import PocketKernel
 from reverie.models.pocket.past_rows import PastRow, joined
 from reverie.models.pocket.spec import WINDOW, WORLD_MODEL, Pocket
-from reverie.models.pocket.world import Past
+from reverie.models.pocket.world import Past, WorldModel
 
 SESSIONS = ("a", "b", "c")
 MOVES = {"a": "left", "b": "up", "c": "right"}
@@ -66,7 +66,8 @@ def counted_rows(instance: ModelInstance) -> Iterator[list[int]]:
     """Note how many rows each forward pass of the world model has."""
     rows: list[int] = []
     world = instance.components["world"]
-    handle = world.blocks[0].register_forward_pre_hook(  # type: ignore[union-attr]
+    assert isinstance(world, WorldModel)
+    handle = world.blocks[0].register_forward_pre_hook(
         lambda module, given: rows.append(len(given[0]))
     )
     try:

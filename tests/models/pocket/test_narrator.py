@@ -10,7 +10,7 @@ from reverie.engine.emissions import StepFailed
 from reverie.engine.history import BlockHolder
 from reverie.engine.inputs import ControlId, ParameterInput
 from reverie.models.controls import Controls, Turn
-from reverie.models.loop import Idle, StepBatch, StepUnit, TextOutput
+from reverie.models.loop import Idle, Output, StepBatch, StepUnit
 from reverie.models.pocket.narration_facts import SLOTS
 from reverie.models.pocket.narration_vocabulary import END, MOST_SAID, Topic
 from reverie.models.pocket.narrator_news import LOOK_EVERY, QUIET, looked, telling, wants_to_look
@@ -176,9 +176,9 @@ class Bare:
         self.holder = BlockHolder(self.instance.blocks)
         self.state = NarratorState(narrate=False)
 
-    def units(self) -> list[tuple[str, tuple[TextOutput, ...]]]:
+    def units(self) -> list[tuple[str, tuple[Output, ...]]]:
         """Run until there is nothing to do; return the kind and outputs of every unit."""
-        ran = []
+        ran: list[tuple[str, tuple[Output, ...]]] = []
         controls = self.controls
         while True:
             before = fingerprint(self.state, self.instance), random_fingerprint()

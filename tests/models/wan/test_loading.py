@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -25,6 +26,8 @@ from reverie.models.wan.transformer import WanTransformer
 SIZES = WanConfig(
     dim=128, ffn_dim=32, num_heads=1, num_layers=2, text_len=512, text_dim=16, freq_dim=32
 )
+PORT: Any = WanTransformer3DModel
+"""As diffusers has it, which types none of it."""
 WORDS = ("<pad>", "</s>", "<unk>", "a", "lake", "at", "night")
 
 
@@ -44,7 +47,8 @@ def write_rest(folder: Path) -> None:
     UMT5EncoderModel(text).save_pretrained(folder / "text_encoder")
     words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(
+    make_tokenizer: Any = PreTrainedTokenizerFast
+    make_tokenizer(
         tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     ).save_pretrained(folder / "tokenizer")
     causal = {"height": 32, "width": 48, "local": 6, "levels": [1000, 500]}
@@ -64,7 +68,7 @@ def original(folder: Path) -> None:
 
 
 def ported(folder: Path) -> None:
-    model = WanTransformer3DModel(
+    model = PORT(
         num_attention_heads=1,
         attention_head_dim=128,
         text_dim=16,
@@ -100,7 +104,7 @@ def test_names_of_a_sharded_training_are_unwrapped(tmp_path: Path) -> None:
 
 def test_a_ported_model_computes_what_the_port_computes(tmp_path: Path) -> None:
     ported(tmp_path)
-    port = WanTransformer3DModel.from_pretrained(tmp_path / "transformer")
+    port = PORT.from_pretrained(tmp_path / "transformer")
     own = WanTransformer(SIZES)
     own.load_state_dict({n: s.read() for n, s in find_transformer(tmp_path).stored.items()})
     random = torch.Generator().manual_seed(5)
