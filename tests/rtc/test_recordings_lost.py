@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 import stub_model
 from projection import played
 from server_process import ServerProcess
@@ -20,6 +21,7 @@ from reverie.sessions.events import MediaChunk
 LIMIT_S = 40.0
 
 
+@pytest.mark.timeout(150)
 def test_a_killed_server_leaves_a_recording_that_plays(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     models = [{"name": "stub", "family": stub_model.LOCATION}]

@@ -1,6 +1,7 @@
 """Sound over WebSockets, from a worker in a process of its own."""
 
 import numpy as np
+import pytest
 import sounding_model
 from listening import heard_opus, pitch_hz
 from rtc_rig import house
@@ -9,6 +10,7 @@ from reverie.rtc import connect
 from reverie.sessions.events import AnyEvent, MediaChunk, MediaInit
 
 
+@pytest.mark.timeout(120)
 async def test_a_client_that_names_opus_hears_it_and_one_that_does_not_hears_nothing() -> None:
     async with house(mode="process", family=sounding_model.LOCATION) as home:
         opened = await home.open(parameters={"hz": 600.0})
