@@ -14,7 +14,14 @@ from reverie.rtc.video_out import VideoOut
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions import Attachment, HostedSession
 from reverie.sessions.commands import Playhead, RequestKeyFrame
-from reverie.sessions.events import AnyEvent, MediaChunk, MediaInit, SessionInterrupted
+from reverie.sessions.events import (
+    AnyEvent,
+    MediaChunk,
+    MediaInit,
+    SessionInterrupted,
+    TextDelta,
+)
+from reverie.sessions.outputs import VOICE
 
 
 class PeerMedia:
@@ -82,6 +89,8 @@ class PeerMedia:
             for out in (self._video, self._audio):
                 if out is not None:
                     out.cut()
+        if isinstance(event, TextDelta) and event.cut and VOICE in self._kinds and self._audio:
+            self._audio.cut()  # what is not said any more is not heard either
         return event
 
     def seen(self, chunk: int) -> None:
