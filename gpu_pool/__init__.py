@@ -2,7 +2,8 @@
 
 `Pool` is what the rooms above use: `lease` a slot for a session, `send` and `ask` through the
 lease, hear everything through a sink. Start reading at `pool.py` for the server's side and at
-`worker.py` for the worker's; between them lie `connection.py` (messages) and `ring.py` (frames).
+`worker.py` for the worker's, where `resident.py` is a session; between them lie `connection.py`
+(messages) and `ring.py` (frames).
 
 Imports engine and models; never sessions, rtc or a codec.
 """

@@ -127,7 +127,7 @@ class Attachment:
             AttachmentEndedError: nothing more comes; says why.
         """
         event = await self.outbox.take()
-        if event.type == "media.chunk":
+        if event.type in ("media.chunk", "text.delta"):
             self.note_active()
         return event
 

@@ -206,3 +206,14 @@ def test_when_the_loop_ends_everything_that_waits_is_answered() -> None:
     box.abandon()
     assert sorted(heard.pairs) == [("k", None), ("l", None), ("p", None)]
     assert not box.has_news
+
+
+def test_what_another_loop_gives_the_receipts_for_acts_silently() -> None:
+    box, heard = mailbox()
+    box.push([prompt("p", "sea")], silent=True)
+    box.push([prompt("q", "city")], silent=True)
+    taken = box.take()
+    assert (taken.controls.prompt, taken.receipts) == ("city", ())
+    box.put_back(taken)
+    assert box.take().controls.prompt == "city"
+    assert heard.pairs == []

@@ -89,6 +89,19 @@ def test_a_loop_that_waits_for_its_pace_says_when_it_can_go_on() -> None:
     assert resident.wake_us is None
 
 
+def test_a_voice_keeps_its_pace_on_a_device_that_others_keep_busy() -> None:
+    rig = ResidentRig(max_batch=1)
+    for session in "abc":
+        rig.open(session, "chat", step_ms=20, word_ms=5, pace=5)
+    rig.residents["a"].push([turn(LONG, "t")])
+    rig.run(lambda: rig.of("a", TextOut))
+    before = [rig.chunks(session) for session in "abc"]
+    rig.run_for(8_000_000)
+    assert len(rig.of("a", TextOut)) >= 0.8 * 5 * 8
+    made = [rig.chunks(session) - was for session, was in zip("abc", before, strict=True)]
+    assert max(made) - min(made) <= max(2, max(made) // 8), made
+
+
 def test_words_and_frames_of_several_sessions_share_batches_of_their_kind() -> None:
     rig = ResidentRig()
     for session in "abc":
