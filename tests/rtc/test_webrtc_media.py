@@ -1,6 +1,7 @@
 """Sound out, cameras and microphones in, and the standard ways in and out, over WebRTC."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import pairwise
 
 import numpy as np
@@ -9,10 +10,14 @@ import sounding_model
 from aiortc import RTCSessionDescription
 from listening import pitch_hz
 from net_namespace import NetNamespace, namespace_or_skip
+from PIL import Image
 from pool_rig import becomes
-from rtc_peer import PeerClient, peer_client
+from rtc_peer import PeerClient, peer_client, pixels
 from rtc_rig import House, house
 from rtc_sources import Camera, Microphone, plain
+
+from reverie.rtc.wire import encode_command
+from reverie.sessions.commands import PushMedia
 
 ECHO = "reverie.models.echo:Echo"
 SIZES = ((640, 480), (320, 240), (480, 640), (641, 481))
@@ -87,6 +92,26 @@ async def test_a_microphone_comes_out_again() -> None:
             await client.connect()
             await client.until(lambda: len(client.sound) >= 80)
             assert abs(pitch_hz(heard(client)[-38_400:], 48_000) - 800.0) < 4.0
+
+
+async def test_a_picture_may_be_pushed_over_the_channel() -> None:
+    async with house(family=ECHO) as home:
+        opened = await home.open(program="echo")
+        packed = BytesIO()
+        Image.fromarray(plain((300, 200), (30, 60, 190))).save(packed, "JPEG", quality=95)
+        push = PushMedia(id="p1", type="push_media", stream="clip", codec="jpeg", last=True)
+        async with peer_client(home.http, opened) as client:
+            client.offer_video()
+            client.open_channels()
+            await client.connect()
+            assert client.channel is not None
+            for number in range(3):  # aiortc keeps the last one back
+                named = push.model_copy(update={"id": f"p{number}", "data": packed.getvalue()})
+                client.channel.send(encode_command(named))
+            await client.shows(1)
+            assert (await client.hears("request.accepted")).command == "p0"
+            middle = pixels(client.frames[0])[100:156, 100:156].mean(axis=(0, 1))
+            assert np.abs(middle - (30, 60, 190)).max() < 25
 
 
 async def test_c10_what_the_program_does_not_take_is_not_asked_for(home: House) -> None:
