@@ -13,7 +13,7 @@ import pytest
 from stub_model import LOCATION
 
 from reverie import __version__
-from reverie.cli import main, make_parser, settings_of
+from reverie.cli import _serve_until_stopped, main, make_parser, settings_of
 from reverie.config import Deployment
 from reverie.models.pocket.checkpoint import load_pocket
 
@@ -149,6 +149,25 @@ def test_serve_ends_with_a_reason_when_a_model_cannot_be_loaded() -> None:
         assert process.returncode == 1
         assert "reverie: model no-such-model cannot be loaded: no model called" in logged
         assert "Cancelled" not in logged
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"voice": {"engine": "espeak"}}, "voice.engine is espeak, but there is no espeak-ng on"),
+        ({"recordings": {"folder": "/dev/null"}}, "recordings.folder cannot be used: "),
+    ],
+)
+async def test_serve_ends_with_a_reason_when_what_a_deployment_names_is_not_there(
+    settings: dict[str, object],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert await _serve_until_stopped(Deployment.model_validate(settings)) == 1
+    assert said in capsys.readouterr().err
 
 
 def test_serve_ends_with_a_reason_when_it_cannot_listen() -> None:
