@@ -68,7 +68,7 @@ async def test_an_interrupt_names_its_loop_and_the_answer_says_what_is_new() -> 
     viewer = Viewer("a", "chat")
     async with (
         running("inline", family=talking_stub.LOCATION) as pool,
-        viewer.watching(pool, word_ms=10) as lease,
+        viewer.watching(pool, word_ms=50) as lease,
     ):
         lease.send(say("a", "t", LONG))
         await viewer.hears(TextOut, 3)

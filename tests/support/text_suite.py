@@ -23,8 +23,8 @@ from reverie.sessions.session import Session
 
 LAKE = f"I see p{prompt_mark('a lake')} with nothing held. "
 LONG = " ".join(f"word{number}" for number in range(40))
-SLOW = {"word_ms": 50.0}
-"""Two seconds for `LONG`, so that an interrupt comes in the middle of it on a busy machine too."""
+SLOW = {"word_ms": 200.0}
+"""Eight seconds for `LONG`, so that an interrupt comes in the middle of it, however busy we are."""
 
 
 class TalkingService(Protocol):
