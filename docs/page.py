@@ -15,10 +15,11 @@ from playwright.async_api import Page, async_playwright
 SIZE = {"width": 1280, "height": 800}
 WALK = (("ArrowDown", 900), ("ArrowRight", 1200))
 PROMPT = "a candy land in the morning"
+QUESTION = "Where is the water?"
 
 
 async def play(page: Page) -> None:
-    """Say what the world should become, then walk about in it."""
+    """Say what the world should become, walk about in it, and ask about it."""
     await page.fill("#prompt", PROMPT)
     await page.keyboard.press("Enter")
     await page.locator("[data-part=picture]").click()
@@ -26,6 +27,10 @@ async def play(page: Page) -> None:
         await page.keyboard.down(key)
         await page.wait_for_timeout(wait_ms)
         await page.keyboard.up(key)
+    await page.fill("#question", QUESTION)
+    await page.keyboard.press("Enter")
+    await page.locator("[data-part=lines] .question + .said").wait_for()
+    await page.wait_for_timeout(2000)
 
 
 async def main(url: str) -> None:
@@ -35,7 +40,7 @@ async def main(url: str) -> None:
             executable_path="/usr/bin/chromium", args=["--no-sandbox"]
         )
         page = await browser.new_page(viewport=SIZE)
-        await page.goto(url)
+        await page.goto(f"{url}?program=narrated_world")
         await page.wait_for_timeout(5000)
         await play(page)
         await page.screenshot(path=Path(__file__).with_name("page.png"))

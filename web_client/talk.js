@@ -48,7 +48,8 @@ function partsOf({ question, text, state }) {
   const parts = [];
   if (question !== null) parts.push(element("p", "question", question));
   if (text.trim() !== "") parts.push(element("p", "said", text.trim()));
-  const note = text.trim() === "" ? silenceOf(state) : NOTES[/** @type {"broken"} */ (state)];
+  const isSilent = question !== null && text.trim() === "";
+  const note = isSilent ? silenceOf(state) : NOTES[/** @type {"broken"} */ (state)];
   if (note !== undefined) parts.push(element("small", "note", note));
   return parts;
 }
