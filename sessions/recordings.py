@@ -23,7 +23,8 @@ from reverie.media.replay import Group, make_clip
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import RecordingsError
 from reverie.sessions.input_tape import InputTape
-from reverie.sessions.recording import Entry, Keys, Recording
+from reverie.sessions.recording import Entry, Keys, Progress, Recording
+from reverie.sessions.recording_catalogue import RecordingCatalogue
 from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO, RecordingFolder
 from reverie.sessions.recording_options import RecordingOptions
 from reverie.sessions.tape import Tape, TapeEnds
@@ -56,10 +57,9 @@ class Recordings:
         self.options = options
         self._wall_s = wall_s
         self._folder: RecordingFolder | None = None
-        self._entries: dict[str, Entry] = {}  # oldest first
-        self._bytes: dict[str, int] = {}  # of all files of a recording
+        self._catalogue = RecordingCatalogue(options)
         self._tapes: dict[str, Tape] = {}  # those that run
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, Told] = {}  # of those that are not whole
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
         self._news = asyncio.Event()  # something is over, or was deleted
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
@@ -77,8 +77,7 @@ class Recordings:
         except OSError as error:
             raise RecordingsError(f"recordings.folder cannot be used: {error}") from error
         for entry in await self._in_thread(self._folder.read_all):
-            self._entries[entry.recording.id] = entry
-            self._bytes[entry.recording.id] = entry.recording.size_bytes
+            self._catalogue.enter(entry)
 
     async def run(self) -> None:
         """Finish what is over and delete what is too old, until `leave`."""
@@ -119,7 +118,7 @@ class Recordings:
         id = recording.id
         self._enter(Entry(recording=recording, keys=keys), told)
         ends = TapeEnds(
-            grew=lambda recorded, size: self._grew(id, recorded, size),
+            grew=lambda: self._grew(id),
             over=lambda reason: self._jobs.put_nowait(lambda: self._finish(id, reason)),
         )
         video, lines = (self._new_file(id, suffix) for suffix in (VIDEO, EVENTS))
@@ -151,7 +150,7 @@ class Recordings:
 
     async def completed(self, recording: Recording) -> Recording:
         """Wait until a recording is whole; return it as it is then. Safe to cancel."""
-        while (entry := self._entries.get(recording.id)) is not None:
+        while (entry := self._catalogue.entry(recording.id)) is not None:
             if entry.recording.state != "running":
                 return entry.recording
             self._news.clear()
@@ -162,20 +161,15 @@ class Recordings:
 
     def role(self, session: str, secret: str) -> Role | None:
         """Return the most that a secret allows with the recordings of a session, if anything."""
-        keys = (
-            entry.keys for entry in self._entries.values() if entry.recording.session == session
-        )
-        return next((role for each in keys if (role := each.role(secret)) is not None), None)
+        return self._catalogue.role(session, secret)
 
     def list(self, session: str) -> list[Recording]:
         """Return the recordings of a session, oldest first."""
-        found = (entry.recording for entry in self._entries.values())
-        return [recording for recording in found if recording.session == session]
+        return self._catalogue.of(session)
 
     def get(self, session: str, id: str) -> Recording | None:
         """Return a recording of a session."""
-        entry = self._entries.get(id)
-        return entry.recording if entry and entry.recording.session == session else None
+        return self._catalogue.get(session, id)
 
     def file(self, recording: Recording, suffix: str) -> Path:
         """Return where a file of a recording lies."""
@@ -184,12 +178,10 @@ class Recordings:
     def delete(self, id: str) -> None:
         """Delete a recording; one that runs ends first. Deleting twice is deleting once."""
         if id in self._tapes:
-            tape = self._tapes[id]
-            tape.stop("deleted")
-            self._change(id, tape.recorded, _from_us(tape), "complete", "deleted")
+            self._tapes[id].stop("deleted")
+            self._note(id, self._tapes[id], "complete", "deleted")
         self._told.pop(id, None)
-        if self._entries.pop(id, None) is not None:
-            self._bytes.pop(id, None)
+        if self._catalogue.remove(id):
             self._news.set()
             folder = self._opened
             self._jobs.put_nowait(lambda: self._in_thread(lambda: folder.delete(id)))
@@ -202,8 +194,8 @@ class Recordings:
         return self._folder
 
     def _enter(self, entry: Entry, told: Told) -> None:
-        id = entry.recording.id
-        self._entries[id], self._bytes[id], self._told[id] = entry, 0, told
+        self._catalogue.enter(entry)
+        self._told[entry.recording.id] = told
         self._jobs.put_nowait(lambda: self._write(entry))
 
     def _new_file(self, id: str, suffix: str) -> AppendedFile:
@@ -215,43 +207,70 @@ class Recordings:
         path = folder.file(id, suffix)
         return AppendedFile(path, self._thread, failed, open_file=folder.create)
 
-    def _grew(self, id: str, recorded: Recorded, size_bytes: int) -> None:
-        self._bytes[id] = size_bytes
-        self._change(id, recorded, _from_us(self._tapes[id]))
+    def _grew(self, id: str) -> None:
+        self._note(id, self._tapes[id])
         self._sweep()
 
     async def _finish(self, id: str, reason: str) -> None:
         tape, recorded = self._tapes[id], self._tapes[id].recorded
         failure = await tape.finish()
         del self._tapes[id]
-        if id not in self._entries:
-            return  # deleted meanwhile
-        if failure is not None:
+        if failure is not None and id in self._catalogue:
             folder = self._opened  # what does not end with a whole fragment cannot be played
             recorded = await self._in_thread(lambda: folder.mend(id))
-        self._bytes[id] = tape.size_bytes
-        self._note_input(id, tape)
-        await self._over(id, failure or reason, recorded, _from_us(tape))
+        failed = failure is not None and not recorded.frames
+        state: Progress = "failed" if failed else "complete"
+        self._note(id, tape, state, failure or reason, recorded)
+        await self._over(id)
+
+    def _note(
+        self,
+        id: str,
+        tape: Tape,
+        state: Progress = "running",
+        reason: str = "",
+        recorded: Recorded | None = None,
+    ) -> None:
+        """Note how far a tape has come, and tell."""
+        from_us = -1 if tape.from_us is None else tape.from_us
+        beside = tape.inputs.frames if tape.inputs is not None else 0
+        held = recorded or tape.recorded
+        changed = self._catalogue.change(
+            id, held, from_us, tape.size_bytes, state, reason, input_frames=beside
+        )
+        if changed is not None and id in self._told:
+            self._told[id](changed)
 
     async def _make_clip(
         self, id: str, groups: Sequence[Group], sounds: Sequence[tuple[str, int]]
     ) -> None:
         failures: list[str] = []
+        recorded, from_us = Recorded(), -1
         try:
             clip = await self._in_thread(lambda: make_clip(groups, sounds))
         except FormatError:
-            await self._over(id, "bad_format", Recorded(), -1)
-            return
-        folder = self._opened
-        path = folder.file(id, VIDEO)
-        file = AppendedFile(
-            path, self._thread, failures.append, len(clip.data), open_file=folder.create
-        )
-        file.append(clip.data)
-        await file.close()
-        if id in self._entries:
-            self._bytes[id] = len(clip.data)
-            await self._over(id, (failures or ["clipped"])[0], clip.recorded, clip.from_us)
+            failures.append("bad_format")
+        else:
+            recorded, from_us = clip.recorded, clip.from_us
+            folder = self._opened
+            path, size = folder.file(id, VIDEO), len(clip.data)
+            file = AppendedFile(path, self._thread, failures.append, size, open_file=folder.create)
+            file.append(clip.data)
+            await file.close()
+        state: Progress = "failed" if failures else "complete"
+        reason = failures[0] if failures else "clipped"
+        size_bytes = recorded.size_bytes
+        changed = self._catalogue.change(id, recorded, from_us, size_bytes, state, reason)
+        if changed is not None and id in self._told:
+            self._told[id](changed)
+        await self._over(id)
+
+    async def _over(self, id: str) -> None:
+        self._told.pop(id, None)
+        entry = self._catalogue.entry(id)
+        if entry is not None:  # else it was deleted meanwhile
+            await self._write(entry)
+        self._news.set()
 
     async def _do(self, job: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -259,44 +278,9 @@ class Recordings:
                 await job()
         except TimeoutError:
             logger.error("a recording's files took over %g s", JOB_S)
-        except OSError:
-            logger.exception("a recording's files could not be taken care of")
-
-    async def _over(self, id: str, reason: str, recorded: Recorded, from_us: int) -> None:
-        failed = reason in FAILURES and not recorded.frames
-        self._change(id, recorded, from_us, "failed" if failed else "complete", reason)
-        self._told.pop(id, None)
-        await self._write(self._entries[id])
-        self._news.set()
-
-    def _change(
-        self, id: str, recorded: Recorded, from_us: int, state: str = "running", reason: str = ""
-    ) -> None:
-        entry = self._entries.get(id)
-        if entry is None:
-            return
-        recording = entry.recording.model_copy(
-            update={
-                "state": state,
-                "reason": reason,
-                "from_us": from_us,
-                "frames": recorded.frames,
-                "duration_us": recorded.duration_us,
-                "size_bytes": recorded.size_bytes,
-                "left_out": recorded.left_out,
-            }
-        )
-        self._entries[id] = entry.model_copy(update={"recording": recording})
-        if id in self._told:
-            self._told[id](recording)
-
-    def _note_input(self, id: str, tape: Tape) -> None:
-        if tape.inputs is None:
-            return
-        entry = self._entries[id]
-        update = {"input_frames": tape.inputs.frames}
-        recording = entry.recording.model_copy(update=update)
-        self._entries[id] = entry.model_copy(update={"recording": recording})
+        except Exception:
+            # The boundary of housekeeping: one recording that goes wrong ends no server.
+            logger.exception("a recording could not be taken care of")
 
     async def _write(self, entry: Entry) -> None:
         folder = self._opened
@@ -307,24 +291,11 @@ class Recordings:
 
     def _sweep(self) -> None:
         """Let go of what is too old or too much: the oldest first, those that run last."""
-        options, now_s = self.options, self._wall_s()
-        for id in [id for id in self._entries if id not in self._told]:
-            old = now_s - self._entries[id].recording.started_s > options.keep_s
-            if old or self._too_much:
-                self.delete(id)
-        for id in tuple(self._tapes):
-            if self._too_much:
-                self._tapes[id].stop("keep_bytes")
-
-    @property
-    def _too_much(self) -> bool:
-        options = self.options
-        full = sum(self._bytes.values()) > options.keep_bytes
-        return full or len(self._entries) > options.keep_count
+        for id in self._catalogue.to_let_go(self._wall_s(), self._told):
+            self.delete(id)
+        if self._catalogue.is_too_much:
+            for tape in tuple(self._tapes.values()):
+                tape.stop("keep_bytes")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def _from_us(tape: Tape) -> int:
-    return -1 if tape.from_us is None else tape.from_us

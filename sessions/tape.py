@@ -17,11 +17,11 @@ class TapeEnds:
     """Who hears from a tape, on the event loop.
 
     Attributes:
-        grew: it holds so much now; about once a second.
+        grew: it holds more; about once a second.
         over: it cannot go on, for this reason; `finish` it.
     """
 
-    grew: Callable[[Recorded, int], None]
+    grew: Callable[[], None]
     over: Callable[[str], None]
 
 
@@ -122,7 +122,7 @@ class Tape:
     def _append(self, data: bytes) -> None:
         self._video.append(data)
         self._write_lines()
-        self._ends.grew(self.recorded, self.size_bytes)
+        self._ends.grew()
         if self.recorded.duration_us >= self._longest_us:
             self.stop("longest_s")
 
