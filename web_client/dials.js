@@ -1,13 +1,14 @@
-// The numbers of a program that a person may turn while it runs.
+// The numbers of a program that a person may turn while it runs: sliders, and switches.
 
 /** @typedef {import("./features.js").Dial} Dial */
+/** @typedef {{input: HTMLInputElement, output: HTMLOutputElement | null}} Row */
 
 const STEPS = 100;
 
 export class Dials {
   #box;
   #onTurn;
-  /** @type {Map<string, {input: HTMLInputElement, output: HTMLOutputElement}>} */
+  /** @type {Map<string, Row>} */
   #rows = new Map();
 
   /** @param {HTMLElement} box @param {(name: string, value: number) => void} onTurn */
@@ -21,31 +22,52 @@ export class Dials {
     const names = dials.map(({ name }) => name);
     if (names.join() !== [...this.#rows.keys()].join()) this.#build(dials);
     for (const { name, value } of dials) {
-      const { input, output } = /** @type {any} */ (this.#rows.get(name));
-      if (document.activeElement !== input) input.value = String(value);
-      output.textContent = shortOf(Number(input.value));
+      const { input, output } = /** @type {Row} */ (this.#rows.get(name));
+      if (output === null) input.checked = value > 0;
+      else if (document.activeElement !== input) input.value = String(value);
+      if (output !== null) output.textContent = shortOf(Number(input.value));
     }
   }
 
   /** @param {Dial[]} dials */
   #build(dials) {
     this.#rows.clear();
-    const rows = dials.map((dial) => {
-      const row = document.createElement("label");
-      const input = document.createElement("input");
-      const output = document.createElement("output");
-      const step = dial.integer ? 1 : (dial.high - dial.low) / STEPS;
-      Object.assign(input, { type: "range", min: dial.low, max: dial.high, step });
-      input.addEventListener("input", () => (output.textContent = shortOf(Number(input.value))));
-      input.addEventListener("change", () => this.#onTurn(dial.name, Number(input.value)));
+    const labels = dials.map((dial) => {
+      const row = isSwitch(dial) ? this.#switch(dial) : this.#slider(dial);
+      this.#rows.set(dial.name, row);
+      const label = document.createElement("label");
       const name = document.createElement("span");
       name.textContent = dial.label;
-      row.append(name, input, output);
-      this.#rows.set(dial.name, { input, output });
-      return row;
+      label.append(name, row.input, ...(row.output === null ? [] : [row.output]));
+      label.classList.toggle("switch", row.output === null);
+      return label;
     });
-    this.#box.replaceChildren(...rows);
+    this.#box.replaceChildren(...labels);
   }
+
+  /** @param {Dial} dial @returns {Row} */
+  #slider({ name, low, high, integer }) {
+    const input = document.createElement("input");
+    const output = document.createElement("output");
+    const step = integer ? 1 : (high - low) / STEPS;
+    Object.assign(input, { type: "range", min: low, max: high, step });
+    input.addEventListener("input", () => (output.textContent = shortOf(Number(input.value))));
+    input.addEventListener("change", () => this.#onTurn(name, Number(input.value)));
+    return { input, output };
+  }
+
+  /** @param {Dial} dial @returns {Row} */
+  #switch({ name }) {
+    const input = document.createElement("input");
+    Object.assign(input, { type: "checkbox", role: "switch" });
+    input.addEventListener("change", () => this.#onTurn(name, Number(input.checked)));
+    return { input, output: null };
+  }
+}
+
+/** @param {Dial} dial */
+function isSwitch({ integer, low, high }) {
+  return integer && low === 0 && high === 1;
 }
 
 /** @param {number} value */
