@@ -129,6 +129,7 @@ async def test_a_key_frame_comes_when_it_is_asked_for(home: House) -> None:
         heard = len(client.chunks)
         (ssrc,) = receiver.getSynchronizationSources()[:1]
         await receiver._send_rtcp_pli(ssrc.source)
+        await becomes(lambda: home.edge.metrics.key_requests._value.get() >= 1)
         await client.until(lambda: any(chunk.key for chunk in client.chunks[heard:]))
 
 
