@@ -65,6 +65,7 @@ class LoopDriver(Generic[S]):
         pts_us: int = 0,
         sights: Mapping[str, Look] | None = None,
         beside: Callable[[], int] | None = None,
+        mailbox: Mailbox | None = None,
     ) -> None:
         """Begin anew, or go on for a driver that was lost.
 
@@ -78,6 +79,7 @@ class LoopDriver(Generic[S]):
             pts_us: media time at which the next frame begins.
             sights: how to see each of the loops that it reads.
             beside: the media time of the session, for a loop that has none of its own.
+            mailbox: what waited for the driver whose place it takes; see `hand_over`.
         """
         first = (
             Moment(kernel.revive(durable, request, instance), chunks - 1, None, {})
@@ -98,7 +100,7 @@ class LoopDriver(Generic[S]):
             options=options,
             sights=sights or {},
             outlet=outlet,
-            mailbox=Mailbox(request, kernel.spec, outlet.tell),
+            mailbox=mailbox or Mailbox(request, kernel.spec, outlet.tell),
             capture=Capture(request.session, kernel.spec.name),
             states=States(
                 instance.blocks,
@@ -115,6 +117,8 @@ class LoopDriver(Generic[S]):
         self._travel = Travel(self._parts)
         self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
+        if mailbox is not None:
+            mailbox.hand_over((), outlet.tell)
         if durable or chunks:
             self._parts.jump(first)
 
@@ -285,6 +289,23 @@ class LoopDriver(Generic[S]):
         """
         self._travel.restore(name)
         return self.position
+
+    def hand_over(self) -> Mailbox:
+        """Return what waits, for a driver that takes the place of this one, which has ended.
+
+        What was being answered is given up: it may be what has failed.
+        """
+        parts = self._parts
+        assert parts.ended, "only what has ended has a successor"
+        given_up = [entry.taken for entry in parts.making.taken]
+        parts.making.taken.clear()
+        parts.mailbox.hand_over(given_up, parts.outlet.tell)
+        return parts.mailbox
+
+    def give_up(self) -> None:
+        """Answer what waits, where nobody takes the place of this one, which has ended."""
+        self._parts.put_back_controls()
+        self._parts.mailbox.abandon()
 
     def close(self) -> Position:
         """End the loop and give every block back; may be repeated."""

@@ -213,6 +213,15 @@ class Mailbox:
             self._bound_media(name)
         self._bound_receipts()
 
+    def hand_over(
+        self, given_up: Sequence[Taken], tell: Callable[[ControlSuperseded], None]
+    ) -> None:
+        """Go on for another driver, which hears by `tell`; what was `given_up` will never act."""
+        for taken in given_up:
+            self._receipts[:0] = taken.receipts
+            self._lose(list(taken.receipts))
+        self._tell = tell
+
     def abandon(self) -> None:
         """Give up everything that waits: the loop has ended."""
         self._lose(list(self._receipts))

@@ -14,6 +14,8 @@ class DriverOptions:
         snapshots: how many a session may keep by name.
         trace: whether every unit is told of in a `StepTrace`.
         receipt_for_opening: whether the prompt that it begins with gets one (`OPENING`).
+        has_successor: whether another driver takes over what waits when the loop has failed for
+            good; else it is given up then.
         capture: whether a `BehaviorRecord` of every chunk is kept for `take_behavior`.
     """
 
@@ -24,6 +26,7 @@ class DriverOptions:
     trace: bool = False
     capture: bool = False
     receipt_for_opening: bool = False
+    has_successor: bool = False
 
 
 DEFAULT_OPTIONS = DriverOptions()

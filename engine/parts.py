@@ -103,7 +103,7 @@ class Parts(Generic[S]):
         self.outlet.failed(code, max(0, self.step - 1), message, fatal)
         self.roll_back()
         if fatal:
-            self.end()
+            self.end(abandon=not self.options.has_successor)
 
     def roll_back(self) -> None:
         """Return to the last unit that closed; what an open chunk had taken waits again."""
@@ -139,12 +139,13 @@ class Parts(Generic[S]):
         self.capture.drop()
         self.mailbox.want(moment.prompt, moment.parameters)
 
-    def end(self) -> None:
-        """Run nothing any more; whatever waits will never act."""
+    def end(self, *, abandon: bool = True) -> None:
+        """Run nothing any more; whatever waits will never act, unless it is handed over."""
         if not self.ended:
             self.ended = True
-            self.put_back_controls()
-            self.mailbox.abandon()
+            if abandon:
+                self.put_back_controls()
+                self.mailbox.abandon()
 
     def durable_part(self, state: S) -> Durable | None:
         """Return what of a state outlives the worker; None when that cannot be had."""

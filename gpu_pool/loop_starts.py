@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from reverie.engine.driver import LoopDriver
+from reverie.engine.mailbox import Mailbox
 from reverie.gpu_pool.messages import OpenSession
 from reverie.gpu_pool.model import Model
 from reverie.models.blocks import LoopState
@@ -57,11 +58,15 @@ class LoopStarts:
         return driver
 
     def successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
-        """End a loop that has failed and begin it anew, under what was in effect; it counts on."""
+        """End a loop that has failed and begin it anew, with what is in effect and what waits."""
         loop = self._model.instance.spec.loop(driver.loop)
         driver.close()
         successor = self._begin(
-            loop, driver.request, chunks=driver.next_chunk, pts_us=driver.position.pts_us
+            loop,
+            driver.request,
+            chunks=driver.next_chunk,
+            pts_us=driver.position.pts_us,
+            mailbox=driver.hand_over(),
         )
         if driver.paused:
             successor.pause()
@@ -92,12 +97,14 @@ class LoopStarts:
         pts_us: int,
         durable: Durable | None = None,
         receipt_for_opening: bool = False,
+        mailbox: Mailbox | None = None,
     ) -> LoopDriver[Any]:
         options = replace(
             self._model.options,
             lead_chunks=self._program.lead_chunks,
             trace=self._message.trace,
             receipt_for_opening=receipt_for_opening,
+            has_successor=loop.name != self.leading,
         )
         has_clock = loop.has_media or loop.name == self.leading
         return LoopDriver(
@@ -110,6 +117,7 @@ class LoopStarts:
             pts_us=pts_us,
             sights={name: partial(self._sight, name) for name in loop.reads},
             beside=None if has_clock else self._media_us,
+            mailbox=mailbox,
         )
 
     def _sight(self, loop: str) -> LoopState | None:

@@ -251,17 +251,12 @@ class Resident:
         self, name: str, driver: LoopDriver[Any], heard: list[Emission]
     ) -> list[Emission]:
         """Begin a loop anew that has ended, unless it leads; return what is to be told."""
-        if driver is self.leading or self._restarts[name] >= RESTARTS:
+        if driver is self.leading:
             return heard
-        self._restarts[name] += 1
-        try:
-            successor = self._starts.successor(driver)
-        except Exception:
-            # The session boundary: a loop that cannot even begin stays ended, alone.
-            logger.exception("session %s: %s cannot begin anew", driver.session, name)
+        successor = self._successor(name, driver)
+        heard = [*heard, *driver.take_emissions()]  # the fates of what was given up
+        if successor is None:
             return heard
-        if self._watched is not None:
-            successor.watched(self._watched)
         self._drivers[name] = successor
         return [
             replace(one, fatal=False, restarted=True)
@@ -269,3 +264,19 @@ class Resident:
             else one
             for one in heard
         ]
+
+    def _successor(self, name: str, driver: LoopDriver[Any]) -> LoopDriver[Any] | None:
+        """Return a driver that takes an ended one's place; None when it has failed too often."""
+        self._restarts[name] += 1
+        if self._restarts[name] <= RESTARTS:
+            try:
+                successor = self._starts.successor(driver)
+            except Exception:
+                # The session boundary: a loop that cannot even begin stays ended, alone.
+                logger.exception("session %s: %s cannot begin anew", driver.session, name)
+            else:
+                if self._watched is not None:
+                    successor.watched(self._watched)
+                return successor
+        driver.give_up()
+        return None

@@ -288,13 +288,30 @@ def test_a_voice_that_stays_bad_begins_anew_a_few_times_and_the_pictures_never_s
     rig.assert_nothing_is_lost()
 
 
-def test_a_turn_whose_answer_fails_is_not_asked_of_the_one_that_begins_anew() -> None:
+def test_a_turn_whose_answer_fails_is_not_asked_again_and_those_behind_it_are_answered() -> None:
+    rig = ResidentRig()
+    resident = rig.open(
+        program="chat", talk_fault=Fault.RAISE, talk_fault_always=1, talk_fault_at=1
+    )
+    resident.push([turn("fine", "t0")])
+    rig.run(lambda: spoken(rig, 1))
+    resident.push([turn("poison", "t1"), turn("behind it", "t2")])
+    rig.run(lambda: spoken(rig, 2))
+    fates = {each.control: type(each) for each in rig.of("a", ControlApplied, ControlSuperseded)}
+    assert (fates["t1"], fates["t2"]) == (ControlSuperseded, ControlApplied)
+    assert [failed.restarted for failed in rig.of("a", StepFailed)] == [False, True]
+    assert "behind it" in list(rig.words().values())[-1]
+    rig.assert_nothing_is_lost()
+
+
+def test_what_waits_for_a_voice_that_is_given_up_is_answered() -> None:
     rig = ResidentRig()
     resident = rig.open(program="chat", talk_fault=Fault.RAISE, talk_fault_always=1)
-    resident.push([turn("poison", "t1"), turn("behind it", "t2")])
-    rig.run(lambda: any(failed.restarted for failed in rig.of("a", StepFailed)))
-    fates = {each.control: type(each) for each in rig.of("a", ControlApplied, ControlSuperseded)}
-    assert (fates["t1"], fates["t2"]) == (ControlSuperseded, ControlSuperseded)
+    turns = [turn(f"poison {number}", f"t{number}") for number in range(RESTARTS + 3)]
+    resident.push(turns)
+    rig.run(lambda: any(failed.fatal for failed in rig.of("a", StepFailed)))
+    lost = [told.control for told in rig.of("a", ControlSuperseded)]
+    assert sorted(lost) == [item.control for item in turns]
     before = rig.chunks()
     rig.run(lambda: rig.chunks() >= before + 3)
 
