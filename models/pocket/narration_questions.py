@@ -7,7 +7,6 @@ import numpy as np
 from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.narration_facts import (
     DIRECTION_OF,
-    REACH,
     Direction,
     Does,
     Fact,
@@ -15,9 +14,7 @@ from reverie.models.pocket.narration_facts import (
     IsHour,
     Lacks,
     Lies,
-    Slot,
     Truth,
-    tile_slot,
 )
 from reverie.models.pocket.narration_sentences import (
     facts,
@@ -120,14 +117,12 @@ class Question:
         answer: the answer that the narrator is trained to give.
         reply: the yes or no that it must begin with; empty when it need not.
         about: facts of which a right answer states one.
-        marks: the slots that answer it.
     """
 
     text: str
     answer: str
     reply: str
     about: tuple[Fact, ...]
-    marks: tuple[int, ...] = ()
 
     def answered(self, text: str, truth: Truth) -> bool:
         """Tell whether `text` answers rightly: to the question, and nothing in it untrue."""
@@ -147,14 +142,6 @@ def ask(
     return makers[chosen](rng, truth)
 
 
-_WALKER = (Slot.WALKS, Slot.FACING)
-_SCENE = (Slot.BIOME, Slot.HOUR)
-
-
-def _line(direction: Direction) -> tuple[int, ...]:
-    return tuple(tile_slot(direction, distance + 1) for distance in range(REACH))
-
-
 def _pick(rng: np.random.Generator, choices: tuple[str, ...]) -> str:
     return choices[int(rng.integers(len(choices)))]
 
@@ -164,12 +151,12 @@ def _ask_whole(rng: np.random.Generator, truth: Truth) -> Question:
     does = Does(truth.walks, truth.facing)
     match int(rng.integers(4)):
         case 0:
-            return Question(_pick(rng, _BIOME), say_biome(truth.biome), "", (biome,), (Slot.BIOME,))
+            return Question(_pick(rng, _BIOME), say_biome(truth.biome), "", (biome,))
         case 1:
-            return Question(_pick(rng, _HOUR), say_hour(truth.hour), "", (hour,), (Slot.HOUR,))
+            return Question(_pick(rng, _HOUR), say_hour(truth.hour), "", (hour,))
         case 2:
-            return Question(_pick(rng, _DOING), say_doing(truth), "", (does,), _WALKER)
-    return Question(_pick(rng, _PLACE), say_place(truth), "", (biome,), _SCENE)
+            return Question(_pick(rng, _DOING), say_doing(truth), "", (does,))
+    return Question(_pick(rng, _PLACE), say_place(truth), "", (biome,))
 
 
 def _ask_side(rng: np.random.Generator, truth: Truth) -> Question:
@@ -179,7 +166,7 @@ def _ask_side(rng: np.random.Generator, truth: Truth) -> Question:
         direction = Direction(int(rng.integers(len(Direction))))
         text = _pick(rng, _SIDE).format(side=_pick(rng, _SIDE_NAMES[direction]))
     first = Lies(truth.lines[direction][0], direction, 1)
-    return Question(text, say_side(truth, direction), "", (first,), _line(direction))
+    return Question(text, say_side(truth, direction), "", (first,))
 
 
 def _draw_kind(rng: np.random.Generator, truth: Truth, lines: tuple[tuple[Tile, ...], ...]) -> Tile:
@@ -208,25 +195,19 @@ def _ask_thing(rng: np.random.Generator, truth: Truth) -> Question:
             for distance, found in enumerate(truth.lines[direction])
             if found == kind
         )
-    marks = tuple(
-        slot
-        for direction in Direction
-        for slot, found in zip(_line(direction), truth.lines[direction], strict=True)
-        if found == kind
-    )
     how = rng.random()
     if how < 0.4:
         text = _pick(rng, _ANY).format(any=_any(rng, kind))
         reply = "no" if nearest is None else "yes"
-        return Question(text, f"{reply}, {answer}", reply, anywhere, marks)
+        return Question(text, f"{reply}, {answer}", reply, anywhere)
     thing = _pick(rng, (name, f"the {name}", f"the next {name}"))
     if how < 0.7:
-        return Question(_pick(rng, _WHERE).format(thing=thing), answer, "", anywhere, marks)
+        return Question(_pick(rng, _WHERE).format(thing=thing), answer, "", anywhere)
     if nearest is not None:
         anywhere = tuple(
             f for f in anywhere if isinstance(f, Lies) and f.distance == nearest.distance
         )
-    return Question(_pick(rng, _NEAR).format(thing=thing), answer, "", anywhere, marks)
+    return Question(_pick(rng, _NEAR).format(thing=thing), answer, "", anywhere)
 
 
 def _ask_thing_side(rng: np.random.Generator, truth: Truth) -> Question:
@@ -241,8 +222,7 @@ def _ask_thing_side(rng: np.random.Generator, truth: Truth) -> Question:
         return Question(text, f"no, {say_lacks(lacks)}", "no", (lacks,))
     lies = Lies(kind, direction, line.index(kind) + 1)
     places = tuple(Lies(kind, direction, n + 1) for n, found in enumerate(line) if found == kind)
-    marks = tuple(s for s, found in zip(_line(direction), line, strict=True) if found == kind)
-    return Question(text, f"yes, {say_lies(lies)}", "yes", places, marks)
+    return Question(text, f"yes, {say_lies(lies)}", "yes", places)
 
 
 def _ask_named(rng: np.random.Generator, truth: Truth) -> Question:
@@ -251,15 +231,11 @@ def _ask_named(rng: np.random.Generator, truth: Truth) -> Question:
         hour = truth.hour if right else Hour(int(rng.integers(len(Hour))))
         reply = "yes" if hour == truth.hour else "no"
         text = _pick(rng, _IS_HOUR).format(hour=_pick(rng, _HOUR_NAMES[hour]))
-        marks = (Slot.HOUR,) if reply == "yes" else ()
-        about = (IsHour(truth.hour),)
-        return Question(text, f"{reply}, {say_hour(truth.hour)}", reply, about, marks)
+        return Question(text, f"{reply}, {say_hour(truth.hour)}", reply, (IsHour(truth.hour),))
     biome = truth.biome if right else Biome(int(rng.integers(len(Biome))))
     reply = "yes" if biome == truth.biome else "no"
     text = _pick(rng, _IS_BIOME).format(land=_pick(rng, _LAND_NAMES[biome]))
-    named = (Slot.BIOME,) if reply == "yes" else ()
-    answer = f"{reply}, {say_biome(truth.biome)}"
-    return Question(text, answer, reply, (IsBiome(truth.biome),), named)
+    return Question(text, f"{reply}, {say_biome(truth.biome)}", reply, (IsBiome(truth.biome),))
 
 
 def question_words() -> set[str]:

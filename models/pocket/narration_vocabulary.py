@@ -3,12 +3,12 @@
 A text before the narrator is, in this order: one slot for each thing that can be seen at a glance,
 then either a topic and a sentence about it, or a question and its answer. What stands at a slot's
 output is the narrator's reading of that slot: one pass over the slots is a look at the picture.
-Between a question and its answer stands a check for each slot, at whose output is yes or no: does
-what was read there answer the question? So what is asked for is found before the first word.
+What was read is written down as words behind the slots, its notes, before anything is said: so
+that who looks for something in it need not wait for the last block to know what is there.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
@@ -54,7 +54,7 @@ SIDE_OF: dict[Topic, Direction] = {
     Topic.DOWN: Direction.DOWN,
 }
 SLOT_IDS = tuple(range(_MARKS + len(Topic), _MARKS + len(Topic) + SLOTS))
-MOST_TOKENS = SLOTS + 2 + MOST_ASKED + SLOTS + MOST_SAID
+MOST_TOKENS = 2 * SLOTS + 2 + MOST_ASKED + MOST_SAID
 _TOKEN = re.compile(r"[a-z0-9']+|[.,]")
 
 
@@ -73,7 +73,7 @@ class TokenizedQuestion:
     """A question as the narrator takes it.
 
     Attributes:
-        ids: `ASK`, at most `MOST_ASKED` words, the checks, `ANSWER`.
+        ids: `ASK`, at most `MOST_ASKED` words, `ANSWER`.
         unknown_words: words that the narrator never saw, in order.
         truncated_at: how many words were kept when there were more, else None.
     """
@@ -90,8 +90,6 @@ class NarrationVocabulary:
         self.words = words
         self._first_word = SLOT_IDS[-1] + 1
         self._id_of = {word: self._first_word + i for i, word in enumerate(words)}
-        first_check = self._first_word + len(words)
-        self.check_ids = tuple(range(first_check, first_check + SLOTS))
 
     @classmethod
     def of_grammar(cls) -> "NarrationVocabulary":
@@ -104,7 +102,7 @@ class NarrationVocabulary:
         return cls(tuple(sorted(words)))
 
     def __len__(self) -> int:
-        return self._first_word + len(self.words) + SLOTS
+        return self._first_word + len(self.words)
 
     def topic_id(self, topic: Topic) -> int:
         """Return the token that asks for a sentence about `topic`."""
@@ -124,18 +122,13 @@ class NarrationVocabulary:
         words = re.findall(r"[^\W_]+", text.lower().replace("'", ""))
         kept = words[:MOST_ASKED]
         return TokenizedQuestion(
-            ids=(
-                ASK,
-                *(self._id_of.get(word, UNKNOWN) for word in kept),
-                *self.check_ids,
-                ANSWER,
-            ),
+            ids=(ASK, *(self._id_of.get(word, UNKNOWN) for word in kept), ANSWER),
             unknown_words=tuple(word for word in kept if word not in self._id_of),
             truncated_at=MOST_ASKED if len(words) > MOST_ASKED else None,
         )
 
     def glance(self, truth: Truth) -> tuple[int, ...]:
-        """Return what each slot should read of a world."""
+        """Return what each slot should read of a world: the notes on it."""
         bare = [
             BARE[truth.lines[direction][n]].split()[-1]
             for direction, n in product(Direction, range(REACH))
@@ -143,11 +136,6 @@ class NarrationVocabulary:
         walks = "walk" if truth.walks else "stand"
         words = (_LAND_WORDS[truth.biome], HOURS[truth.hour], walks, FACINGS[truth.facing], *bare)
         return tuple(self._id_of[word] for word in words)
-
-    def checked(self, marks: Collection[int]) -> tuple[int, ...]:
-        """Return what each check should say where `marks` are the slots that answer."""
-        yes, no = self._id_of["yes"], self._id_of["no"]
-        return tuple(yes if slot in marks else no for slot in range(SLOTS))
 
     def piece(self, before: int | None, token: int, after: int) -> str:
         """Return the text of a token between two others: a whole word, with the space behind it.

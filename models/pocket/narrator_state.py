@@ -34,7 +34,7 @@ class NarratorState:
         blocks: of the frames in sight, shared with the world's loop, until the utterance is over.
         past: the same frames as attention reads them.
         said: the text's cache.
-        opening: tokens that begin the utterance: a topic, or a question.
+        opening: tokens that begin the utterance: notes, and a topic or a question.
         line: the token that is to be said next; behind it `END`, once that is known.
         before: the token that was said last.
         spoken: tokens of the utterance so far.

@@ -58,15 +58,17 @@ class NarratorUnits:
         results = []
         glances = output.scores_BRTV[:, 0].argmax(dim=-1).tolist()
         for index, (unit, sight) in enumerate(zip(units, sights, strict=True)):
-            state = taking(unit.state, unit.controls)
-            state, topic = looked(state, tuple(glances[index]), sight.frame)
+            state, glance = taking(unit.state, unit.controls), tuple(glances[index])
+            state, topic = looked(state, glance, sight.frame)
             if state.asked:
                 turn, *waiting = state.asked
                 asked = self._nets.narration.encode_question(turn.text)
-                state = replace(state, asked=tuple(waiting), answers=turn.id, opening=asked.ids)
+                state = replace(
+                    state, asked=tuple(waiting), answers=turn.id, opening=(*glance, *asked.ids)
+                )
             elif topic is not None:
                 state = telling(state, topic)
-                state = replace(state, opening=(self._nets.narration.topic_id(topic),))
+                state = replace(state, opening=(*glance, self._nets.narration.topic_id(topic)))
             if state.opening:
                 state = replace(
                     state,

@@ -17,10 +17,11 @@ from torch.nn import functional
 from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import Caption
 from reverie.models.pocket.codec import Codec, frames_to_tensor
-from reverie.models.pocket.narration_facts import SLOTS, Truth, truths
+from reverie.models.pocket.narration_facts import Truth, truths
 from reverie.models.pocket.narration_questions import ask
 from reverie.models.pocket.narration_sentences import say_doing, say_place, say_side
 from reverie.models.pocket.narration_vocabulary import (
+    ANSWER,
     PAD,
     SIDE_OF,
     UNKNOWN,
@@ -189,30 +190,24 @@ class NarrationBatches:
     def _write(self, rng: np.random.Generator, told: list[Truth]) -> tuple[Tensor, Tensor]:
         """Write texts, and what should come after each token of them: both [B, R, T]."""
         texts = [self._text(rng, truth) for truth in told for _ in range(self._texts)]
-        longest = max(len(ids) for ids, _, _ in texts) - 1
+        longest = max(len(ids) for ids, _ in texts) - 1
         ids_NT, goal_NT = (torch.full((len(texts), longest), PAD) for _ in range(2))
-        for row, (ids, first, checked) in enumerate(texts):
+        for row, (ids, first) in enumerate(texts):
             ids_NT[row, : len(ids) - 1] = torch.tensor(ids[:-1])
             goal_NT[row, first - 1 : len(ids) - 1] = torch.tensor(ids[first:])
-            if checked:
-                goal_NT[row, first - 1 - SLOTS : first - 1] = torch.tensor(checked)
         shape = (len(told), self._texts, longest)
         return ids_NT.view(shape), goal_NT.view(shape)
 
-    def _text(
-        self, rng: np.random.Generator, truth: Truth
-    ) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-        """Write one text; also returns which token is the first that is said, and the checks."""
+    def _text(self, rng: np.random.Generator, truth: Truth) -> tuple[tuple[int, ...], int]:
+        """Write one text; also returns which token is the first that is said."""
         narration = self._narration
         if rng.random() < TOPIC_SHARE:
             topic = Topic(int(rng.integers(len(Topic))))
-            return (narration.topic_id(topic), *narration.encode(say(topic, truth))), 1, ()
+            return (narration.topic_id(topic), *narration.encode(say(topic, truth))), 1
         question = ask(rng, truth, TRAINED_SHARES)
         asked = narration.encode_question(question.text).ids
-        words, rest = asked[: -SLOTS - 1], asked[-SLOTS - 1 :]
-        heard = [UNKNOWN if rng.random() < UNHEARD_SHARE else token for token in words[1:]]
-        ids = (words[0], *heard, *rest, *narration.encode(question.answer))
-        return ids, len(asked), narration.checked(question.marks)
+        heard = [UNKNOWN if rng.random() < UNHEARD_SHARE else token for token in asked[1:-1]]
+        return (asked[0], *heard, ANSWER, *narration.encode(question.answer)), len(asked)
 
 
 def say(topic: Topic, truth: Truth) -> str:
@@ -227,7 +222,7 @@ def narration_loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the cross-entropies of slots and of words, and the share of slots read rightly.
 
-    Checks count as words, all of one text as much as its words together.
+    What is said is learnt behind true notes.
     """
     B, frames = batch.action_BP.shape
     level_BP = torch.full((B, frames), CONTEXT_LEVEL, device=batch.clean_BPZhw.device)
@@ -235,14 +230,12 @@ def narration_loss(
     seen = world(batch.clean_BPZhw, level_BP, batch.previous_BPZhw, batch.action_BP, prompt_BPT)
     past = world.read_past(seen.k_BFLAND.unbind(1), seen.v_BFLAND.unbind(1))
     looked = narrator.look(world, past)
-    spoken = narrator(world, batch.ids_BRT, past, looked.said.for_texts(batch.ids_BRT.shape[1]))
+    noted = narrator(world, batch.glance_BS[:, None], past, looked.said)
+    spoken = narrator(world, batch.ids_BRT, past, noted.said.for_texts(batch.ids_BRT.shape[1]))
     scores_BSV = looked.scores_BRTV[:, 0]
     slot_loss = functional.cross_entropy(scores_BSV.flatten(0, 1), batch.glance_BS.flatten())
-    losses = functional.cross_entropy(
-        spoken.scores_BRTV.flatten(0, 2), batch.goal_BRT.flatten(), reduction="none"
+    word_loss = functional.cross_entropy(
+        spoken.scores_BRTV.flatten(0, 2), batch.goal_BRT.flatten(), ignore_index=PAD
     )
-    checks = batch.ids_BRT.flatten() >= narrator.config.vocabulary - SLOTS
-    words = (batch.goal_BRT.flatten() != PAD) & ~checks
-    word_loss = losses[words].mean() + losses[checks].mean()
     right = (scores_BSV.detach().argmax(dim=-1) == batch.glance_BS).float().mean()
     return slot_loss, word_loss, right

@@ -65,7 +65,7 @@ class WorldSchedule:
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 6000
+    steps: int = 6400
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -84,7 +84,7 @@ class WorldSchedule:
     tell_every: int = 1
     told_clips: int = 5
     told_walks: int = 2
-    texts: int = 8
+    texts: int = 10
 
 
 class Dreamer(nn.Module):
