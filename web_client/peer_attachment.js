@@ -123,6 +123,10 @@ export class PeerAttachment {
     // The offer goes out without candidates: the browser finds the server's, and is found by that.
     await this.#peer.setLocalDescription();
     const sdp = await this.#signalling.offer(this.#peer.localDescription?.sdp ?? "");
+    if (this.#peer.signalingState === "closed") {
+      this.#signalling.leave(); // given up meanwhile
+      return;
+    }
     await this.#peer.setRemoteDescription({ type: "answer", sdp });
     this.#tellCandidates();
   }
