@@ -4,6 +4,7 @@ aiortc knows no restart. Here DTLS and all above it speak through a route, and a
 lead elsewhere: the new path is tried while the old one carries on, and takes over once it works.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from aiortc import RTCConfiguration, RTCIceCandidate, RTCIceGatherer, RTCIceTransport
@@ -11,6 +12,9 @@ from aiortc.rtcicetransport import RTCIceParameters
 
 from reverie.rtc.aiortc_seams import IcePath, lead_elsewhere, path_of, speak_through
 from reverie.rtc.ice import IceEnd
+
+MOST_CANDIDATES = 100
+"""Of one path: each is sent checks, wherever it says that it is (RFC 8445, section 19.5.1)."""
 
 
 class IceRoute:
@@ -22,15 +26,22 @@ class IceRoute:
         self._transport = transport
         self._path = path_of(transport)
         self._next: IcePath | None = None
+        self._laying = asyncio.Lock()
+        self._added = 0  # candidates that came one by one, of the newest path
         speak_through(transport, self._receive, self._send)
 
     async def lay(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
-        """Gather for a new path to `remote`, which `take` then tries. One is laid at a time.
+        """Gather for a new path to `remote`, which `take` then tries; it replaces one laid before.
 
         Returns:
             Our end of it.
         """
+        async with self._laying:
+            return await self._lay(configuration, remote)
+
+    async def _lay(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
         await self.forget()
+        self._added = 0
         gatherer = RTCIceGatherer(configuration.iceServers, configuration.iceTransportPolicy)
         path = path_of(gatherer)
         path.prepare(
@@ -77,9 +88,11 @@ class IceRoute:
             await path.close()
 
     async def add_candidates(self, candidates: Sequence[RTCIceCandidate]) -> None:
-        """Try to reach the other end there as well, by the newest path."""
+        """Try to reach the other end there as well, by the newest path; not at too many places."""
         path = self._next or self._path
-        for candidate in candidates:
+        room = MOST_CANDIDATES - self._added
+        self._added += min(room, len(candidates))
+        for candidate in candidates[:room]:
             await path.add_candidate(candidate)
 
     async def _receive(self) -> bytes:

@@ -19,6 +19,8 @@ from reverie.rtc.ice import IceEnd, is_usable, without_names
 
 MAX_SDP_CHARS = 100_000
 MAX_SECTIONS = 16
+MAX_CANDIDATES = 100
+"""Each is sent checks, wherever it says that it is."""
 _BASELINE = (H264Profile.PROFILE_CONSTRAINED_BASELINE, H264Profile.PROFILE_BASELINE)
 _TRIPS = (
     ValueError,
@@ -95,6 +97,8 @@ def read_offer(sdp: str) -> Offer:
         media = description.media
         if len(media) > MAX_SECTIONS:
             raise bad_offer(f"an offer has at most {MAX_SECTIONS} sections")
+        if sum(len(each.ice_candidates) for each in media) > MAX_CANDIDATES:
+            raise bad_offer(f"an offer has at most {MAX_CANDIDATES} candidates")
         for each in media:
             _check(each)
         if not media:

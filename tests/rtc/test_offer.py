@@ -63,6 +63,7 @@ def test_candidates_that_are_names_are_left_out() -> None:
         "\r\n".join(line for line in page_offer().splitlines() if "fingerprint" not in line),
         offer(*(section("video", str(mid), codecs=("vp8",)) for mid in range(17))),
         "a" * (MAX_SDP_CHARS + 1),
+        page_offer() + "a=candidate:2 1 udp 2113937151 192.0.2.1 54401 typ host\r\n" * 101,
     ],
 )
 def test_what_could_never_stand_is_refused(sdp: str) -> None:
