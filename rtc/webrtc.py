@@ -37,6 +37,8 @@ FAREWELL_S = 1.0
 """For the peer to hear why it is ended, and to leave by itself."""
 
 _LOOK_S = 0.25
+ASLEEP_S = 1.0
+"""When this process has stood still for longer, its peers cannot be blamed for their silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +185,17 @@ class WebRtcPeer:
         except TimeoutError:
             if self._edge.draining:
                 raise AttachmentEndedError("shutdown") from None
-            text = f"it did not connect within {limit_s:g} s (connect_timeout_s)"
+            text = f"no connection within {limit_s:g} s (connect_timeout_s)"
             raise PeerEndedError(CloseCode.TIMEOUT, "connect_timeout", text) from None
 
     async def _watch(self) -> None:
         """Raise when the peer is gone, silent, asks to go, or its sender has died."""
+        looked_s = self._loop.time()
         while True:
+            now_s = self._loop.time()
+            if self._channels.events is not None and now_s - looked_s > ASLEEP_S:
+                self._channels.events.heard_s += now_s - looked_s
+            looked_s = now_s
             self._check()
             self._media.look(self._now_us() / 1e6)
             self._changed.clear()
@@ -239,6 +246,5 @@ class WebRtcPeer:
                     await self._changed.wait()
 
     def _stamp(self) -> dict[str, object]:
-        attachment = self._talk.attachment
-        sequence = attachment.outbox.sequence if attachment is not None else 0
+        sequence = self._talk.attachment.outbox.sequence if self._talk.attachment else 0
         return {"session": self.session, "sequence": sequence, "time_us": self._now_us()}

@@ -167,7 +167,7 @@ async def test_after_an_interrupt_rtp_time_goes_on_while_media_time_goes_back(ho
 
 
 async def test_whoever_falls_silent_is_ended_and_the_session_waits() -> None:
-    async with house(server=quick(heartbeat_s=0.6)) as home:
+    async with house(server=quick(heartbeat_s=2.0)) as home:
         opened = await home.open()
         async with watching(home.http, opened) as client:
             await client.shows(1)
