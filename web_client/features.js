@@ -9,6 +9,7 @@
  * @property {string | null} speaker the loop that speaks, which can be interrupted by itself
  * @property {boolean | null} narrates whether the narrator is on; null without one
  * @property {Input[]} inputs what can be shown or said to it
+ * @property {boolean} hasSound whether the program makes some; a voice comes beside it
  * @property {Dial[]} dials numbers that a person may turn
  *
  * @typedef {object} Input
@@ -44,6 +45,7 @@ export function featuresOf(session) {
     speaker: text?.loop ?? null,
     narrates: narrate === undefined ? null : narrate.value > 0,
     inputs: session?.inputs ?? [],
+    hasSound: streams.some((/** @type {{kind: string}} */ { kind }) => kind === "audio"),
     dials: parameters.filter((/** @type {Dial} */ { name, label }) => name !== NARRATE && label !== ""),
   };
 }

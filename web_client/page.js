@@ -51,8 +51,7 @@ export class Page {
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
     if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
-    if (was?.session !== view.session) this.#renderFeatures(view);
-    if (was?.sound !== view.sound) this.#parts.sound.hidden = view.sound === null;
+    if (was?.session !== view.session || was?.sound !== view.sound) this.#renderFeatures(view);
     if (was?.isHeard !== view.isHeard) {
       this.#parts.microphone.dataset.heard = String(view.isHeard);
     }
@@ -153,8 +152,9 @@ export class Page {
   }
 
   /** @param {View} view */
-  #renderFeatures({ session }) {
-    const { inputs, takesPrompt, dials } = featuresOf(session);
+  #renderFeatures({ session, sound }) {
+    const { inputs, takesPrompt, hasSound, dials } = featuresOf(session);
+    this.#parts.sound.hidden = !hasSound && sound === null;
     this.#parts.ask.hidden = !takesPrompt;
     const pictures = inputs.filter(({ kind }) => kind === "video");
     this.#parts.camera.hidden = !pictures.some(({ merge }) => merge === "latest");

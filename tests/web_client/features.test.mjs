@@ -9,7 +9,7 @@ import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
 test("a session that is not there yet can do nothing", () => {
   assert.deepEqual(featuresOf(null), {
     takesPrompt: true, hasPictures: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
-    dials: [],
+    hasSound: false, dials: [],
   });
 });
 
