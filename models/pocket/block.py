@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from reverie.kernels.attention import Attention as Backend
 from reverie.kernels.attention import sdpa
+from reverie.models.pocket.adapter import BlockAdapter
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.rotary import turn
 
@@ -96,6 +97,7 @@ class Attention(nn.Module):
         angle: tuple[Tensor, Tensor],
         past: tuple[Tensor, Tensor],
         said: tuple[Tensor, Tensor] | None,
+        adapter: BlockAdapter,
     ) -> SaidLayer:
         """Let texts see the cached frames, what was said before, and themselves up to here.
 
@@ -104,9 +106,10 @@ class Attention(nn.Module):
             angle: cosine and sine [d/2] of all text.
             past: as in `forward`.
             said: keys and values [B, R, A, S, d] of earlier tokens of the same texts.
+            adapter: what text adds to the matrices.
         """
         B, R, T, _ = x_BRTD.shape
-        qkv = self.qkv(x_BRTD).view(B, R, T, 3, self.heads, self.head_size)
+        qkv = (self.qkv(x_BRTD) + adapter.qkv(x_BRTD)).view(B, R, T, 3, self.heads, self.head_size)
         q, k, v = qkv.permute(3, 0, 1, 4, 2, 5).unbind(0)  # [B, R, A, T, d]
         q = turn(functional.rms_norm(q, (self.head_size,), self.q_scale.to(q.dtype)), *angle)
         k = turn(functional.rms_norm(k, (self.head_size,), self.k_scale.to(k.dtype)), *angle)
@@ -123,7 +126,8 @@ class Attention(nn.Module):
         on_past, on_text = weights[..., : seen.shape[-1]], weights[..., seen.shape[-1] :]
         mixed = on_past.transpose(1, 2).flatten(2, 3) @ past[1]
         mixed = mixed.view(B, self.heads, R, T, -1).transpose(1, 2) + on_text @ v
-        return SaidLayer(self.out(mixed.transpose(2, 3).flatten(3)), k, v)
+        mixed = mixed.transpose(2, 3).flatten(3)
+        return SaidLayer(self.out(mixed) + adapter.out(mixed), k, v)
 
     def _attend_one(
         self, q: Tensor, k: Tensor, v: Tensor, past: tuple[Tensor, Tensor] | None
@@ -173,12 +177,13 @@ class ConvolutionalFeedForward(nn.Module):
         result: Tensor = self.down(spread * functional.silu(gate))
         return result
 
-    def lone(self, x: Tensor) -> Tensor:
+    def lone(self, x: Tensor, adapter: BlockAdapter) -> Tensor:
         """Return what is added to tokens that lie on no grid: each sees itself alone."""
-        value, gate = self.up(x).chunk(2, dim=-1)
+        value, gate = (self.up(x) + adapter.up(x)).chunk(2, dim=-1)
         assert self.spread.bias is not None, "the convolution has a bias"
         spread = torch.addcmul(self.spread.bias, value, self.spread.weight[:, 0, 1, 1])
-        result: Tensor = self.down(spread * functional.silu(gate))
+        inner = spread * functional.silu(gate)
+        result: Tensor = self.down(inner) + adapter.down(inner)
         return result
 
 
@@ -221,15 +226,20 @@ class Block(nn.Module):
         angle: tuple[Tensor, Tensor],
         past: tuple[Tensor, Tensor],
         said: tuple[Tensor, Tensor] | None,
+        adapter: BlockAdapter,
     ) -> SaidLayer:
         """Run the block on text; see `Attention.read`."""
         shift, scale, gate, forward_shift, forward_scale, forward_gate = self.modulation(
             condition_C
         ).chunk(6, dim=-1)
         normal = functional.layer_norm(x_BRTD, (self.width,))
-        attended = self.attention.read(torch.addcmul(shift, normal, 1 + scale), angle, past, said)
+        attended = self.attention.read(
+            torch.addcmul(shift, normal, 1 + scale), angle, past, said, adapter
+        )
         x_BRTD = torch.addcmul(x_BRTD, gate, attended.x_BRTD)
         normal = functional.layer_norm(x_BRTD, (self.width,))
-        change = self.forward_part.lone(torch.addcmul(forward_shift, normal, 1 + forward_scale))
+        change = self.forward_part.lone(
+            torch.addcmul(forward_shift, normal, 1 + forward_scale), adapter
+        )
         x_BRTD = torch.addcmul(x_BRTD, forward_gate, change)
         return SaidLayer(x_BRTD, attended.k_BRAtd, attended.v_BRAtd)

@@ -76,10 +76,12 @@ class NarratorConfig:
     Attributes:
         vocabulary: number of tokens.
         positions: longest text, in tokens.
+        rank: of what text adds to the world model's matrices.
     """
 
     vocabulary: int
     positions: int
+    rank: int = 32
 
 
 @dataclass(frozen=True, slots=True)

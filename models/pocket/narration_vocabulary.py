@@ -104,6 +104,11 @@ class NarrationVocabulary:
     def __len__(self) -> int:
         return self._first_word + len(self.words)
 
+    @property
+    def unsaid(self) -> list[int]:
+        """Tokens that are never said: all but words and `END`."""
+        return [token for token in range(self._first_word) if token != END]
+
     def topic_id(self, topic: Topic) -> int:
         """Return the token that asks for a sentence about `topic`."""
         return _MARKS + topic

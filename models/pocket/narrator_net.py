@@ -1,7 +1,8 @@
 """The narrator: text through the very blocks of the world model, with the frames in sight.
 
-What it has of its own is small: an embedding (its transpose is the head), positions, and one vector
-that stands where the world model has noise level, action and prompt. Its tokens see the cache of
+What it has of its own is small: an embedding (its transpose is the head), positions, one vector
+that stands where the world model has noise level, action and prompt, and a narrow product beside
+each matrix of the blocks (`adapter.py`). Its tokens see the cache of
 the last frames as the next frame would, stand in the slot behind the newest one, and see what was
 said before them. What they leave behind is a cache of their own, which nobody else reads.
 
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reverie.models.pocket.adapter import BlockAdapter
 from reverie.models.pocket.config import NarratorConfig, WorldConfig
 from reverie.models.pocket.narration_vocabulary import SLOT_IDS
 from reverie.models.pocket.world import Past, WorldModel
@@ -65,6 +67,7 @@ class Narrator(nn.Module):
         self.condition = nn.Parameter(torch.zeros(world.condition))
         self.scale = nn.Parameter(torch.ones(world.width))
         self.bias = nn.Parameter(torch.zeros(config.vocabulary))
+        self.adapters = nn.ModuleList(BlockAdapter(world, config.rank) for _ in range(world.layers))
         nn.init.normal_(self.words.weight, std=0.3)
         nn.init.normal_(self.positions.weight, std=0.3)
 
@@ -93,7 +96,9 @@ class Narrator(nn.Module):
         layers = []
         for index, block in enumerate(world.stack()):
             before = None if said is None else said.layers[index]
-            output = block.read(x_BRTD, self.condition, angle, past.layers[index], before)
+            adapter = self.adapters[index]
+            assert isinstance(adapter, BlockAdapter), "the list holds nothing else"
+            output = block.read(x_BRTD, self.condition, angle, past.layers[index], before, adapter)
             x_BRTD = output.x_BRTD
             layers.append((output.k_BRAtd, output.v_BRAtd))
         normal = functional.layer_norm(x_BRTD, x_BRTD.shape[-1:]) * self.scale

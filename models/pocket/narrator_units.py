@@ -34,6 +34,7 @@ class NarratorUnits:
     def __init__(self, nets: PocketNets, instance: ModelInstance) -> None:
         self._nets = nets
         self._instance = instance
+        self._unsaid = torch.tensor(nets.narration.unsaid, device=instance.device)
 
     @torch.inference_mode()
     def run(self, units: Sequence[Unit]) -> list[Result]:
@@ -56,7 +57,7 @@ class NarratorUnits:
         rows = read_rows(self._nets.world, self._instance.blocks, [s.blocks for s in sights])
         output = self._nets.narrator.look(self._nets.world, rows[0].past)
         results = []
-        glances = output.scores_BRTV[:, 0].argmax(dim=-1).tolist()
+        glances = self._likeliest(output.scores_BRTV[:, 0]).tolist()
         for index, (unit, sight) in enumerate(zip(units, sights, strict=True)):
             state, glance = taking(unit.state, unit.controls), tuple(glances[index])
             state, topic = looked(state, glance, sight.frame)
@@ -129,11 +130,15 @@ class NarratorUnits:
         output: NarratorOutput = self._nets.narrator(self._nets.world, ids_BRT, past, said)
         return output
 
+    def _likeliest(self, scores: Tensor) -> Tensor:
+        """Choose among what can be said, along the last axis."""
+        return scores.index_fill(-1, self._unsaid, float("-inf")).argmax(dim=-1)
+
     def _found(self, state: NarratorState, output: NarratorOutput, index: int) -> Result:
         """Choose the likeliest token; an utterance that is too long ends."""
         scores_V = output.scores_BRTV[index, 0, -1]
         spoken = state.spoken + 1
-        token = END if spoken >= MOST_SAID else int(scores_V.argmax())
+        token = END if spoken >= MOST_SAID else int(self._likeliest(scores_V))
         state = replace(state, said=_row(output.said, index), line=(token,), spoken=spoken)
         return StepResult(state, checks=(scores_V,))
 

@@ -33,6 +33,9 @@ def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", see
     codec, dreamer = Codec(config.codec), Dreamer(config)
     codec.load_state_dict(codec_content["task"]["codec"])
     dreamer.load_state_dict(world_content["task"]["average"])
+    if checkpoint_path(run, "narrator").exists():
+        narrator = read_checkpoint(checkpoint_path(run, "narrator"), device)
+        dreamer.narrator.load_state_dict(narrator["task"]["narrator"])
     record = TrainingRecord(seed, int(codec_content["step"]), int(world_content["step"]))
     parts = PocketParts(
         codec,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Stage = Literal["codec", "world", "all"]
+Stage = Literal["codec", "world", "narrator", "all"]
 DeviceName = Literal["cpu", "cuda", "auto"]
 Preset = Literal["pocket", "tiny"]
 
@@ -16,7 +16,7 @@ class TrainOptions:
     Attributes:
         out: directory of checkpoints; made when missing.
         seed: of data, noise and initial weights.
-        stage: which part to train; `world` needs a trained codec in `out`.
+        stage: which part to train; each needs those before it in `out`.
         device: where to compute; `auto` takes CUDA when there is one.
         preset: sizes and schedule, see `presets.py`.
         max_minutes: stop (after a checkpoint) when this much time is over; None runs to the end.

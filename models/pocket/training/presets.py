@@ -6,6 +6,7 @@ from reverie.models.pocket.codec import CodecConfig
 from reverie.models.pocket.config import NarratorConfig, PocketConfig, TextConfig, WorldConfig
 from reverie.models.pocket.narration_vocabulary import MOST_TOKENS, NarrationVocabulary
 from reverie.models.pocket.training.codec_training import CodecSchedule
+from reverie.models.pocket.training.narrator_training import NarratorSchedule
 from reverie.models.pocket.training.options import Preset
 from reverie.models.pocket.training.world_training import WorldSchedule
 from reverie.models.pocket.vocabulary import Vocabulary
@@ -18,6 +19,7 @@ class Recipe:
     config: PocketConfig
     codec: CodecSchedule
     world: WorldSchedule
+    narrator: NarratorSchedule
 
 
 def recipe(preset: Preset) -> Recipe:
@@ -25,7 +27,12 @@ def recipe(preset: Preset) -> Recipe:
     words = len(Vocabulary.of_grammar())
     narrator = NarratorConfig(len(NarrationVocabulary.of_grammar()), MOST_TOKENS)
     if preset == "pocket":
-        return Recipe(PocketConfig(TextConfig(words), narrator), CodecSchedule(), WorldSchedule())
+        return Recipe(
+            PocketConfig(TextConfig(words), narrator),
+            CodecSchedule(),
+            WorldSchedule(),
+            NarratorSchedule(),
+        )
     config = PocketConfig(
         text=TextConfig(words, width=32, heads=2, layers=1),
         narrator=narrator,
@@ -51,4 +58,5 @@ def recipe(preset: Preset) -> Recipe:
             told_walks=1,
             texts=2,
         ),
+        NarratorSchedule(steps=2, clips=2, texts=2, warmup=1),
     )

@@ -1,18 +1,21 @@
-"""The entry point of training: codec first, then the world model on top of it."""
+"""The entry point of training: codec, then the world model on top of it, then the narrator."""
 
 import time
 
 import torch
 
 from reverie.models.pocket.codec import Codec
+from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
 from reverie.models.pocket.training.batches import BatchMaker
 from reverie.models.pocket.training.checkpoints import read_checkpoint
 from reverie.models.pocket.training.codec_training import CodecTraining
 from reverie.models.pocket.training.loop import checkpoint_path, run_task
+from reverie.models.pocket.training.narration_batches import NarrationBatches
+from reverie.models.pocket.training.narrator_training import NarratorTraining
 from reverie.models.pocket.training.options import TrainOptions
 from reverie.models.pocket.training.presets import Recipe, recipe
 from reverie.models.pocket.training.rollouts import RolloutMaker
-from reverie.models.pocket.training.world_training import WorldTraining
+from reverie.models.pocket.training.world_training import Dreamer, WorldTraining
 from reverie.models.pocket.vocabulary import Vocabulary
 
 
@@ -46,19 +49,46 @@ def train(options: TrainOptions, maker: RolloutMaker) -> None:
             return
     if options.stage in ("world", "all"):
         world = make_world_training(options, chosen, device, maker)
-        run_task(world, options.out, device, resume=options.resume, deadline_s=deadline_s)
+        done = run_task(world, options.out, device, resume=options.resume, deadline_s=deadline_s)
+        if not done:
+            return
+    if options.stage in ("narrator", "all"):
+        narrator = make_narrator_training(options, chosen, device)
+        run_task(narrator, options.out, device, resume=options.resume, deadline_s=deadline_s)
 
 
 def make_world_training(
     options: TrainOptions, chosen: Recipe, device: torch.device, maker: RolloutMaker
 ) -> WorldTraining:
     """Build the world model's training on the codec that lies in `options.out`."""
-    codec = Codec(chosen.config.codec).to(device)
-    content = read_checkpoint(checkpoint_path(options.out, "codec"), device)
-    codec.load_state_dict(content["task"]["codec"])
-    codec.eval().requires_grad_(False)
+    codec = _trained_codec(options, chosen, device)
     schedule = chosen.world
     batches = BatchMaker(
         codec, Vocabulary.of_grammar(), options.seed, schedule.clips, schedule.frames
     )
     return WorldTraining(chosen.config, schedule, batches, options.seed, device, maker)
+
+
+def make_narrator_training(
+    options: TrainOptions, chosen: Recipe, device: torch.device
+) -> NarratorTraining:
+    """Build the narrator's training on the codec and the world model that lie in `options.out`."""
+    dreamer = Dreamer(chosen.config).to(device)
+    content = read_checkpoint(checkpoint_path(options.out, "world"), device)
+    dreamer.load_state_dict(content["task"]["average"])
+    schedule = chosen.narrator
+    batches = NarrationBatches(
+        _trained_codec(options, chosen, device),
+        Vocabulary.of_grammar(),
+        NarrationVocabulary.of_grammar(),
+        options.seed + 1,  # other texts than beside the world model
+        (schedule.clips, 0, schedule.texts),
+    )
+    return NarratorTraining(dreamer, schedule, batches)
+
+
+def _trained_codec(options: TrainOptions, chosen: Recipe, device: torch.device) -> Codec:
+    codec = Codec(chosen.config.codec).to(device)
+    content = read_checkpoint(checkpoint_path(options.out, "codec"), device)
+    codec.load_state_dict(content["task"]["codec"])
+    return codec.eval().requires_grad_(False)

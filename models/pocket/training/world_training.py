@@ -65,7 +65,7 @@ class WorldSchedule:
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
-    steps: int = 6400
+    steps: int = 5900
     clips: int = 8
     frames: int = 6
     learning_rate: float = 2.5e-3
@@ -81,7 +81,7 @@ class WorldSchedule:
     area_weight: float = 3.0
     edge_weight: float = 4.0
     narration_weight: float = 0.5
-    tell_every: int = 1
+    tell_every: int = 2
     told_clips: int = 5
     told_walks: int = 2
     texts: int = 10
