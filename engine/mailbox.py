@@ -29,6 +29,8 @@ from reverie.models.spec import LoopSpec
 KEY_EDGES = 64
 TURNS = 32
 RECEIPTS = 1024
+SHOWN_AGAIN = 64
+"""Pieces of a `FIFO` stream beyond its capacity, which a lost worker had taken already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class Mailbox:
             },
             turns=tuple(Turn(text, control) for text, control in list(self._turns)[:1]),
             media={
-                name: tuple(item.media for item in waiting)
+                name: tuple(item.media for item in self._next_media(name))
                 for name, waiting in self._media.items()
                 if waiting
             },
@@ -173,10 +175,14 @@ class Mailbox:
     def take(self) -> Taken:
         """Remove and return what the next step takes; keys that are held stay held.
 
-        Of several turns that is the oldest, so that each gets its receipt as it is taken up.
+        Of several turns that is the oldest, so that each gets its receipt as it is taken up; of a
+        clip, no more than its capacity.
         """
         prompt = self._latest.get(PROMPT)
-        later = [control for _, control in list(self._turns)[1:]]
+        media = {name: self._next_media(name) for name in self._media}
+        later = {control for _, control in list(self._turns)[1:]}
+        for name, waiting in self._media.items():
+            later.update(item.control for item in list(waiting)[len(media[name]) :])
         taken = Taken(
             controls=self.peek(),
             receipts=tuple(control for control in self._receipts if control not in later),
@@ -184,16 +190,20 @@ class Mailbox:
             edges={name: queue.take() for name, queue in self._keys.items()},
             latest=dict(self._latest),
             turns=tuple(self._turns)[:1],
-            media={name: tuple(waiting) for name, waiting in self._media.items()},
+            media=media,
         )
         self._latest.clear()
         self._axes.clear()
         if self._turns:
             self._turns.popleft()
-        for waiting in self._media.values():
-            waiting.clear()
-        self._receipts = later
+        for name, taken_media in media.items():
+            for _ in taken_media:
+                self._media[name].popleft()
+        self._receipts = [control for control in self._receipts if control in later]
         return taken
+
+    def _next_media(self, name: str) -> tuple[StreamInput, ...]:
+        return tuple(self._media[name])[: self._inputs[name].capacity]
 
     def put_back(self, taken: Taken) -> None:
         """Undo a `take`: what it returned comes before what has come since."""
@@ -260,7 +270,8 @@ class Mailbox:
 
     def _bound_media(self, name: str) -> None:
         spec, waiting = self._inputs[name], self._media[name]
-        while len(waiting) > spec.capacity:
+        most = spec.capacity if spec.merge is Merge.LATEST else spec.capacity + SHOWN_AGAIN
+        while len(waiting) > most:
             if spec.merge is Merge.LATEST:
                 self._supersede(waiting.popleft().control, waiting[-1].control)
             else:  # whoever sends keeps count, so this is rare

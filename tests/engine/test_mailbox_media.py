@@ -9,7 +9,7 @@ from stub_model import stub_request
 from reverie.engine.emissions import ControlSuperseded
 from reverie.engine.errors import UnknownControlError
 from reverie.engine.inputs import ControlId, StreamInput
-from reverie.engine.mailbox import Mailbox
+from reverie.engine.mailbox import SHOWN_AGAIN, Mailbox
 from reverie.models.controls import MediaInput, Merge
 from reverie.models.spec import InputSpec, LoopSpec, StreamKind, StreamSpec
 
@@ -49,9 +49,22 @@ def test_of_a_camera_the_newest_are_kept_and_the_older_ones_are_told_by_whom() -
 
 def test_of_a_clip_all_are_kept_and_what_is_too_much_is_told_so() -> None:
     box, heard = mailbox()
-    box.push([picture(f"p{number}", "clip", number) for number in range(4)])
+    box.push([picture(f"p{number}", "clip", number) for number in range(3 + SHOWN_AGAIN + 1)])
+    assert [(each.control, each.by) for each in heard] == [(f"p{3 + SHOWN_AGAIN}", None)]
+
+
+def test_a_step_takes_no_more_of_a_clip_than_its_capacity_and_receipts_wait_with_the_rest() -> None:
+    box, heard = mailbox()
+    box.push([picture(f"p{number}", "clip", number) for number in range(5)])
     assert times(box, "clip") == [0, 1, 2]
-    assert [(each.control, each.by) for each in heard] == [("p3", None)]
+    first = box.take()
+    assert first.receipts == ("p0", "p1", "p2")
+    assert times(box, "clip") == [3, 4]
+    box.put_back(first)
+    assert times(box, "clip") == [0, 1, 2]
+    assert box.take().receipts == ("p0", "p1", "p2")
+    assert box.take().receipts == ("p3", "p4")
+    assert not heard
 
 
 def test_a_step_takes_what_waits_and_a_rollback_puts_it_before_what_has_come_since() -> None:
@@ -106,6 +119,7 @@ def test_every_piece_has_one_end_and_what_waits_is_bounded(moves: list[str]) -> 
         assert times(box, "camera") == sorted(times(box, "camera"))
         assert len(times(box, "clip")) <= 3
     acted += list(taken.receipts) if taken else []
-    acted += list(box.take().receipts)
+    while box.has_news:
+        acted += list(box.take().receipts)
     lost: list[str] = [each.control for each in heard]
     assert sorted(acted + lost) == sorted(pushed)
