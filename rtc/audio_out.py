@@ -5,8 +5,8 @@ from collections.abc import Callable
 from aiortc import RTCRtpSender
 
 from reverie.rtc.packet_track import Paced, PacketTrack
-from reverie.rtc.peer_clock import PeerClock
-from reverie.rtc.rtp_time import SoundTime
+from reverie.rtc.rtp_time import RtpTime
+from reverie.rtc.spacing import Spacing
 from reverie.sessions.events import MediaChunk
 
 AUDIO_CLOCK_HZ = 48_000
@@ -18,12 +18,12 @@ MAX_PACKETS = 250
 class AudioOut:
     """Feeds one sender with the chunks of one stream."""
 
-    def __init__(self, sender: RTCRtpSender, clock: PeerClock, now_us: Callable[[], int]) -> None:
+    def __init__(self, sender: RTCRtpSender, now_us: Callable[[], int]) -> None:
         """Begin to be the sender's track."""
         self.track = PacketTrack("audio", AUDIO_CLOCK_HZ, MAX_PACKETS, now_us)
         self.track.sent_by(sender)
-        self._clock = clock
-        self._time = SoundTime(AUDIO_CLOCK_HZ)
+        self._spacing = Spacing()
+        self._time = RtpTime(AUDIO_CLOCK_HZ)
         self._now_us = now_us
         self._lost = 0  # since the last that was sent
         self._lost_ever = 0
@@ -35,9 +35,10 @@ class AudioOut:
             self._lost += 1 + chunk.dropped
             self._lost_ever += 1
             return None
-        due_us = self._clock.sound_due_us(chunk.pts_us, self._now_us())
-        ticks = self._time.ticks(chunk.pts_us, due_us)
-        self.track.put(Paced(chunk.data, ticks, due_us))
+        now_us = self._now_us()
+        due_us = self._spacing.due_us(chunk.chunk, chunk.duration_us, now_us)
+        ticks = self._time.ticks(chunk.pts_us, now_us)
+        self.track.put(Paced(chunk.data, ticks, due_us, lambda: self._note_sent(ticks)))
         timestamp = await self.track.rtp_timestamp(ticks)
         dropped, self._lost = chunk.dropped + self._lost, 0
         update = {
@@ -50,3 +51,8 @@ class AudioOut:
     def cut(self) -> None:
         """Drop what waits: it was made before the world went back."""
         self.track.cut()
+        self._spacing.begin_anew()
+        self._time.begin_anew()
+
+    def _note_sent(self, ticks: int) -> None:
+        self._time.sent(ticks, self._now_us())

@@ -1,4 +1,4 @@
-"""What one peer is sent as RTP: pictures and sound of its attachment, on one clock."""
+"""What one peer is sent as RTP: pictures and sound of its attachment."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,6 @@ from reverie.rtc.audio_out import AudioOut
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.negotiation import Negotiated
 from reverie.rtc.packet_track import sender_failed
-from reverie.rtc.peer_clock import PeerClock
 from reverie.rtc.tail_probe import TailProbe
 from reverie.rtc.video_out import VideoOut
 from reverie.rtc.webrtc_options import WebRtcOptions
@@ -39,14 +38,13 @@ class PeerMedia:
         self._now_us = now_us
         self._options = options
         self._metrics = metrics
-        self._clock = PeerClock()
         self._probe = TailProbe()
         self._kinds: dict[str, str] = {}  # of the streams that have begun
         self._trip_s: float | None = None
         self._refresh: Callable[[], None] | None = None
         video, audio = negotiated.video, negotiated.audio
-        self._video = VideoOut(video, self._clock, now_us, options, metrics) if video else None
-        self._audio = AudioOut(audio, self._clock, now_us) if audio else None
+        self._video = VideoOut(video, now_us, options, metrics) if video else None
+        self._audio = AudioOut(audio, now_us) if audio else None
 
     @property
     def codec(self) -> Codec:
@@ -85,7 +83,6 @@ class PeerMedia:
         if isinstance(event, MediaChunk):
             return await self._send(event)
         if isinstance(event, SessionInterrupted):
-            self._clock.begin_anew()
             for out in (self._video, self._audio):
                 if out is not None:
                     out.cut()

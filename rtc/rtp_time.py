@@ -1,49 +1,54 @@
-"""RTP times of moments: they only grow, also where media time goes back after a cut."""
+"""RTP times: media time as the receiver counts it. They only grow, whatever media time does.
 
-STALL_TICKS = 4800
-"""Sound that comes later than this has a gap before it."""
+A receiver plays by them, and finds out by itself how late things come. So they keep the distances
+of media time while it runs on, and those of this process's clock where it does not: after a cut, a
+jump, or a stall that is too long to be made up for.
+"""
 
-LONGEST_TICKS = 48_000
+STALL_S = 1.0
+"""What comes later than this has a gap before it."""
+
+JUMP_S = 10.0
 
 
 class RtpTime:
-    """Counts for one stream of pictures; the first moment is 0."""
+    """Counts for one stream."""
 
     def __init__(self, rate_hz: int) -> None:
-        """Count in units of 1/`rate_hz` s."""
+        """Count in units of 1/`rate_hz` s; the first moment is 0."""
         self._rate_hz = rate_hz
-        self._zero_us: int | None = None
-        self._last = -1
+        self._last: tuple[int, int] | None = None  # ticks and media time of what came last
+        self._sent: tuple[int, int] | None = None  # ticks of what was sent last, and when
+        self._anew = False
 
-    def ticks(self, due_us: int) -> int:
-        """Return the RTP time, without wrapping, of something that is sent at `due_us`."""
-        self._last = max(self.exact(due_us), self._last + 1)
-        return self._last
+    def ticks(self, pts_us: int, now_us: int) -> int:
+        """Return the RTP time, without wrapping, of what has come for media time `pts_us`."""
+        least = -1 if self._sent is None else self._sent[0]
+        if self._last is None:
+            ticks = 0
+        else:
+            before, before_us = self._last
+            ticks = before + round((pts_us - before_us) * self._rate_hz / 1e6)
+            clock = self._by_clock(now_us)
+            jumps = not 0 < ticks - before <= JUMP_S * self._rate_hz
+            if self._anew or jumps or clock - ticks > STALL_S * self._rate_hz:
+                ticks = clock
+            least = max(least, before if not self._anew else -1)
+        self._anew = False
+        ticks = max(ticks, least + 1)
+        self._last = ticks, pts_us
+        return ticks
 
-    def exact(self, due_us: int) -> int:
-        """Return what the clock says; it may be no later than what was given before."""
-        if self._zero_us is None:
-            self._zero_us = due_us
-        return (due_us - self._zero_us) * self._rate_hz // 1_000_000
+    def sent(self, ticks: int, now_us: int) -> None:
+        """Note what was sent, and when."""
+        self._sent = ticks, now_us
 
+    def begin_anew(self) -> None:
+        """Count on from what was sent: what waited behind it was cut."""
+        self._anew = True
 
-class SoundTime:
-    """Counts samples: what follows in media time follows in RTP time, whenever it is sent."""
-
-    def __init__(self, rate_hz: int) -> None:
-        """Count samples at `rate_hz`."""
-        self._rate_hz = rate_hz
-        self._clock = RtpTime(rate_hz)
-        self._last_us: int | None = None  # media time
-        self._last = -1
-
-    def ticks(self, pts_us: int, due_us: int) -> int:
-        """Return the RTP time, without wrapping, of sound of media time `pts_us`."""
-        exact = self._clock.exact(due_us)
-        follows = exact
-        if self._last_us is not None:
-            step = round((pts_us - self._last_us) * self._rate_hz / 1_000_000)
-            if 0 < step <= LONGEST_TICKS and exact - (self._last + step) <= STALL_TICKS:
-                follows = self._last + step
-        self._last_us, self._last = pts_us, max(follows, self._last + 1)
-        return self._last
+    def _by_clock(self, now_us: int) -> int:
+        if self._sent is None:
+            return self._last[0] + 1 if self._last is not None else 0
+        ticks, sent_us = self._sent
+        return ticks + (now_us - sent_us) * self._rate_hz // 1_000_000

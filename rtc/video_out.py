@@ -7,8 +7,8 @@ from aiortc import RTCRtpSender
 from reverie.rtc.aiortc_seams import on_key_request, on_reports
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.packet_track import Paced, PacketTrack
-from reverie.rtc.peer_clock import PeerClock
 from reverie.rtc.rtp_time import RtpTime
+from reverie.rtc.spacing import Spacing
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions.events import MediaChunk
 
@@ -69,7 +69,6 @@ class VideoOut:
     def __init__(
         self,
         sender: RTCRtpSender,
-        clock: PeerClock,
         now_us: Callable[[], int],
         options: WebRtcOptions,
         metrics: Metrics,
@@ -85,7 +84,7 @@ class VideoOut:
         self.limit: Callable[[int], None] = _ignored
         self.track = PacketTrack("video", VIDEO_CLOCK_HZ, MAX_FRAMES, now_us)
         self.track.sent_by(sender)
-        self._clock = clock
+        self._spacing = Spacing()
         self._time = RtpTime(VIDEO_CLOCK_HZ)
         self._now_us = now_us
         self._options = options
@@ -108,9 +107,9 @@ class VideoOut:
             self._skipped_ever += 1
             return None
         self._put_us = now_us
-        due_us = self._clock.picture_due_us(chunk.pts_us, now_us)
-        ticks = self._time.ticks(due_us)
-        self.track.put(Paced(chunk.data, ticks, due_us, lambda: self.shown(chunk)))
+        due_us = self._spacing.due_us(chunk.chunk, chunk.duration_us, now_us)
+        ticks = self._time.ticks(chunk.pts_us, now_us)
+        self.track.put(Paced(chunk.data, ticks, due_us, lambda: self._note_sent(chunk, ticks)))
         timestamp = await self.track.rtp_timestamp(ticks)
         dropped, self._skipped = chunk.dropped + self._skipped, 0
         update = {
@@ -123,6 +122,12 @@ class VideoOut:
     def cut(self) -> None:
         """Drop what waits: it was made before the world went back."""
         self.track.cut()
+        self._spacing.begin_anew()
+        self._time.begin_anew()
+
+    def _note_sent(self, chunk: MediaChunk, ticks: int) -> None:
+        self._time.sent(ticks, self._now_us())
+        self.shown(chunk)
 
     def _passes(self, chunk: MediaChunk, now_us: int) -> bool:
         if self._asked_us is not None:  # skipping, until a key frame that can be afforded

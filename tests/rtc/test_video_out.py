@@ -8,7 +8,6 @@ from aiortc import RTCConfiguration, RTCPeerConnection
 from aiortc.rtp import RTCP_PSFB_APP, RTCP_PSFB_PLI, RtcpPsfbPacket, pack_remb_fci
 
 from reverie.rtc.metrics import Metrics
-from reverie.rtc.peer_clock import PeerClock
 from reverie.rtc.video_out import MAX_FRAMES, REFRESH_INTERVAL_US, STANDS_US, VideoOut
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions.events import MediaChunk
@@ -25,7 +24,7 @@ class Stage:
         self.limits: list[int] = []
         (self.sender,) = connection.getSenders()
         options = WebRtcOptions(min_bitrate=100_000, max_bitrate=1_000_000)
-        self.out = VideoOut(self.sender, PeerClock(), lambda: self.now_us, options, Metrics())
+        self.out = VideoOut(self.sender, lambda: self.now_us, options, Metrics())
         self.out.request_key = self._key
         self.out.refresh = self._refresh
         self.out.limit = self.limits.append
