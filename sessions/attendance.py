@@ -5,7 +5,7 @@ from itertools import count
 from reverie.sessions.attachment import Attachment, AttachOptions, Desk, Role
 from reverie.sessions.commands import PROTOCOL
 from reverie.sessions.errors import SessionEndedError, TooManyError
-from reverie.sessions.events import Error, RequestQueued, SessionAttached
+from reverie.sessions.events import Error, RequestQueued, SessionAttached, SessionRecovering
 from reverie.sessions.outbox import Outbox, OutboxLimits
 from reverie.sessions.parts import Parts
 from reverie.sessions.playheads import NOTHING, Seen
@@ -118,6 +118,9 @@ class Attendance:
                 limits=self._views.limits(attachment.options),
             )
         )
+        if self._state.recovering:  # the others were told when the worker was lost
+            recovering = SessionRecovering(reason="worker_lost", chunk=self._state.chunk)
+            attachment.outbox.put(recovering)
         if self._state.queue_position is not None:
             attachment.outbox.put(RequestQueued(position=self._state.queue_position))
 

@@ -81,11 +81,13 @@ class Relay:
                 self._step_failed(notice)
             case WorkerLost():  # how, the pool has logged
                 self._state.workers_lost += 1
+                self._state.recovering = True
                 for text in self._outputs.texts:
                     text.cut()
                 chunk = self._state.chunk
                 self._audience.tell(SessionRecovering(reason="worker_lost", chunk=chunk))
             case Recovered():
+                self._state.recovering = False
                 self._state.artifacts.clear()  # which are left, only the new worker knows
                 self._views.changed()  # the pool has told the new worker all that it must know
             case SessionLost(code=code, message=message):

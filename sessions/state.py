@@ -135,6 +135,7 @@ class SessionState:
         artifacts: names of snapshots kept since the worker began, and where each stands.
         recording: the id of the recording that runs.
         paused: whether it is paused, also while nobody is there.
+        recovering: whether its worker was lost and no other has taken it over yet.
         reason: why it is over.
     """
 
@@ -152,6 +153,7 @@ class SessionState:
     recording: str | None = None
     phase: Phase = Phase.CREATED
     paused: bool = False
+    recovering: bool = False
     reason: str | None = None
     queue_position: int | None = None
     commands: int = 0

@@ -16,11 +16,13 @@ from reverie.gpu_pool.messages import Asked, Done
 from reverie.gpu_pool.notices import Recovered, SessionLost, WorkerLost
 from reverie.media import Codec, EncodedFrame, EncodeError, Picture, Size, VideoEncoder, VideoFanout
 from reverie.media.rgb24 import Rgb24Encoder
+from reverie.sessions.attachment import Role
 from reverie.sessions.errors import SessionEndedError
 from reverie.sessions.events import (
     ControlSuperseded,
     Error,
     RequestAccepted,
+    SessionRecovering,
 )
 from reverie.sessions.state import Phase
 
@@ -48,6 +50,24 @@ async def test_a_lost_worker_is_told_and_the_session_goes_on() -> None:
         lease.put_out_chunk()
         assert await person.chunk()
         assert_well_formed(person)
+
+
+async def test_who_comes_while_a_session_is_brought_back_is_told_so() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        lease.put_out_chunk()
+        await person.chunk()
+        lease.say(WorkerLost(session.id, "killed"))
+        for newcomer in (rig.attach(session), rig.attach(session, role=Role.VIEWER)):
+            told = await newcomer.until("session.recovering")
+            assert isinstance(told, SessionRecovering)
+            assert (told.reason, told.chunk) == ("worker_lost", 0)
+            assert newcomer.types()[:2] == ["session.attached", "session.recovering"]
+        lease.say(Recovered(session.id, 0, lease.pts_us))
+        later = rig.attach(session)
+        lease.put_out_chunk()
+        await later.chunk()
+        assert "session.recovering" not in later.types()
 
 
 async def test_controls_that_wait_at_the_end_get_their_receipt() -> None:
