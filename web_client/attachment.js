@@ -9,6 +9,7 @@
  * @property {(header: object, payload: Uint8Array) => boolean} sendMedia likewise, with bytes
  * @property {() => number} waitingBytes what was sent and has not left yet
  * @property {(code?: number) => void} leave end now, without waiting for the server
+ * @property {() => void} forsake end now; the session is ended in another way, and this with it
  * @property {() => void} notePresented a picture is on the screen
  * @property {() => void} hangUp the page goes: no word can be said any more
  * @property {(kind: "video" | "audio", track: MediaStreamTrack | null) => boolean} feed

@@ -20,6 +20,8 @@ export class Connection {
   #events;
   /** @type {import("./ticket.js").Ticket | null} */
   #ticket = null;
+  /** @type {string | null} which recording runs */
+  #recording = null;
   /** @type {Attachment | null} */
   #attachment = null;
   #attempt = 0;
@@ -82,9 +84,9 @@ export class Connection {
   /** Leave this session for a new one. @param {Wish} [wish] what should be different */
   renew(wish = {}) {
     this.#wish = { ...this.#wish, ...wish };
-    if (this.#ticket !== null) endSession(this.#ticket);
+    if (this.#ticket !== null) this.#end(this.#ticket, this.#recording);
     this.#forget("A new world.");
-    this.#attachment?.leave();
+    this.#attachment?.forsake();
     this.retry();
   }
 
@@ -158,8 +160,28 @@ export class Connection {
   /** @param {string} reason @param {boolean} [isLoss] whether nobody wanted it */
   #forget(reason, isLoss = false) {
     this.#ticket = null;
+    this.#recording = null;
     this.#tickets.drop();
     this.#events.onMessage({ type: "page.new_session", reason, isLoss });
+  }
+
+  /**
+   * End a session; what is being recorded of it is made whole before, and offered.
+   * @param {import("./ticket.js").Ticket} ticket @param {string | null} recording
+   */
+  async #end(ticket, recording) {
+    if (recording !== null) {
+      try {
+        const path = `v1/sessions/${ticket.id}/recordings/${recording}/stop`;
+        const made = await request(path, { method: "POST", token: ticket.token });
+        if (made.frames === 0) throw new Error("nothing was in it yet");
+        this.#events.onMessage({ ...made, type: "page.kept", name: recording, ticket });
+      } catch (error) {
+        const message = `The recording is lost: ${/** @type {Error} */ (error).message}`;
+        this.#events.onMessage({ type: "page.failed", code: "recording", message });
+      }
+    }
+    endSession(ticket);
   }
 
   #onAttached() {
@@ -174,11 +196,16 @@ export class Connection {
   #onMessage(message) {
     if (message.type === "session.attached") this.#onAttached();
     if (message.view !== undefined) {
-      const { model, program, prompt } = message.view; // a lost world is begun again as it was
+      const { model, program, prompt, recording = null } = message.view; // a lost world is begun again as it was
       this.#wish = { ...this.#wish, model, program, prompt };
       this.#tickets.note(this.#wish); // also after a reload
+      this.#recording = recording;
     }
-    this.#events.onMessage(message);
+    if (message.type !== "artifact.completed") this.#events.onMessage(message);
+    else {
+      if (message.name === this.#recording) this.#recording = null;
+      this.#events.onMessage({ ...message, ticket: this.#ticket }); // opens it also later
+    }
   }
 }
 

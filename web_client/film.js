@@ -1,9 +1,10 @@
 // Pictures of a file: one of a photograph, one after the other of a clip, at an even rate.
 
 /** @typedef {{picture: CanvasImageSource, size: {width: number, height: number}, ptsUs: number,
- *   isLast: boolean}} Still */
+ *   isLast: boolean, isCut: boolean}} Still isCut: whether the clip goes on after its last one */
 
-const LONGEST_S = 20;
+/** How much of a clip is taken. */
+export const LONGEST_S = 20;
 
 /**
  * @param {File} file @param {number} rateHz of a clip
@@ -13,7 +14,7 @@ const LONGEST_S = 20;
 export async function* stillsOf(file, rateHz) {
   if (file.type.startsWith("image/")) {
     const picture = await createImageBitmap(file);
-    yield { picture, size: picture, ptsUs: 0, isLast: true };
+    yield { picture, size: picture, ptsUs: 0, isLast: true, isCut: false };
     picture.close();
     return;
   }
@@ -21,10 +22,11 @@ export async function* stillsOf(file, rateHz) {
   try {
     const size = { width: video.videoWidth, height: video.videoHeight };
     const count = Math.max(1, Math.floor(Math.min(video.duration, LONGEST_S) * rateHz));
+    const isCut = video.duration > LONGEST_S;
     for (let index = 0; index < count; index += 1) {
       await seek(video, (index + 0.5) / rateHz);
       const ptsUs = Math.round((index * 1e6) / rateHz);
-      yield { picture: video, size, ptsUs, isLast: index === count - 1 };
+      yield { picture: video, size, ptsUs, isLast: index === count - 1, isCut };
     }
   } finally {
     URL.revokeObjectURL(video.src);

@@ -2,7 +2,7 @@
 
 import { CameraPump } from "./camera.js";
 import { Easel } from "./easel.js";
-import { stillsOf } from "./film.js";
+import { LONGEST_S, stillsOf } from "./film.js";
 import { MicrophonePump } from "./microphone.js";
 import { SendWindow } from "./send_window.js";
 
@@ -20,6 +20,7 @@ export class Inputs {
   #connection;
   #inputs;
   #fail;
+  #forgive;
   #window = new SendWindow(UNANSWERED, WAITING_BYTES);
   /** @type {Map<Kind, {track: MediaStreamTrack, pump: {close: () => void} | null}>} */
   #devices = new Map();
@@ -29,12 +30,14 @@ export class Inputs {
    * @param {import("./connection.js").Connection} connection
    * @param {() => Input[]} inputs what the program takes now
    * @param {(code: string, message: string) => void} fail
+   * @param {() => void} forgive take the last failure off the page
    */
-  constructor(page, connection, inputs, fail) {
+  constructor(page, connection, inputs, fail, forgive) {
     this.#page = page;
     this.#connection = connection;
     this.#inputs = inputs;
     this.#fail = fail;
+    this.#forgive = forgive;
     for (const kind of /** @type {Kind[]} */ (["video", "audio"])) {
       const button = page.part(BUTTONS[kind]);
       button.addEventListener("click", () => this.#toggle(kind));
@@ -128,6 +131,7 @@ export class Inputs {
     const input = this.#inputOf("video", "fifo");
     if (file === undefined || input === undefined) return;
     field.value = ""; // so that the same file can be chosen again
+    this.#forgive(); // it was about the file before
     try {
       const easel = new Easel(input);
       for await (const still of stillsOf(file, input.rate_hz || USUAL_RATE_HZ)) {
@@ -136,6 +140,9 @@ export class Inputs {
         const { ptsUs, isLast: last } = still;
         if (!this.#push({ stream: input.name, codec: "jpeg", pts_us: ptsUs, last }, jpeg)) {
           throw new Error("the server is away");
+        }
+        if (still.isCut && ptsUs === 0) {
+          this.#fail("clip_cut", `That clip is long: only its first ${LONGEST_S} seconds are shown.`);
         }
       }
     } catch (error) {

@@ -213,7 +213,13 @@ const connection = new Connection(tickets, dialer, wish, {
   expectsPictures: () => view.session?.state === "active" && !document.hidden,
 });
 const offer = new Offer(page, (wished) => connection.renew(wished));
-const inputs = new Inputs(page, connection, () => featuresOf(view.session).inputs, fail);
+const inputs = new Inputs(
+  page,
+  connection,
+  () => featuresOf(view.session).inputs,
+  fail,
+  () => dispatch({ type: "page.error_read" }),
+);
 new Recorder(page, connection, () => view, fail);
 const dials = new Dials(page.part("dials"), (name, value) => {
   connection.send("update", { parameters: { [name]: value } });

@@ -119,6 +119,12 @@ export class PeerAttachment {
     this.#end(code);
   }
 
+  /** The peer goes with its session: to leave it as well would only be refused. */
+  forsake() {
+    this.#signalling.forget();
+    this.leave();
+  }
+
   async #open() {
     // The offer goes out without candidates: the browser finds the server's, and is found by that.
     await this.#peer.setLocalDescription();
@@ -175,6 +181,7 @@ export class PeerAttachment {
       case "pong":
         break;
       case "bye":
+        this.#signalling.forget();
         this.leave(codeOfBye(message));
         break;
       case "media.chunk":

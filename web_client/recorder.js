@@ -8,7 +8,6 @@ const CLIP_S = 10;
 
 export class Recorder {
   #page;
-  #connection;
   #view;
   #fail;
   /** @type {{name: string, url: string} | null} what was fetched last */
@@ -22,7 +21,6 @@ export class Recorder {
    */
   constructor(page, connection, view, fail) {
     this.#page = page;
-    this.#connection = connection;
     this.#view = view;
     this.#fail = fail;
     page.part("record").addEventListener("click", () => {
@@ -39,12 +37,12 @@ export class Recorder {
   /** Fetch what is kept, once, and do something with it. @param {(url: string) => void} act */
   async #with(act) {
     const { kept } = this.#view();
-    const ticket = this.#connection.ticket;
-    if (kept === null || ticket === null) return;
+    if (kept === null || kept.ticket === null) return;
+    const { id, token } = kept.ticket; // of the session that it was made in, perhaps one before
     try {
       if (this.#fetched?.name !== kept.name) {
-        const path = `v1/sessions/${ticket.id}/recordings/${kept.name}/video.mp4`;
-        const blob = await (await send(path, { token: ticket.token })).blob();
+        const path = `v1/sessions/${id}/recordings/${kept.name}/video.mp4`;
+        const blob = await (await send(path, { token })).blob();
         if (this.#fetched !== null) URL.revokeObjectURL(this.#fetched.url);
         this.#fetched = { name: kept.name, url: URL.createObjectURL(blob) };
       }

@@ -17,6 +17,7 @@ export class Signalling {
   #token;
   /** @type {string | null} where this peer is, once the server has answered */
   #peer = null;
+  #isOver = false;
 
   /** @param {{id: string, token: string}} ticket */
   constructor({ id, token }) {
@@ -59,10 +60,15 @@ export class Signalling {
 
   /** Say that this peer is no more; also while the page goes. */
   leave() {
-    if (this.#peer === null) return;
+    if (this.#peer === null || this.#isOver) return;
     const asked = { method: "DELETE", token: this.#token, keepalive: true };
     send(this.#peer, asked).catch(() => {}); // it may be over there as well
     this.#peer = null;
+  }
+
+  /** The server ends this peer by itself: there will be nothing to leave. */
+  forget() {
+    this.#isOver = true;
   }
 
   /** @param {object} body */

@@ -84,6 +84,10 @@ export class SocketAttachment {
     this.#socket.close();
   }
 
+  forsake() {
+    this.leave();
+  }
+
   /** @param {string | ArrayBuffer} data */
   #onData(data) {
     this.#heardAtMs = performance.now();

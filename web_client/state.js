@@ -9,6 +9,13 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
 /**
  * @typedef {import("./wish.js").Wish} Wish
  *
+ * @typedef {object} Kept
+ * @property {"recording" | "clip"} kind
+ * @property {string} name
+ * @property {number} durationUs
+ * @property {number} sizeBytes
+ * @property {{id: string, token: string} | null} ticket of its session, perhaps one before
+ *
  * @typedef {object} View
  * @property {"connecting" | "open" | "lost" | "over"} link the way to the server
  * @property {number} retryAtMs when the next attempt to reach a lost server begins
@@ -24,8 +31,7 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {boolean} canRecord
  * @property {number} clipS how many of the last seconds can be kept; 0 when none
  * @property {number | null} recordedUs how long the recording is that runs
- * @property {{kind: "recording" | "clip", name: string, durationUs: number, sizeBytes: number}
- *   | null} kept the newest recording or clip that can be fetched
+ * @property {Kept | null} kept the newest recording or clip that can be fetched
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
  * @property {{stream: string, codec: string, width: number, height: number} | null} media
@@ -42,6 +48,8 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  */
 
 const NOTICE_MS = 10_000;
+/** What the server calls the prompt that a session was created with, in its receipt. */
+const OPENING = "opening";
 
 /** @type {View} */
 export const INITIAL_VIEW = Object.freeze({
@@ -112,7 +120,7 @@ const REDUCERS = {
   },
   "media.chunk": onChunk,
   "media.complete": (view) => view,
-  "text.delta": (view, delta) => ({ ...view, lines: narrations.heard(view.lines, delta) }),
+  "text.delta": onText,
   "turn.started": (view) => ({ ...view, isHeard: true }),
   "turn.ended": (view) => ({ ...view, isHeard: false }),
   "artifact.created": (view, { kind }) => (kind === "recording" ? { ...view, recordedUs: 0 } : view),
@@ -120,6 +128,7 @@ const REDUCERS = {
     return kind === "recording" ? { ...view, recordedUs: duration_us } : view;
   },
   "artifact.completed": onKept,
+  "page.kept": (view, { ticket, ...recording }) => ({ ...view, kept: keptOf(recording, ticket) }),
   "page.put_away": (view) => ({ ...view, kept: null }),
   "trace.step": (view) => view,
   error: onError,
@@ -148,7 +157,7 @@ function said(view, announcement) {
 /** @param {View} view @param {"lost" | "over"} link */
 function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = null }) {
   const error = link === "over" ? null : view.error; // the veil says it
-  const waits = { queued: null, recovering: false, isHeard: false };
+  const waits = { queued: null, isHeard: false }; // a model that was lost stays so until a picture
   const notice = link === "over" ? "" : view.notice;
   const next = withoutPresses({
     ...view, link, reason, isBusy, retryAtMs, offer, error, notice, ...waits,
@@ -158,9 +167,9 @@ function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = n
 
 /** @param {View} view */
 function onNewSession(view, { reason, isLoss = false }) {
-  const { session, media, promptChars } = view;
+  const { session, media, promptChars, kept } = view; // what is kept outlives its session
   const notice = isLoss ? reason : "";
-  return said({ ...INITIAL_VIEW, session, media, promptChars, reason, notice }, reason);
+  return said({ ...INITIAL_VIEW, session, media, promptChars, kept, reason, notice }, reason);
 }
 
 /** @param {View} view */
@@ -176,6 +185,7 @@ function onAttached(view, { session: id, role, view: session, limits }) {
     canRecord: limits?.recording ?? false,
     clipS: limits?.clip_s ?? 0,
     recordedUs: session.recording == null ? null : (view.recordedUs ?? 0),
+    recovering: view.recovering && session.state !== "paused", // then no picture would end it
     lines: narrations.rejoined(view.lines),
   });
   return said(next, `${view.notice || "Connected."} The world is ${session.state}.`);
@@ -242,15 +252,19 @@ function onPrompted(view, { id, text }) {
 /** @param {View} view */
 function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = null }) {
   const next = { ...view, latency: latencies.applied(view.latency, control, pts_us) };
-  if (view.wish?.id !== control) return next;
+  const isOdd = unknown_words.length > 0 || truncated_at !== null;
+  const isOpening = control === OPENING && view.wish === null && isOdd;
+  const asked = isOpening ? newWish(OPENING, view.session?.prompt ?? "") : view.wish;
+  if (asked?.id !== control) return next;
   /** @type {Wish} */
   const wish = {
-    ...view.wish,
+    ...asked,
     outcome: "applied",
     unknownWords: unknown_words,
     truncatedAt: truncated_at,
   };
-  return said({ ...next, wish }, wishText(wish, SPOKEN_CHARS));
+  const told = wishText(wish, SPOKEN_CHARS);
+  return said({ ...next, wish }, isOpening ? `${view.notice} ${told}`.trim() : told);
 }
 
 /**
@@ -267,9 +281,14 @@ function settled(view, id, outcome) {
 // --- what is kept ---
 
 /** @param {View} view */
-function onKept(view, { kind, name, duration_us, size_bytes }) {
-  const kept = { kind, name, durationUs: duration_us, sizeBytes: size_bytes };
-  return { ...view, kept, recordedUs: kind === "recording" ? null : view.recordedUs };
+function onKept(view, { ticket = null, ...made }) {
+  const recordedUs = made.kind === "recording" ? null : view.recordedUs;
+  return { ...view, kept: keptOf(made, ticket), recordedUs };
+}
+
+/** @param {any} made as the server says it @param {Kept["ticket"]} ticket @returns {Kept} */
+function keptOf({ kind, name, duration_us: durationUs, size_bytes: sizeBytes }, ticket) {
+  return { kind, name, durationUs, sizeBytes, ticket };
 }
 
 // --- pictures ---
@@ -280,6 +299,12 @@ function onChunk(view, { stream, pts_us, duration_us, dropped = 0 }) {
   const back = view.recovering ? said(view, "The world is back.") : view;
   const screen = showings.came(view.screen, pts_us + duration_us, dropped);
   return { ...back, recovering: false, queued: null, screen };
+}
+
+/** @param {View} view */
+function onText(view, delta) {
+  const recovering = view.recovering && view.media !== null; // without pictures a word will do
+  return { ...view, recovering, lines: narrations.heard(view.lines, delta) };
 }
 
 /** @param {View} view */

@@ -194,6 +194,55 @@ test("a recovered world is said to be back, once", () => {
   assert.equal(reduce({ ...view, announcement: "x" }, chunk(1)).announcement, "x");
 });
 
+test("a lost model stays lost over another way to the server, until a picture comes", () => {
+  const lost = { type: "page.lost", reason: "away", retryAtMs: 0 };
+  const recovering = { type: "session.recovering" };
+  for (const way of [[{ type: "page.connecting" }], [lost, { type: "page.connecting" }]]) {
+    const view = after(ATTACHED, chunk(0), shown(0, 1), recovering, ...way, ATTACHED);
+    assert.equal(veilOf(view, 0)?.title, "Bringing the world back");
+    assert.match(statusOf(view, 0).text, /back/);
+    assert.equal(statusOf(reduce(view, chunk(1)), 0).text, "Live");
+  }
+  const told = after(ATTACHED, chunk(0), shown(0, 1), lost, ATTACHED, recovering);
+  assert.equal(veilOf(told, 0)?.title, "Bringing the world back", "also who comes later is told");
+  assert.equal(veilOf(reduce(told, chunk(1)), 0), null);
+});
+
+test("a paused world shows no picture that would end a recovery: coming back does", () => {
+  const paused = { ...ATTACHED, view: { ...SESSION, state: "paused" } };
+  const view = after(ATTACHED, { type: "session.recovering" }, { type: "page.connecting" }, paused);
+  assert.equal(view.recovering, false);
+});
+
+test("a program without pictures is back with its first word", () => {
+  const delta = { type: "text.delta", text: "So", stream: "words", turn: null };
+  const recovering = { type: "session.recovering" };
+  assert.equal(after(ATTACHED, recovering, delta).recovering, false);
+  const media = { type: "media.init", stream: "main", codec: "jpeg", width: 1, height: 1 };
+  assert.equal(after(ATTACHED, media, recovering, delta).recovering, true);
+});
+
+test("what is kept can be fetched with its own ticket, also when its session is over", () => {
+  const ticket = { id: "s1", token: "t1" };
+  const made = { kind: "recording", name: "r1", duration_us: 4e6, size_bytes: 9 };
+  const completed = { type: "artifact.completed", ...made, ticket };
+  const renewed = { type: "page.new_session", reason: "A new world." };
+  assert.deepEqual(after(ATTACHED, completed, renewed, ATTACHED).kept?.ticket, ticket);
+  const recording = { ...ATTACHED, view: { ...SESSION, recording: "r2" } };
+  const late = after(ATTACHED, renewed, recording, { type: "page.kept", ...made, ticket });
+  assert.deepEqual([late.kept?.name, late.kept?.ticket], ["r1", ticket]);
+  assert.equal(late.recordedUs, 0, "the new world is still being recorded");
+});
+
+test("unknown words of the opening prompt are told like those of any other", () => {
+  const unknown = applied("opening", 0, { unknown_words: ["bog"] });
+  const view = after(ATTACHED, unknown);
+  assert.deepEqual([view.wish?.text, view.wish?.unknownWords], ["a bog", ["bog"]]);
+  assert.match(view.announcement, /I do not know: bog/);
+  assert.equal(after(ATTACHED, applied("opening", 0)).wish, null, "nothing to be told");
+  assert.equal(after(ATTACHED, prompted("p", "a town"), unknown).wish?.text, "a town");
+});
+
 const LOSS = { type: "page.new_session", reason: "The old world is lost.", isLoss: true };
 
 test("a lost world is said to be lost, in the status, aloud, and on the page for a while", () => {
