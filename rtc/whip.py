@@ -86,7 +86,7 @@ class WhipRoutes:
 
     async def _watch(self, hosted: HostedSession, offer: Offer) -> WebRtcPeer:
         _check_directions(offer, gives=False)
-        wishes = Wishes(video=offer.has("video"), audio=offer.has("audio"))
+        wishes = Wishes(video=offer.has("video"), audio=hosted.has_sound)
         manners = Manners(talks=False)
         return await self._room.open(hosted, Role.VIEWER, offer, wishes, manners)
 

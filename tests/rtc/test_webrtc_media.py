@@ -163,7 +163,8 @@ async def test_a_standard_tool_watches_by_whep(home: House) -> None:
         assert reply.headers["content-type"] == "application/sdp"  # type: ignore[attr-defined]
         location = reply.headers["location"]  # type: ignore[attr-defined]
         etag = reply.headers["etag"]  # type: ignore[attr-defined]
-        assert reply.text.count("a=sendonly") == 2  # type: ignore[attr-defined]
+        assert reply.text.count("a=sendonly") == 1  # type: ignore[attr-defined]
+        assert reply.text.count("a=inactive") == 1, "there is no sound"  # type: ignore[attr-defined]
         await client.shows(30)  # so that what it was sent counts as seen, or the world would stop
         fragment = {"content-type": "application/trickle-ice-sdpfrag", **client.authorization}
         candidate = "a=candidate:1 1 udp 2113937151 192.0.2.1 54400 typ host\r\n"
@@ -208,6 +209,16 @@ async def test_a_standard_tool_feeds_a_camera_by_whip() -> None:
             assert (await home.http.delete(location, headers=feeder.authorization)).is_success
             await feeder.closed()
         await becomes(lambda: home.edge.metrics.peers._value.get() == 0)
+
+
+async def test_a_standard_tool_is_sent_sound_where_there_is_some() -> None:
+    async with house(family=sounding_model.LOCATION) as home:
+        opened = await home.open()
+        async with peer_client(home.http, opened, opened["watch_token"]) as client:
+            client.offer_video()
+            client.offer_sound()
+            reply = await Standard(home, opened, "whep", client).post()
+            assert reply.text.count("a=sendonly") == 2  # type: ignore[attr-defined]
 
 
 async def test_feeding_what_takes_nothing_is_refused(home: House) -> None:
