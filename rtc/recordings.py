@@ -10,12 +10,13 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
 from reverie.rtc.http_json import bearer_of, json_response, read_object
+from reverie.rtc.ranged_file import RangedFile
 from reverie.rtc.wire import refusal
 from reverie.sessions import CommandError, HostedSession, Role
 from reverie.sessions.errors import ErrorCode
@@ -122,7 +123,7 @@ class RecordingRoutes:
         # A running one has no file before its first fragment; a clip has no lines.
         if not await asyncio.to_thread(path.is_file):
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "not_found", "nothing is in it yet")
-        return FileResponse(
+        return RangedFile(
             path,
             media_type=media_type,
             filename=f"reverie-{recording.id}{suffix}",

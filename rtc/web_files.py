@@ -6,11 +6,14 @@ Names from outside are looked up in that set and never joined to a path.
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from starlette.requests import Request
 from starlette.responses import Response
+
+from reverie.rtc.http_json import error_response
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -67,7 +70,7 @@ class WebFiles:
     def _answer(self, name: str, request: Request) -> Response:
         found = self._files.get(name)
         if found is None:
-            return Response("no such file\n", status_code=404, media_type="text/plain")
+            return error_response(HTTPStatus.NOT_FOUND, "not_found", "no such file")
         headers = {**_HEADERS, "ETag": found.tag}
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=headers)

@@ -81,10 +81,17 @@ async def test_a_player_may_ask_for_a_part_of_it(tmp_path: Path) -> None:
         beyond = await home.http.get(
             path_of(recording, "/video.mp4"), headers={**watches, "Range": "bytes=999999999-"}
         )
+        unread = await home.http.get(
+            path_of(recording, "/video.mp4"), headers={**watches, "Range": "lines=1-2"}
+        )
     assert part.status_code == 206
     assert part.content == whole.content[100:200]
     assert part.headers["content-range"] == f"bytes 100-199/{len(whole.content)}"
     assert beyond.status_code == 416
+    assert beyond.headers["content-range"] == f"bytes */{len(whole.content)}"
+    assert unread.status_code == 400
+    for refused in (beyond, unread):
+        assert refused.json()["error"].items() >= {"code": "bad_range", "field": "Range"}.items()
 
 
 async def test_a_recording_outlives_its_session_for_those_who_had_its_secrets(

@@ -249,7 +249,7 @@ async def test_the_page_and_its_files_are_served_and_nothing_else(home: House) -
 
 
 async def test_what_is_not_there_has_the_form_of_all_errors(home: House) -> None:
-    for method, path in (("PUT", "/v1/sessions"), ("GET", "/v1/nothing")):
+    for method, path in (("PUT", "/v1/sessions"), ("GET", "/v1/nothing"), ("GET", "/static/no")):
         answer = await home.http.request(method, path)
         assert answer.status_code in (404, 405)
         assert set(answer.json()["error"]) == {"code", "message", "field", "retry_after_s"}
