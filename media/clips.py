@@ -19,6 +19,8 @@ from av.video.stream import VideoStream
 from reverie.media.errors import BadInputError
 from reverie.media.pictures import DEFAULT_LIMITS, IntakeLimits, check_size
 
+CLIP_KINDS = "MP4, MOV, WebM, AVI"
+
 _HEAD_BYTES = 12
 
 
@@ -63,20 +65,20 @@ def _frames(container: InputContainer, limits: IntakeLimits) -> Iterator[VideoFr
                 raise BadInputError(f"a clip lasts at most {limits.clip_s:g} s (clip_s)")
             yield frame
     except (FFmpegError, ValueError) as error:
-        raise BadInputError(f"the clip is broken: {_told(error)}") from None
+        raise BadInputError(f"the clip is cut off or broken: {_told(error)}") from None
 
 
 def _container(opened: BinaryIO) -> InputContainer:
     kind = _kind(opened.read(_HEAD_BYTES))
     opened.seek(0)
     if kind is None:
-        raise BadInputError("this is no clip of a kind that is read here (MP4, WebM, AVI)")
+        raise BadInputError(f"this is no clip of a kind that is read here ({CLIP_KINDS})")
     try:
         container = av.open(opened, format=kind, metadata_errors="ignore")
         assert isinstance(container, InputContainer), "it was opened to be read"
         return container
     except (FFmpegError, ValueError) as error:
-        raise BadInputError(f"the clip cannot be read: {_told(error)}") from None
+        raise BadInputError(f"the clip is cut off or broken: {_told(error)}") from None
 
 
 def _video_of(container: InputContainer, limits: IntakeLimits) -> VideoStream:
@@ -101,4 +103,6 @@ def _kind(head: bytes) -> str | None:
 
 
 def _told(error: Exception) -> str:
+    if isinstance(error, FFmpegError) and error.strerror:
+        return error.strerror  # the rest is a number, and a file that has no name
     return str(error).partition("\n")[0][:120] or type(error).__name__

@@ -93,6 +93,13 @@ def read_picture(
         raise BadInputError(f"the picture cannot be read: {_told(error)}") from None
 
 
+def is_picture(data: bytes) -> bool:
+    """Tell whether a file begins as pictures of `FORMATS` do."""
+    if data.startswith(b"RIFF"):
+        return data[8:12] == b"WEBP"
+    return data.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a"))
+
+
 def check_size(width: int, height: int, limits: IntakeLimits) -> None:
     """Accept a size.
 

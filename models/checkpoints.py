@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+from zipfile import is_zipfile
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -205,6 +206,10 @@ def _from_safetensors(path: Path) -> Iterator[tuple[str, StoredTensor]]:
 
 
 def _from_torch(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTensor]]:
+    with path.open("rb") as file:
+        if not is_zipfile(file):
+            kinds = "neither safetensors nor what torch.save writes since version 1.6"
+            raise CheckpointError(f"{path} is no checkpoint that is read here: {kinds}")
     values = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     for top in tops:
         if isinstance(values, dict) and isinstance(values.get(top), dict):

@@ -90,9 +90,11 @@ def _from_location(location: str) -> ModelFamily:
         module = (
             _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
         )
-        make = getattr(module, attribute)
+        make = getattr(module, attribute, None)
     except (ImportError, AttributeError, OSError, SyntaxError) as error:
         raise UnknownModelError(f"cannot load model {location!r}: {error}") from error
+    if make is None:
+        raise UnknownModelError(f"cannot load model {location!r}: {place} has no {attribute!r}")
     if not callable(make) or not _takes_nothing(make):
         raise UnknownModelError(f"{location!r} cannot be called without arguments to make a family")
     try:

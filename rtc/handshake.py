@@ -67,7 +67,8 @@ def parse_hello(message: str | bytes) -> Hello:
 
 def _hello(message: str | bytes) -> Hello:
     if isinstance(message, bytes):
-        raise BadMessageError("binary_frame", "clients send text frames only", field=ROOT)
+        text = "the first message is a hello, as text; this one is binary"
+        raise BadMessageError("binary_frame", text, field=ROOT)
     value = parse_object(message)
     if value.get("type") != "hello":
         text = "the first message is a hello"

@@ -17,6 +17,8 @@ from reverie.media import (
     is_clip,
     read_clip,
 )
+from reverie.media.clips import CLIP_KINDS
+from reverie.media.pictures import FORMATS, is_picture
 from reverie.models.controls import Merge
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.input_queue import Pushed
@@ -27,6 +29,8 @@ from reverie.sessions.pushing import now_us
 async def feed(stream: InputStream, data: bytes, limits: IntakeLimits) -> int:
     """Hand a file over; return how many frames it had, once all are with the loop.
 
+    A loop that rests (paused, not watched) keeps as many as its stream's capacity for later.
+
     Safe to cancel: what was handed over stays, and ends there.
 
     Raises:
@@ -34,6 +38,10 @@ async def feed(stream: InputStream, data: bytes, limits: IntakeLimits) -> int:
             came before the trouble was handed over.
     """
     if not is_clip(data):
+        if not is_picture(data):
+            known = f"{', '.join(FORMATS)}; {CLIP_KINDS}"
+            text = f"this is no picture or clip of a kind that is read here ({known})"
+            raise CommandError(ErrorCode.BAD_MEDIA, text, field="data")
         await _offered(stream, RawVideo(data, now_us(), PICTURE_FILE, last=True))
         return 1
     frames, count = read_clip(data, limits), 0

@@ -173,6 +173,7 @@ def sound_pushes(
     Raises:
         CommandError: it is no sound.
     """
+    _check_sound(samples, rate_hz)
     sound = samples[:, None] if samples.ndim == 1 else samples
     if sound.ndim != 2 or not len(sound) or rate_hz < 1:
         text = f"sound is [samples, channels] at a rate, not {list(samples.shape)} at {rate_hz}"
@@ -192,3 +193,17 @@ def sound_pushes(
             },
             pts_us + round(start * 1e6 / rate_hz),
         )
+
+
+def _check_sound(samples: object, rate_hz: object) -> None:
+    if not isinstance(samples, np.ndarray) or samples.dtype.kind not in "fiu":
+        what = f"an array of {samples.dtype}" if isinstance(samples, np.ndarray) else _kind(samples)
+        text = f"sound is a float32 array [samples, channels] or [samples], not {what}"
+        raise CommandError(ErrorCode.WRONG_TYPE, text, field="samples")
+    if isinstance(rate_hz, bool) or not isinstance(rate_hz, int | np.integer):
+        text = f"the rate of sound is a whole number of Hz, not {_kind(rate_hz)}"
+        raise CommandError(ErrorCode.WRONG_TYPE, text, field="rate_hz")
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"

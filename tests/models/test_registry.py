@@ -102,6 +102,7 @@ def test_what_cannot_be_loaded_is_unknown_and_the_reason_is_told(
         ("json:JSONDecoder", "no spec and no load and no kernel"),
         ("LOCATION:Half", "makes no model family: it has no kernel$"),
         ("LOCATION:Wordy", "its spec is no ModelSpec"),
+        ("LOCATION:nothing", r"my_model\.py has no 'nothing'$"),
         ("mine.py", "name the family too: mine.py:NAME"),
     ],
 )

@@ -54,3 +54,9 @@ def test_a_wrong_hello_names_the_field(change: dict[str, object], code: str, fie
 def test_what_is_no_hello_at_all_is_refused_too(message: str | bytes) -> None:
     with pytest.raises(BadHelloError):
         parse_hello(message)
+
+
+def test_bytes_in_place_of_a_hello_are_told_what_comes_first() -> None:
+    with pytest.raises(BadHelloError, match="the first message is a hello") as caught:
+        parse_hello(b"{}")
+    assert caught.value.code == "binary_frame"

@@ -95,6 +95,21 @@ async def test_what_cannot_be_used_is_refused_with_its_reason(home: House) -> No
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
 
+async def test_what_is_neither_picture_nor_clip_is_told_which_kinds_there_are(home: House) -> None:
+    opened = await home.open()
+    for data in (b"", b"nothing", b"RIFF    WAVEfmt "):
+        message = (await upload(home, opened, data)).json()["error"]["message"]
+        assert "jpeg, png, webp, gif; MP4, MOV, WebM, AVI" in message
+
+
+async def test_a_picture_that_nobody_watches_yet_is_kept_for_who_comes(home: House) -> None:
+    opened = await home.open()
+    answer = await upload(home, opened, file_of(grey(200), "PNG"))
+    assert (answer.status_code, answer.json()) == (200, {"frames": 1})
+    async with home.client(opened) as client:
+        await shows(client, 200)
+
+
 async def test_a_clip_that_nobody_takes_is_given_up_and_one_of_an_ended_session_too(
     home: House,
 ) -> None:

@@ -1,5 +1,7 @@
 """What a program pushes, made into commands."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from moving_pictures import CORNERS, clip_of, corners, file_of, grey, quarters
@@ -73,3 +75,14 @@ def test_sound_goes_in_pieces_that_follow_on_each_other() -> None:
     assert [each.fields["last"] for each in pushes] == [False, False, True]
     joined = b"".join(bytes_of(each) for each in pushes)
     assert np.array_equal(np.frombuffer(joined, "<f4"), samples)
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate_hz", "field"),
+    [([], 16_000, "samples"), ("x", 16_000, "samples"), (np.array(["x"]), 16_000, "samples")]
+    + [(np.zeros(8, np.float32), rate_hz, "rate_hz") for rate_hz in ("16000", None, 16e3, True)],
+)
+def test_what_is_no_sound_is_refused_with_a_type(samples: Any, rate_hz: Any, field: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        list(sound_pushes(samples, rate_hz, MICROPHONE, 0, last=True))
+    assert (refused.value.code, refused.value.field) == ("wrong_type", field)
