@@ -140,6 +140,27 @@ async def test_what_is_shown_is_recorded_kept_as_a_clip_and_played_back(here: Is
     assert player.errors == []
 
 
+async def test_a_recording_that_runs_outlives_a_switch_to_another_program(here: Island) -> None:
+    player = await play(here, "world")
+    page = player.page
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    await page.get_by_role("button", name="Record").click()
+    await page.locator("[data-part=record][aria-pressed=true]").wait_for()
+    for _ in range(6):
+        await player.until_changed(await player.picture())
+    session = await page.evaluate("document.body.dataset.session")
+    await page.locator("[data-part=program]").select_option("narrated_world")
+    await player.until_text("keep-text", "A recording of")
+    await page.wait_for_function(
+        "(was) => document.body.dataset.session && document.body.dataset.session !== was",
+        arg=session,
+    )
+    await player.until_status("live")
+    await watch(player)
+    assert (player.errors, complaints) == ([], [])
+
+
 # Counts the pieces of sound that are played, and says what a track has brought so far.
 COUNT_PIECES = """
   globalThis.pieces = 0;
