@@ -119,13 +119,13 @@ class Attention(nn.Module):
             k, v = torch.cat([said[0], k], dim=3), torch.cat([said[1], v], dim=3)
         q = q * self.head_size**-0.5
         flat = q.transpose(1, 2).flatten(2, 3)  # [B, A, R * T, d]
-        seen = (flat @ past[0].transpose(2, 3)).view(B, self.heads, R, T, -1)
+        seen = (flat @ past[0].transpose(2, 3)).view(B, self.heads, R, T, past[0].shape[2])
         later = torch.ones(T, before + T, dtype=torch.bool, device=q.device).triu(before + 1)
         heard = (q @ k.transpose(3, 4)).masked_fill(later, float("-inf"))
         weights = torch.cat([seen.transpose(1, 2), heard], dim=-1).softmax(dim=-1)
         on_past, on_text = weights[..., : seen.shape[-1]], weights[..., seen.shape[-1] :]
         mixed = on_past.transpose(1, 2).flatten(2, 3) @ past[1]
-        mixed = mixed.view(B, self.heads, R, T, -1).transpose(1, 2) + on_text @ v
+        mixed = mixed.view(B, self.heads, R, T, self.head_size).transpose(1, 2) + on_text @ v
         mixed = mixed.transpose(2, 3).flatten(3)
         return SaidLayer(self.out(mixed) + adapter.out(mixed), k, v)
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,14 +12,12 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from reverie.models.pocket.codec import Codec
-from reverie.models.pocket.config import NarratorConfig, PocketConfig, WorldConfig
-from reverie.models.pocket.luck import WAVES
-from reverie.models.pocket.narration_vocabulary import MOST_TOKENS, NarrationVocabulary
+from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
 from reverie.models.pocket.narrator_net import Narrator
 from reverie.models.pocket.nets import PocketNets, fast_dtype
 from reverie.models.pocket.text_encoder import TextEncoder
 from reverie.models.pocket.vocabulary import Vocabulary
-from reverie.models.pocket.walker import STANCES, Facing
 from reverie.models.pocket.world import WorldModel
 
 __all__ = [
@@ -34,7 +32,6 @@ __all__ = [
 
 SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "pocket.safetensors"
 FORMAT = "reverie.pocket/2"
-FORMAT_WITHOUT_NARRATOR = "reverie.pocket/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +123,6 @@ def load_pocket(
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if metadata.get("format") == FORMAT_WITHOUT_NARRATOR:
-        metadata, tensors = _with_narrator(metadata, tensors)
     if metadata.get("format") != FORMAT:
         raise ValueError(f"{path} holds {metadata.get('format')!r}, not {FORMAT!r}")
     config = PocketConfig.from_dict(json.loads(metadata["config"]))
@@ -159,29 +154,3 @@ def load_pocket(
         device,
         dtype,
     )
-
-
-def _with_narrator(
-    metadata: dict[str, str], tensors: dict[str, Tensor]
-) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Give weights from before the narrator one that was never trained."""
-    narration, config = NarrationVocabulary.of_grammar(), json.loads(metadata["config"])
-    sizes = NarratorConfig(len(narration), MOST_TOKENS)
-    config["world"]["actions"] = STANCES
-    world = WorldConfig(**config["world"])
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
-        narrator = Narrator(sizes, world)
-    own = {f"narrator.{name}": tensor for name, tensor in narrator.state_dict().items()}
-    luck = torch.zeros(world.width, WAVES * world.patch**2)
-    told = {
-        "format": FORMAT,
-        "config": json.dumps({**config, "narrator": asdict(sizes)}),
-        "narration": json.dumps(narration.words),
-    }
-    waits = tensors["world.actions.weight"][:1].expand(len(Facing), -1)
-    new = {
-        "world.luck.weight": luck,
-        "world.actions.weight": torch.cat([tensors["world.actions.weight"], waits]),
-    }
-    return {**metadata, **told}, {**tensors, **own, **new}

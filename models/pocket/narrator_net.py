@@ -42,6 +42,11 @@ class Said:
         )
         return Said(self.tokens, spread)
 
+    def without(self, first: int) -> "Said":
+        """Forget the first tokens; what comes next stands where it would have stood."""
+        layers = tuple((k[..., first:, :], v[..., first:, :]) for k, v in self.layers)
+        return Said(self.tokens, layers)
+
 
 @dataclass(frozen=True, slots=True)
 class NarratorOutput:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from reverie.models.pocket.biomes import Action, Biome, Hour
 from reverie.models.pocket.captions import Caption
 from reverie.models.pocket.codec import Codec, frames_to_tensor
-from reverie.models.pocket.narration_facts import Truth, truths
+from reverie.models.pocket.narration_facts import SLOTS, Truth, truths
 from reverie.models.pocket.narration_questions import ask
 from reverie.models.pocket.narration_sentences import say_doing, say_place, say_side
 from reverie.models.pocket.narration_vocabulary import (
@@ -36,7 +36,7 @@ from reverie.models.pocket.training.clips import agreeing_caption, reminded_if_s
 from reverie.models.pocket.training.own_walks import WalkGroup
 from reverie.models.pocket.training.states import random_actions, random_states
 from reverie.models.pocket.vocabulary import Vocabulary
-from reverie.models.pocket.world import WorldModel
+from reverie.models.pocket.world import Past, WorldModel
 
 STREAM = 6  # separates the narrator's random numbers from all others
 SIGHT_SHARES = (0.35, 0.15, 0.1, 0.1, 0.3)
@@ -45,6 +45,9 @@ FRESH_SHARE = 0.2
 UNPROMPTED_SHARE = 0.25
 NOISE = 0.15
 UNHEARD_SHARE = 0.02
+HIDDEN_SHARE = 0.7
+"""How often frames and slots are out of sight once the notes are written. Always in sight, they are
+read instead of the notes, and searched badly."""
 TOPIC_SHARE = 0.2
 TRAINED_SHARES = (0.1, 0.18, 0.34, 0.2, 0.18)
 """Of the sorts of questions: what has to be looked for takes longest to learn."""
@@ -62,6 +65,7 @@ class NarrationBatch:
         glance_BS: what each slot should read.
         ids_BRT: texts, `PAD` behind their ends.
         goal_BRT: the token that should come after each, `PAD` where none is learnt.
+        hidden: whether the texts must do with the notes.
     """
 
     clean_BPZhw: Tensor
@@ -71,6 +75,7 @@ class NarrationBatch:
     glance_BS: Tensor
     ids_BRT: Tensor
     goal_BRT: Tensor
+    hidden: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,7 @@ class NarrationBatches:
             glance.to(device),
             ids_BRT.to(device),
             goal_BRT.to(device),
+            hidden=bool(rng.random() < HIDDEN_SHARE),
         )
 
     def _true_sights(self, rng: np.random.Generator, frames: int) -> Sights:
@@ -231,7 +237,11 @@ def narration_loss(
     past = world.read_past(seen.k_BFLAND.unbind(1), seen.v_BFLAND.unbind(1))
     looked = narrator.look(world, past)
     noted = narrator(world, batch.glance_BS[:, None], past, looked.said)
-    spoken = narrator(world, batch.ids_BRT, past, noted.said.for_texts(batch.ids_BRT.shape[1]))
+    said = noted.said.for_texts(batch.ids_BRT.shape[1])
+    if batch.hidden:
+        nothing = tuple((k[:, :, :0], v[:, :, :0]) for k, v in past.layers)
+        past, said = Past(past.frames, nothing), said.without(SLOTS)
+    spoken = narrator(world, batch.ids_BRT, past, said)
     scores_BSV = looked.scores_BRTV[:, 0]
     slot_loss = functional.cross_entropy(scores_BSV.flatten(0, 1), batch.glance_BS.flatten())
     word_loss = functional.cross_entropy(
