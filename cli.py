@@ -147,7 +147,10 @@ def _add_train(commands: "Commands") -> None:
     )
     pocket.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     pocket.add_argument(
-        "--stage", choices=("all", "codec", "world"), default="all", help="default: %(default)s"
+        "--stage",
+        choices=("all", "codec", "world", "narrator"),
+        default="all",
+        help="default: %(default)s",
     )
     pocket.add_argument(
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: %(default)s"
