@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from reverie.engine.rollouts import Rollouts
 from reverie.models.pocket.checkpoint import load_pocket
@@ -58,6 +59,16 @@ def test_a_deadline_stops_the_training_after_a_checkpoint(tmp_path: Path) -> Non
     )
     assert read_checkpoint(checkpoint_path(tmp_path, "codec"), CPU)["step"] == 0
     assert not checkpoint_path(tmp_path, "world").exists()
+
+
+def test_the_narrators_own_stage_moves_the_narrator_alone(run: Path, tmp_path: Path) -> None:
+    export(run, tmp_path / "after.safetensors", "tiny")
+    for name in ("codec", "world"):
+        checkpoint_path(tmp_path, name).write_bytes(checkpoint_path(run, name).read_bytes())
+    export(tmp_path, tmp_path / "before.safetensors", "tiny")
+    before, after = (load_file(tmp_path / f"{name}.safetensors") for name in ("before", "after"))
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert {name.split(".")[0] for name in moved} == {"narrator"}
 
 
 def test_an_export_loads(run: Path, tmp_path: Path) -> None:
