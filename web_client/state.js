@@ -34,6 +34,8 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {Kept | null} kept the newest recording or clip that can be fetched
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
+ * @property {number | null} lostAtChunk the newest chunk before that loss, as the server said on this
+ *   way to it; null when it said nothing
  * @property {{stream: string, codec: string, width: number, height: number} | null} media
  * @property {string | null} sound the stream that can be heard
  * @property {latencies.Latency} latency
@@ -70,6 +72,7 @@ export const INITIAL_VIEW = Object.freeze({
   kept: null,
   queued: null,
   recovering: false,
+  lostAtChunk: null,
   media: null,
   sound: null,
   latency: latencies.NO_LATENCY,
@@ -186,6 +189,7 @@ function onAttached(view, { session: id, role, view: session, limits }) {
     clipS: limits?.clip_s ?? 0,
     recordedUs: session.recording == null ? null : (view.recordedUs ?? 0),
     recovering: view.recovering && session.state !== "paused", // then no picture would end it
+    lostAtChunk: null, // it says so again, if it is so
     lines: narrations.rejoined(view.lines),
   });
   return said(next, `${view.notice || "Connected."} The world is ${session.state}.`);
@@ -200,9 +204,9 @@ function onUpdated(view, { view: session }) {
 }
 
 /** @param {View} view */
-function onRecovering(view) {
+function onRecovering(view, { chunk: lostAtChunk = null }) {
   const lines = narrations.brokenOff(view.lines);
-  const next = withoutPresses({ ...view, recovering: true, lines });
+  const next = withoutPresses({ ...view, recovering: true, lostAtChunk, lines });
   return said(next, "The model was lost. Bringing the world back.");
 }
 
@@ -294,11 +298,22 @@ function keptOf({ kind, name, duration_us: durationUs, size_bytes: sizeBytes }, 
 // --- pictures ---
 
 /** @param {View} view */
-function onChunk(view, { stream, pts_us, duration_us, dropped = 0 }) {
+function onChunk(view, header) {
+  const { stream, pts_us, duration_us, dropped = 0 } = header;
   if (stream === view.sound && stream !== undefined) return view; // nothing of it is to be seen
-  const back = view.recovering ? said(view, "The world is back.") : view;
+  const recovering = view.recovering && isBeforeLoss(view, header);
+  const back = view.recovering && !recovering ? said(view, "The world is back.") : view;
   const screen = showings.came(view.screen, pts_us + duration_us, dropped);
-  return { ...back, recovering: false, queued: null, screen };
+  return { ...back, recovering, queued: null, screen };
+}
+
+/**
+ * Whether a picture is of the time before the model was lost: one that was still on its way, or the
+ * newest one, which whoever attaches is shown at once. The first one after a loss follows no other.
+ * @param {View} view
+ */
+function isBeforeLoss({ lostAtChunk }, { chunk, discontinuity = false }) {
+  return lostAtChunk !== null && chunk <= lostAtChunk && !discontinuity;
 }
 
 /** @param {View} view */

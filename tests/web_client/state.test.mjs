@@ -208,6 +208,22 @@ test("a lost model stays lost over another way to the server, until a picture co
   assert.equal(veilOf(reduce(told, chunk(1)), 0), null);
 });
 
+test("a picture from before the loss does not end a recovery", () => {
+  const recovering = { type: "session.recovering", chunk: 7 };
+  const lost = after(ATTACHED, recovering, { ...chunk(7), chunk: 7 });
+  assert.match(statusOf(lost, 0).text, /back/, "it was still on its way");
+  const again = [{ type: "page.connecting" }, ATTACHED, recovering].reduce(reduce, lost);
+  const still = reduce(again, { ...chunk(7), chunk: 7 });
+  assert.equal(veilOf(still, 0)?.title, "Bringing the world back", "newcomers are shown the last one");
+  const restored = { ...chunk(8), chunk: 5, discontinuity: true };
+  for (const picture of [restored, { ...chunk(8), chunk: 8 }]) {
+    assert.equal(reduce(still, picture).recovering, false);
+    assert.equal(reduce(still, picture).announcement, "The world is back.");
+  }
+  const later = [{ type: "page.connecting" }, ATTACHED].reduce(reduce, still);
+  assert.equal(reduce(later, { ...chunk(9), chunk: 6 }).recovering, false, "it went on meanwhile");
+});
+
 test("a paused world shows no picture that would end a recovery: coming back does", () => {
   const paused = { ...ATTACHED, view: { ...SESSION, state: "paused" } };
   const view = after(ATTACHED, { type: "session.recovering" }, { type: "page.connecting" }, paused);
