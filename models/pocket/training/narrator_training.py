@@ -29,7 +29,7 @@ class NarratorSchedule:
         warmup: steps of linear rise.
     """
 
-    steps: int = 1000
+    steps: int = 1800
     clips: int = 5
     texts: int = 24
     learning_rate: float = 2e-3
