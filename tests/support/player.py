@@ -39,9 +39,9 @@ class Player:
         await self.until(lambda stamp: True)
 
     async def picture(self) -> bytes:
-        """Return the picture on the page, as a PNG of its own size."""
-        data = await self.page.evaluate(
-            "document.querySelector('[data-part=picture]').toDataURL('image/png')"
+        """Return the picture on the page, as a PNG of its own size; waits for a page that loads."""
+        data = await self.page.locator("[data-part=picture]").evaluate(
+            "picture => picture.toDataURL('image/png')"
         )
         return base64.b64decode(data.partition(",")[2])
 
