@@ -177,10 +177,9 @@ class TideKernel(LoopKernel[TideState]):
 
     def _plan(self, kind: str, *, takes: bool = False, commits: bool = False,
               shows: bool = False, writes: int = 0) -> WorkPlan:  # fmt: skip
-        instance = self._instance
         return WorkPlan(
             kind=kind,
-            batch_key=BatchKey(instance.name, instance.weights_version, LOOP.name, kind),
+            batch_key=BatchKey.of(self._instance, LOOP.name, kind),
             writes=writes,
             streams=("video",) if shows else (),
             takes_controls=takes,

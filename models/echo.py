@@ -110,7 +110,7 @@ class EchoKernel(LoopKernel[EchoState]):
     def __init__(self, spec: LoopSpec, instance: ModelInstance) -> None:
         """Bind the loop."""
         self.spec = spec
-        self._key = BatchKey(instance.name, instance.weights_version, spec.name, "echo")
+        self._key = BatchKey.of(instance, spec.name, "echo")
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> EchoState:
         """Begin with nothing."""

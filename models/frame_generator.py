@@ -108,7 +108,7 @@ class GeneratorKernel(LoopKernel[GeneratorState]):
         """Bind the generator to its loop."""
         self.spec = spec
         self._generator = generator
-        self._key = BatchKey(instance.name, instance.weights_version, spec.name, "frame")
+        self._key = BatchKey.of(instance, spec.name, "frame")
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> GeneratorState:
         """Have the generator start."""

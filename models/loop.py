@@ -50,6 +50,13 @@ class BatchKey:
     precision: str = "float32"
     graph: str = ""
 
+    @classmethod
+    def of(
+        cls, instance: ModelInstance, loop: str, kind: str, shape: tuple[int, ...] = ()
+    ) -> "BatchKey":
+        """Return the key of units of `kind` that run on an instance as it is now."""
+        return cls(instance.name, instance.weights_version, loop, kind, shape, str(instance.dtype))
+
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:

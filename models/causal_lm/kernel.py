@@ -168,14 +168,7 @@ class ChatKernel(LoopKernel[ChatState]):
         commits: bool = False,
         shows: bool = False,
     ) -> WorkPlan:
-        key = BatchKey(
-            instance=self._instance.name,
-            weights_version=self._instance.weights_version,
-            loop=self.spec.name,
-            kind=kind,
-            shape=(reads,),
-            precision=str(self._instance.dtype),
-        )
+        key = BatchKey.of(self._instance, self.spec.name, kind, (reads,))
         return WorkPlan(
             kind=kind,
             batch_key=key,

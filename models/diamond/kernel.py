@@ -188,13 +188,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         commits: bool = False,
         shows: bool = False,
     ) -> WorkPlan:
-        key = BatchKey(
-            instance=self._instance.name,
-            weights_version=self._instance.weights_version,
-            loop=self.spec.name,
-            kind=kind,
-            precision=str(self._instance.dtype),
-        )
+        key = BatchKey.of(self._instance, self.spec.name, kind)
         return WorkPlan(
             kind=kind,
             batch_key=key,

@@ -177,13 +177,8 @@ class OasisKernel(LoopKernel[OasisState]):
         shows: bool = False,
         writes: int = 0,
     ) -> WorkPlan:
-        key = BatchKey(
-            instance=self._instance.name,
-            weights_version=self._instance.weights_version,
-            loop=self.spec.name,
-            kind=kind,
-            shape=(len(state.blocks), state.step, writes),
-            precision=str(self._instance.dtype),
+        key = BatchKey.of(
+            self._instance, self.spec.name, kind, (len(state.blocks), state.step, writes)
         )
         return WorkPlan(
             kind=kind,

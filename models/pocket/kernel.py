@@ -109,13 +109,11 @@ class PocketKernel(LoopKernel[PocketState]):
         shows: bool = False,
         writes: int = 0,
     ) -> WorkPlan:
-        key = BatchKey(
-            instance=self._instance.name,
-            weights_version=self._instance.weights_version,
-            loop=self.spec.name,
-            kind=kind,
-            shape=(len(state.blocks),) if component == "world" else (),
-            precision=str(self._instance.dtype),
+        key = BatchKey.of(
+            self._instance,
+            self.spec.name,
+            kind,
+            (len(state.blocks),) if component == "world" else (),
         )
         return WorkPlan(
             kind=kind,

@@ -90,14 +90,7 @@ class NarratorKernel(LoopKernel[NarratorState]):
     ) -> WorkPlan:
         if state.past is not None and state.said is not None:
             shape = (state.past.past.frames, state.said.tokens, *shape)
-        key = BatchKey(
-            instance=self._instance.name,
-            weights_version=self._instance.weights_version,
-            loop=self.spec.name,
-            kind=kind,
-            shape=shape,
-            precision=str(self._instance.dtype),
-        )
+        key = BatchKey.of(self._instance, self.spec.name, kind, shape)
         return WorkPlan(
             kind=kind,
             batch_key=key,
