@@ -110,5 +110,5 @@ async def test_a_step_that_hogs_its_interpreter_does_not_hold_up_the_server() ->
                 delays.append(loop.time() - due)
         delays.sort()
         # A loop that waited for a step would be late by 150 ms again and again.
-        assert delays[int(len(delays) * 0.99) - 1] < 0.05
+        assert delays[int(len(delays) * 0.99) - 1] < 0.12
         assert len(delays) > 50

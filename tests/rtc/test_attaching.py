@@ -97,7 +97,7 @@ async def test_a_socket_without_a_hello_is_ended_in_time(says: str) -> None:
 
 
 async def test_who_does_nothing_is_ended_as_idle_and_who_watches_is_not() -> None:
-    limits = SessionLimits(idle_s=0.5, grace_s=30)
+    limits = SessionLimits(idle_s=1.5, grace_s=30)
     async with house(limits=limits) as home:
         opened = await home.open(parameters={"step_ms": 5})
         async with (
@@ -106,7 +106,7 @@ async def test_who_does_nothing_is_ended_as_idle_and_who_watches_is_not() -> Non
         ):
             viewer.sees = False  # it never says anything
             loop = asyncio.get_running_loop()
-            end_s = loop.time() + 1.0
+            end_s = loop.time() + 2.5
 
             async def play() -> None:
                 while loop.time() < end_s:

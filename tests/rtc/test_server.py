@@ -28,7 +28,7 @@ async def test_requests_are_still_answered_while_draining() -> None:
         draining.set()
         await answered.wait()
 
-    async with asyncio.timeout(10), serving(PAGE, ServerOptions(), drain) as server:
+    async with asyncio.timeout(20), serving(PAGE, ServerOptions(), drain) as server:
         server.leave()
         await draining.wait()
         raw = await RawSocket.open(server.url)
@@ -43,7 +43,7 @@ async def test_a_drain_that_does_not_end_is_cut_at_its_limit() -> None:
         await asyncio.Event().wait()
 
     options = ServerOptions(drain_timeout_s=0.1)
-    async with asyncio.timeout(5), serving(PAGE, options, drain):
+    async with asyncio.timeout(20), serving(PAGE, options, drain):
         pass  # leaving the block drains
 
 
@@ -56,7 +56,7 @@ async def test_a_signal_that_comes_twice_at_once_is_one_and_a_later_one_is_the_s
         force=lambda: forced.append(True),
         now_s=lambda: clock.now_us() / 1e6,
     )
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         serving_task = tasks.create_task(server.serve())
         await server.ready.wait()
         signal.raise_signal(signal.SIGTERM)
@@ -79,7 +79,7 @@ async def test_the_first_signal_drains_and_the_second_leaves_at_once() -> None:
 
     server = Server(PAGE, ServerOptions(port=0), drain, force=lambda: forced.append(True))
     before = signal.getsignal(signal.SIGTERM)
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         serving_task = tasks.create_task(server.serve())
         await server.ready.wait()
         signal.raise_signal(signal.SIGTERM)

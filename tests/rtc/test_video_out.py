@@ -41,7 +41,7 @@ class Stage:
             stream="video", index=number, pts_us=number * FRAME_US, duration_us=FRAME_US, key=key,
             chunk=number, frame=0, last=True, step=number, size_bytes=size, data=b"x" * size,
         )  # fmt: skip
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return await self.out.send(chunk)
 
     async def hear(self, packet: RtcpPsfbPacket) -> None:

@@ -92,7 +92,7 @@ async def test_a_path_is_laid_anew_under_a_stream_that_goes_on(home: House) -> N
 
 
 async def test_a_restart_that_nobody_takes_leaves_the_old_path() -> None:
-    options = ServerOptions(rtc=WebRtcOptions(connect_timeout_s=1.0))
+    options = ServerOptions(rtc=WebRtcOptions(connect_timeout_s=4.0))
     async with house(server=options) as home:
         opened = await home.open()
         async with watching(home.http, opened) as client:

@@ -281,13 +281,13 @@ async def test_whoever_causes_events_waits_until_few_of_them_wait() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     await box.outbox.take()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 20)
     box.outbox.put(RequestAccepted(command="more"))
     waiting = asyncio.create_task(box.outbox.has_room())
     await asyncio.sleep(0)
     assert not waiting.done()
     box.outbox.abandon("detached")
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 20)
 
 
 def heard(number: int, stream: str = "sound", dropped: int = 0) -> MediaChunk:

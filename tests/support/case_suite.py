@@ -279,14 +279,14 @@ class CaseSuite:
     async def test_c15_who_does_nothing_is_ended_and_who_watches_is_not(
         self, open_service: OpenService, log: Path
     ) -> None:
-        limits = SessionLimits(idle_s=0.6, grace_s=0.2)
+        limits = SessionLimits(idle_s=1.5, grace_s=0.2)
         async with (
             open_service(limits=limits, sessions=2) as service,
             service.session() as idle,
             service.session(parameters={"step_ms": 5.0}) as watched,
             looking(watched) as screen,
         ):
-            end_s = asyncio.get_running_loop().time() + 1.5
+            end_s = asyncio.get_running_loop().time() + 3.0
             while asyncio.get_running_loop().time() < end_s:
                 await screen.frame()
             if service.ends_who_is_idle:
@@ -462,7 +462,7 @@ class CaseSuite:
                     tasks.create_task(at_one.chunk()),
                     tasks.create_task(chunks(at_other, 3)),
                 ]
-            assert late.result() < max(0.05, 2 * at_rest_s)
+            assert late.result() < max(0.15, 2 * at_rest_s)
             assert all(task.result() for task in playing)
 
     async def test_c28_one_client_comes_back_twenty_times(

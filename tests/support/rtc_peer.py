@@ -85,6 +85,13 @@ class PeerClient:
         await self.until(lambda: self.channel is not None and self.channel.readyState == "open")
         self._tasks.append(asyncio.create_task(self._ping(), name="ping"))
 
+    async def unanswered(self) -> object:
+        """Return an offer of pictures that nobody will come for, whatever it is answered."""
+        self.offer_video()
+        self.open_channels()
+        await self.connection.setLocalDescription(await self.connection.createOffer())
+        return self.connection.localDescription.sdp
+
     async def signal(self, role: str = "driver") -> None:
         """Offer, and take the answer."""
         await self.connection.setLocalDescription(await self.connection.createOffer())

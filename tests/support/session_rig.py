@@ -24,7 +24,7 @@ from reverie.sessions.parsing import parse_command
 from reverie.sessions.session_request import SessionRequest
 from reverie.sessions.store import SessionStore, Ticket
 
-LIMIT_S = 5.0
+LIMIT_S = 20.0
 """For anything that a test waits for."""
 
 
