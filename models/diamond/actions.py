@@ -3,10 +3,13 @@
 import torch
 from torch import Tensor
 
-from reverie.models.controls import Controls, ControlSpec, Merge
+from reverie.models.controls import Controls, ControlSpec, KeyInput, Merge, ParameterSpec
 from reverie.models.diamond.config import MOUSE_X, MOUSE_Y, GameConfig
 
 KEYS = "play"
+QUALITY = "quality"
+"""The parameter that chooses between a game's samplers: 0 the fast, 1 the fine."""
+
 AXES = {"mouse_x": MOUSE_X, "mouse_y": MOUSE_Y}
 
 
@@ -22,6 +25,13 @@ def control_specs(game: GameConfig) -> tuple[ControlSpec, ...]:
     return (keys, *axes)
 
 
+def parameter_specs(game: GameConfig) -> tuple[ParameterSpec, ...]:
+    """Return what of a game can be set."""
+    if game.fine is None:
+        return ()
+    return (ParameterSpec(QUALITY, 0, 0, 1, integer=True, label="Quality: 0 fast, 1 fine"),)
+
+
 def idle_action(game: GameConfig) -> Tensor:
     """Return the action of doing nothing."""
     return action_of(Controls(), game)
@@ -33,10 +43,20 @@ def action_of(controls: Controls, game: GameConfig) -> Tensor:
     if not game.world.multi_hot:
         acting = keys.acting() if keys else None
         return torch.tensor(0 if acting is None else 1 + game.keys.index(acting))
-    pressed = {edge.key for edge in keys.edges if edge.down} | set(keys.held) if keys else set()
+    pressed = _pressed(keys, game) if keys else set()
     row = [float(key in pressed) for key in game.keys]
     for axis, places in AXES.items():
         moved = controls.axes.get(axis, 0.0)
         nearest = min(places, key=lambda place: abs(place - moved))
         row += [float(place == nearest) for place in places]
     return torch.tensor(row)
+
+
+def _pressed(keys: KeyInput, game: GameConfig) -> set[str]:
+    """Return what counts of the keys that are held or were tapped, the oldest press first."""
+    tapped = (edge.key for edge in keys.edges if edge.down and edge.key not in keys.held)
+    pressed: set[str] = set()
+    for key in (*keys.held, *tapped):
+        if not any(pair <= pressed | {key} for pair in game.opposites if key in pair):
+            pressed.add(key)
+    return pressed

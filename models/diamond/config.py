@@ -1,6 +1,6 @@
 """Sizes of DIAMOND's networks and of its sampler."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,8 @@ class UNetConfig:
         steps: pictures and actions that it looks back on.
         actions: kinds of actions; 0 for the upsampler, which has none.
         multi_hot: several actions may be on at once.
-        noisy_past: the pictures it looks back on are noisy, and it is told how much.
+        noisy_past: it is told how noisy the pictures are that it looks back on; 0 when they are
+            not.
         extra: channels of a further picture that it is given (the upsampler's low resolution).
         sigma_offset: noise that is assumed to be everywhere.
     """
@@ -74,6 +75,9 @@ class GameConfig:
         keys: what a person can press, in the order of the actions. A game with `multi_hot` actions
             has the places of the mouse behind them; another acts on one key at a time, and its
             first action is to do nothing.
+        opposites: keys of which only the one pressed first counts.
+        fine: a slower sampler that a session may ask for (`quality`); None without one.
+        fine_upsampling: the upsampler's of it.
     """
 
     name: str
@@ -86,6 +90,9 @@ class GameConfig:
     upsampler: UNetConfig | None = None
     upsampling: SamplerConfig | None = None
     factor: int = 1
+    opposites: tuple[frozenset[str], ...] = ()
+    fine: SamplerConfig | None = None
+    fine_upsampling: SamplerConfig | None = None
 
 
 _ATARI_KEYS = (
@@ -105,6 +112,12 @@ MOUSE_X = (*(-place for place in reversed(_X)), 0.0, *_X)
 MOUSE_Y = (*(-place for place in reversed(_Y)), 0.0, *_Y)
 """Movements of the mouse in a step that the game was recorded with; one of each is on."""
 
+_OPPOSITES = (
+    frozenset("ws"), frozenset("ad"), frozenset("12"), frozenset("13"), frozenset("23"),
+)  # fmt: skip
+_UPSAMPLING = SamplerConfig(
+    steps=1, sigma_min=1.0, heun=True, churn=10.0, churn_low=1.0, churn_high=5.0, churn_noise=0.9
+)
 CSGO = GameConfig(
     "csgo",
     30,
@@ -127,13 +140,13 @@ CSGO = GameConfig(
         condition=2048,
         steps=1,
         actions=0,
+        noisy_past=True,
         extra=3,
         sigma_offset=0.1,
     ),
-    SamplerConfig(steps=1),
+    _UPSAMPLING,
     factor=5,
-)
-CSGO_FINE = SamplerConfig(steps=3, past_sigma=0.005)
-CSGO_FINE_UPSAMPLING = SamplerConfig(
-    steps=10, churn=10.0, churn_low=1.0, churn_high=5.0, churn_noise=0.9
+    opposites=_OPPOSITES,
+    fine=SamplerConfig(steps=3, past_sigma=0.005),
+    fine_upsampling=replace(_UPSAMPLING, steps=10, heun=False),
 )

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from reverie.models.controls import Controls
-from reverie.models.diamond.actions import action_of, idle_action
-from reverie.models.diamond.config import GameConfig
+from reverie.models.diamond.actions import QUALITY, action_of, idle_action
+from reverie.models.diamond.config import GameConfig, SamplerConfig
 from reverie.models.diamond.denoiser import Denoiser
 from reverie.models.diamond.sampler import Drawing, advanced, calls_left
 from reverie.models.diamond.state import DiamondState, Phase
@@ -60,7 +60,8 @@ class DiamondKernel(LoopKernel[DiamondState]):
         steps = self._game.world.steps
         idle = idle_action(self._game).to(instance.device)
         shown = _enlarged(start, self._game.factor).clamp(-1, 1)
-        return DiamondState(request.seed, (start,) * steps, (idle,) * steps, shown)
+        fine = request.parameters.get(QUALITY, 0) > 0
+        return DiamondState(request.seed, (start,) * steps, (idle,) * steps, shown, fine=fine)
 
     def plan_step(self, state: DiamondState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit; its order is that of `Phase`."""
@@ -68,11 +69,12 @@ class DiamondKernel(LoopKernel[DiamondState]):
             case Phase.BEGIN:
                 return self._plan(state, "begin", commits=True, shows=True)
             case Phase.FRAME:
-                last = self._left(state.drawing or Drawing(state.shown_CHW)) == 1
-                return self._plan(state, "denoise", takes=True, commits=last)
+                begun = replace(
+                    state, drawing=Drawing(state.shown_CHW), fine=_fine(state, controls)
+                )
+                return self._plan(state, "denoise", takes=True, commits=self._left(begun) == 1)
             case Phase.DENOISE:
-                assert state.drawing is not None, "a picture is in the making"
-                return self._plan(state, "denoise", commits=self._left(state.drawing) == 1)
+                return self._plan(state, "denoise", commits=self._left(state) == 1)
             case Phase.UPSAMPLE:
                 return self._plan(state, "upsample")
             case Phase.SHOW:
@@ -87,8 +89,12 @@ class DiamondKernel(LoopKernel[DiamondState]):
         """Say how many pictures there were."""
         return LoopResult(state.frame, f"{state.frame} pictures")
 
-    def _left(self, drawing: Drawing) -> int:
-        return calls_left(drawing, self._game.sampler)
+    def _sampler(self, state: DiamondState) -> SamplerConfig:
+        return (self._game.fine if state.fine else None) or self._game.sampler
+
+    def _left(self, state: DiamondState) -> int:
+        assert state.drawing is not None, "a picture is in the making"
+        return calls_left(state.drawing, self._sampler(state))
 
     def _run(self, unit: StepUnit[DiamondState]) -> Result:
         match unit.plan.kind:
@@ -105,11 +111,12 @@ class DiamondKernel(LoopKernel[DiamondState]):
             state = replace(
                 state,
                 phase=Phase.DENOISE,
+                fine=_fine(state, controls),
                 actions=(*state.actions[:-1], action),
                 drawing=Drawing(self._noise(state, "picture", 0, state.pictures[-1].shape)),
             )
         assert state.drawing is not None, "a picture is in the making"
-        sampler = self._game.sampler
+        sampler = self._sampler(state)
         drawing = advanced(
             state.drawing,
             sampler,
@@ -136,7 +143,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
     def _world(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
         """Denoise; the past is noisy where the network was trained so, more with every step."""
         assert state.drawing is not None, "a picture is in the making"
-        level = self._game.sampler.past_sigma
+        level = self._sampler(state).past_sigma
         past = torch.stack(state.pictures)[None]
         for step in range(state.drawing.step + 1 if level else 0):
             past = past + level * self._noise(state, "past", step, past.shape)
@@ -145,7 +152,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         return clean[0]
 
     def _upsample(self, state: DiamondState) -> Result:
-        config = self._game.upsampling
+        config = (self._game.fine_upsampling if state.fine else None) or (self._game.upsampling)
         assert config is not None, "an upsampler has a sampler"
         drawing = state.enlarging
         if drawing is None:
@@ -199,6 +206,10 @@ class DiamondKernel(LoopKernel[DiamondState]):
             shows=shows,
             cost_key=kind,
         )
+
+
+def _fine(state: DiamondState, controls: Controls) -> bool:
+    return controls.parameters.get(QUALITY, state.fine) > 0
 
 
 def _enlarged(picture_CHW: Tensor, factor: int) -> Tensor:

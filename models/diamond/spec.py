@@ -22,7 +22,7 @@ from reverie.models.checkpoints import (
     fill,
     inspect,
 )
-from reverie.models.diamond.actions import control_specs
+from reverie.models.diamond.actions import control_specs, parameter_specs
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
 from reverie.models.diamond.denoiser import Denoiser
 from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
@@ -53,9 +53,11 @@ TINY = replace(
     width=14,
     world=_TINY_UNET,
     sampler=SamplerConfig(steps=2, heun=True, past_sigma=0.005),
-    upsampler=replace(_TINY_UNET, steps=1, actions=0, multi_hot=False, noisy_past=False, extra=3),
+    upsampler=replace(_TINY_UNET, steps=1, actions=0, multi_hot=False, extra=3),
     upsampling=SamplerConfig(steps=2, churn=10.0, churn_low=0.0, churn_noise=0.9),
     factor=4,
+    fine=SamplerConfig(steps=4, past_sigma=0.005),
+    fine_upsampling=SamplerConfig(steps=3),
 )
 
 
@@ -78,6 +80,7 @@ def diamond_spec(game: GameConfig) -> ModelSpec:
         components=("world", "upsampler") if game.upsampler else ("world",),
         streams=(StreamSpec("video", StreamKind.VIDEO, width, height, game.rate_hz),),
         controls=control_specs(game),
+        parameters=parameter_specs(game),
     )
     parts = {"world": "pixels from past pixels and actions", "upsampler": "small pictures to large"}
     return ModelSpec(

@@ -39,6 +39,7 @@ class DiamondState:
         drawing: the picture in the making.
         enlarging: the same, as the upsampler makes it.
         shown_CHW: the newest picture in the size that a person sees.
+        fine: the picture in the making, or the newest, is made by the slower samplers.
     """
 
     seed: int
@@ -49,6 +50,7 @@ class DiamondState:
     frame: int = 0
     drawing: Drawing | None = None
     enlarging: Drawing | None = None
+    fine: bool = False
 
     @property
     def blocks(self) -> tuple[BlockId, ...]:

@@ -13,13 +13,12 @@ from tiny_diamond import TinyDiamond, tiny_options
 from torch import Tensor
 from torch.nn import functional
 
-from reverie.engine.inputs import AxisInput, ControlId, KeysInput
+from reverie.engine.inputs import AxisInput, ControlId, KeysInput, ParameterInput
 from reverie.models.controls import Controls, KeyEdge, KeyInput
-from reverie.models.diamond.actions import KEYS, action_of, idle_action
+from reverie.models.diamond.actions import KEYS, QUALITY, action_of, idle_action
 from reverie.models.diamond.config import (
     ATARI,
     CSGO,
-    CSGO_FINE_UPSAMPLING,
     SamplerConfig,
     UNetConfig,
 )
@@ -27,6 +26,7 @@ from reverie.models.diamond.denoiser import Denoiser
 from reverie.models.diamond.kernel import DiamondParts
 from reverie.models.diamond.sampler import Drawing, advanced, calls_left
 from reverie.models.diamond.spec import TINY, Diamond, random_parts
+from reverie.models.diamond.state import DiamondState
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
@@ -214,6 +214,11 @@ class TestDenoiser:
         assert world.state_dict()["inner_model.act_emb.0.weight"].shape == (51, 512)
         assert world.inner_model.conv_in.in_channels == 15
         assert upsampler.inner_model.conv_in.in_channels == 9
+        assert "inner_model.noise_cond_emb.weight" in upsampler.state_dict()
+
+    def test_the_upsampler_never_goes_below_the_level_of_one(self) -> None:
+        assert CSGO.fine_upsampling is not None
+        assert CSGO.fine_upsampling.sigmas()[-2:] == pytest.approx((1, 0))
 
 
 # --- the sampler ---
@@ -241,7 +246,9 @@ class TestSampler:
         assert SamplerConfig().sigmas() == pytest.approx((5, 0.28308, 0.002, 0), abs=1e-5)
 
     @pytest.mark.parametrize("heun", [False, True])
-    @pytest.mark.parametrize("churn", [SamplerConfig(steps=4), CSGO_FINE_UPSAMPLING])
+    @pytest.mark.parametrize(
+        "churn", [SamplerConfig(steps=4), CSGO.upsampling, CSGO.fine_upsampling]
+    )
     def test_steps_are_their_equations(self, heun: bool, churn: SamplerConfig) -> None:
         config = replace(churn, heun=heun)
         start = torch.tensor([1.0, -2.0], dtype=torch.float64)
@@ -269,9 +276,12 @@ class TestSampler:
 class TestLoop:
     """Pictures through the driver."""
 
-    def test_pictures_are_those_of_the_public_loop(self, parts: DiamondParts) -> None:
+    @pytest.mark.parametrize("quality", [0, 1])
+    def test_pictures_are_those_of_the_public_loop(
+        self, parts: DiamondParts, quality: float
+    ) -> None:
         rig = Rig(TinyDiamond(), tiny_options(sessions=1))
-        rig.open(LoopRequest("s1", 5))
+        rig.open(LoopRequest("s1", 5, parameters={QUALITY: quality}))
         rig.drivers["s1"].push(
             [
                 KeysInput(ControlId("k"), KEYS, (KeyEdge("w", down=True),)),
@@ -279,9 +289,29 @@ class TestLoop:
             ]
         )
         made = [out.frames[0] for out in rig.run_chunks("s1", 4)]
-        for number, (one, other) in enumerate(zip(made, public_loop(parts, 5, 4), strict=True)):
+        game = parts.game
+        if quality:
+            assert game.fine is not None
+            game = replace(game, sampler=game.fine, upsampling=game.fine_upsampling)
+        expected = public_loop(replace(parts, game=game), 5, 4)
+        for number, (one, other) in enumerate(zip(made, expected, strict=True)):
             difference = (torch.from_numpy(one).int() - other.int()).abs()
             assert difference.max() <= 2, f"picture {number} is off by {difference.max()}"
+
+    def test_another_quality_counts_from_the_next_picture_on(self) -> None:
+        rig = Rig(TinyDiamond(), tiny_options(sessions=1))
+        rig.open(LoopRequest("s1", 5, parameters={QUALITY: 0.0}))
+        rig.run_chunks("s1", 2)
+        before = newest(rig)
+        rig.drivers["s1"].push([ParameterInput(ControlId("q"), QUALITY, 1.0)])
+        rig.run_chunks("s1", 1)
+        assert (before.fine, newest(rig).fine) == (False, True)
+
+    def test_of_two_keys_that_exclude_each_other_the_one_held_longer_counts(self) -> None:
+        tapped = (KeyEdge("2", down=True), KeyEdge("2", down=False))
+        keys = {KEYS: KeyInput(tapped, ("s", "w", "a", "3"))}
+        row = action_of(Controls(keys=keys), CSGO)[: len(CSGO.keys)]
+        assert [key for key, on in zip(CSGO.keys, row, strict=True) if on] == ["a", "s", "3"]
 
     def test_a_row_has_one_place_of_the_mouse_on_each_axis(self) -> None:
         tapped = (KeyEdge("left_click", down=True), KeyEdge("left_click", down=False))
@@ -295,6 +325,12 @@ class TestLoop:
         keys = {KEYS: KeyInput(tapped, ("left",))}
         assert int(action_of(Controls(keys=keys), ATARI)) == 1
         assert int(idle_action(ATARI)) == 0
+
+
+def newest(rig: Rig) -> DiamondState:
+    state = rig.drivers["s1"]._parts.states.history.newest.state
+    assert isinstance(state, DiamondState)
+    return state
 
 
 def public_loop(parts: DiamondParts, seed: int, count: int) -> list[Tensor]:
@@ -317,7 +353,7 @@ def public_loop(parts: DiamondParts, seed: int, count: int) -> list[Tensor]:
                 clean = parts.world(x[None], sigma, past[None], torch.stack(act)[None], 0.005)[0]
                 slope = (x - clean) / sigma
                 guess = x + slope * (after - sigma)
-                if after:
+                if after and game.sampler.heun:
                     clean = parts.world(
                         guess[None], after, past[None], torch.stack(act)[None], 0.005
                     )
@@ -333,7 +369,7 @@ def public_loop(parts: DiamondParts, seed: int, count: int) -> list[Tensor]:
             for step, (sigma, after) in enumerate(pairwise(sigmas)):
                 hat = sigma * (1 + min(config.churn / config.steps, math.sqrt(2) - 1))
                 added = normal(seed, f"large churn {step}", frame + 1, tuple(y.shape))
-                y = y + 0.9 * added * math.sqrt(hat**2 - sigma**2)
+                y = y + config.churn_noise * added * math.sqrt(hat**2 - sigma**2)
                 clean = parts.upsampler(y[None], sigma, seen[None], None)[0]
                 y = y + (y - clean) / hat * (after - hat)
             shown.append(y)
