@@ -6,9 +6,9 @@ from typing import Protocol
 from torch import Tensor
 
 from reverie.models.wan.config import CausalConfig
+from reverie.models.wan.features import FeatureCache
 from reverie.models.wan.noise import Noise
 from reverie.models.wan.transformer import WanTransformer
-from reverie.models.wan.vae import FeatureCache
 
 
 class PromptEncoder(Protocol):

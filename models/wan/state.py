@@ -10,8 +10,8 @@ from torch import Tensor
 
 from reverie.models.blocks import BlockId
 from reverie.models.wan.block import KeysAndValues
+from reverie.models.wan.features import FeatureCache
 from reverie.models.wan.transformer import Prompt
-from reverie.models.wan.vae import FeatureCache
 
 
 class Phase(Enum):

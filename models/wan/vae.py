@@ -13,8 +13,7 @@ import torch
 from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan, WanCausalConv3d
 from torch import Tensor, nn
 
-FeatureCache = tuple[Tensor | str | None, ...]
-"""The last inputs of each causal convolution; `"Rep"` where diffusers marks a first frame."""
+from reverie.models.wan.features import FeatureCache
 
 FIRST_GROUP, GROUP = 1, 4
 """Pictures that the first and every later latent frame stand for."""

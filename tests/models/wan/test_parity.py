@@ -18,13 +18,13 @@ from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel, LoopRequest, StepBatch, StepResult
 from reverie.models.wan.block import KeysAndValues
 from reverie.models.wan.config import CausalConfig, WanConfig
+from reverie.models.wan.features import FeatureCache
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.schedule import FlowSchedule
 from reverie.models.wan.spec import assemble, wan_spec
 from reverie.models.wan.state import WanState
 from reverie.models.wan.transformer import CallOutput, WanTransformer
-from reverie.models.wan.vae import FeatureCache
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 WEIGHTS = GOLDENS / "wan_dit" / "weights_original.safetensors"

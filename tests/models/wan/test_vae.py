@@ -10,7 +10,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
-from reverie.models.wan.vae import FeatureCache, StreamingVae, grouped
+from reverie.models.wan.features import FeatureCache
+from reverie.models.wan.vae import StreamingVae, grouped
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens" / "wan_vae"
 TOLERANCE = 1e-5
