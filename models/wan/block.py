@@ -29,7 +29,7 @@ class Sight:
     """What the tokens of one call see in one layer.
 
     Attributes:
-        cosine: of the tokens' own positions, for `turn`.
+        cosine: of the tokens' own positions, [B, T, d / 2], for `turn`.
         sine: likewise.
         past: the frames before; None when there are none.
         prompt: the encoded prompt.

@@ -81,9 +81,11 @@ def load_parts(options: LoadOptions) -> Loaded:
         transformer = WanTransformer(found.config, choose_attention("auto", device, dtype))
     fill(transformer, found.stored, device, dtype)
     causal, grid = causal_of(folder, found.report.layout)
+    vae = StreamingVae(_placed(load_vae(folder), device, dtype))
     parts = WanParts(
         transformer=transformer,
-        decoder=StreamingVae(_placed(load_vae(folder), device, dtype)),
+        decoder=vae,
+        encoder=vae,
         text=load_text(folder, found.config.text_len, device, dtype),
         causal=causal,
         noise=SeededNoise(),
@@ -187,9 +189,11 @@ def random_parts(seed: int = 0) -> Loaded:
         torch.default_generator.manual_seed(seed)
         transformer = WanTransformer(TINY).eval().requires_grad_(False)
         vae = AutoencoderKLWan(base_dim=4, z_dim=16, num_res_blocks=1).eval()
+    streaming = StreamingVae(vae.requires_grad_(False))
     parts = WanParts(
         transformer=transformer,
-        decoder=StreamingVae(vae.requires_grad_(False)),
+        decoder=streaming,
+        encoder=streaming,
         text=HashedText(TINY.text_len, TINY.text_dim, torch.device("cpu"), torch.float32),
         causal=TINY_CAUSAL,
         noise=SeededNoise(),

@@ -19,10 +19,24 @@ class PromptEncoder(Protocol):
 
 
 class LatentDecoder(Protocol):
-    """From latents to pictures, a latent frame at a time."""
+    """From latents to pictures, a latent frame of each of B videos at a time."""
 
-    def decode(self, latent_Zhw: Tensor, cache: FeatureCache | None) -> tuple[Tensor, FeatureCache]:
-        """Return pictures [F, H, W, 3] in -1..1 and the next cache; see `StreamingVae.decode`."""
+    def decode(
+        self, latents_BZhw: Tensor, cache: FeatureCache | None
+    ) -> tuple[Tensor, FeatureCache]:
+        """Return pictures [B, F, H, W, 3] in -1..1 and the next cache; see `StreamingVae.decode`.
+
+        The tensors of a cache have a row for each video, so that caches can be joined and parted.
+        """
+
+
+class LatentEncoder(Protocol):
+    """From pictures to latents, a latent frame of each of B videos at a time."""
+
+    def encode(
+        self, pictures_BFHWC: Tensor, cache: FeatureCache | None
+    ) -> tuple[Tensor, FeatureCache]:
+        """Return latents [B, Z, h, w] and the next cache; see `StreamingVae.encode`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,7 @@ class WanParts:
 
     transformer: WanTransformer
     decoder: LatentDecoder
+    encoder: LatentEncoder
     text: PromptEncoder
     causal: CausalConfig
     noise: Noise

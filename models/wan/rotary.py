@@ -16,26 +16,26 @@ def axis_sizes(head_size: int) -> tuple[int, int, int]:
     return head_size - 2 * spatial, spatial, spatial
 
 
-def turns(frames: Tensor, rows: int, columns: int, head_size: int) -> tuple[Tensor, Tensor]:
-    """Return cosines and sines [F * rows * columns, d / 2] for `turn`.
+def turns(frames_BF: Tensor, rows: int, columns: int, head_size: int) -> tuple[Tensor, Tensor]:
+    """Return cosines and sines [B, F * rows * columns, d / 2] for `turn`.
 
     Args:
-        frames: the absolute number of each latent frame, [F], on the device to compute on.
+        frames_BF: the absolute number of each latent frame, on the device to compute on.
     """
-    sizes = axis_sizes(head_size)
-    grid = torch.meshgrid(
-        frames.double(),
-        torch.arange(rows, dtype=torch.float64, device=frames.device),
-        torch.arange(columns, dtype=torch.float64, device=frames.device),
-        indexing="ij",
+    B, frames = frames_BF.shape
+    device = frames_BF.device
+    places = (
+        frames_BF.double()[:, :, None, None],
+        torch.arange(rows, dtype=torch.float64, device=device)[:, None],
+        torch.arange(columns, dtype=torch.float64, device=device),
     )
     angles = torch.cat(
         [
-            place.reshape(-1, 1)
-            * BASE ** (-torch.arange(0, size, 2, dtype=torch.float64, device=place.device) / size)
-            for place, size in zip(grid, sizes, strict=True)
+            place.expand(B, frames, rows, columns).reshape(B, -1, 1)
+            * BASE ** (-torch.arange(0, size, 2, dtype=torch.float64, device=device) / size)
+            for place, size in zip(places, axis_sizes(head_size), strict=True)
         ],
-        dim=1,
+        dim=2,
     )
     return angles.cos().float(), angles.sin().float()
 
@@ -43,7 +43,7 @@ def turns(frames: Tensor, rows: int, columns: int, head_size: int) -> tuple[Tens
 def turn(x_BTAd: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """Turn queries or keys by the angles of their tokens; computes in float32."""
     pairs = x_BTAd.float().reshape(*x_BTAd.shape[:-1], -1, 2)
-    cosine, sine = cosine[:, None], sine[:, None]  # one angle for all heads
+    cosine, sine = cosine[:, :, None], sine[:, :, None]  # one angle for all heads
     real = pairs[..., 0] * cosine - pairs[..., 1] * sine
     imaginary = pairs[..., 0] * sine + pairs[..., 1] * cosine
     return torch.stack((real, imaginary), dim=-1).flatten(-2).to(x_BTAd.dtype)

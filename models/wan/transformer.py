@@ -75,7 +75,7 @@ class WanTransformer(nn.Module):
         timestep_BF: Tensor,
         prompt: Prompt,
         past: Sequence[KeysAndValues] | None,
-        first_frame: int,
+        first_frames: Sequence[int],
         mute_frames: int = 0,
     ) -> CallOutput:
         """Predict the flow of F frames.
@@ -85,7 +85,8 @@ class WanTransformer(nn.Module):
             timestep_BF: 0 to 1000, one for each frame.
             prompt: from `read_prompt`.
             past: for each layer the frames before, oldest first, as `layers_of` gives them.
-            first_frame: the absolute number of the first of the F frames.
+            first_frames: for each of the B sessions the absolute number of the first of its F
+                frames.
             mute_frames: frames at the head of the call that see and are not seen (a recache whose
                 sink stays as it was).
         """
@@ -95,8 +96,10 @@ class WanTransformer(nn.Module):
         x_BTD = tokens.flatten(2).transpose(1, 2)
         level_BFD = self.time_embedding(self._time_features(timestep_BF))
         levels_BF6D = self.time_projection(level_BFD).view(*level_BFD.shape[:2], 6, -1)
-        numbers = torch.arange(first_frame, first_frame + frames, device=x_BFZhw.device)
-        cosine, sine = turns(numbers, rows, columns, self.config.head_size)
+        numbers_BF = torch.tensor(first_frames, device=x_BFZhw.device)[:, None] + torch.arange(
+            frames, device=x_BFZhw.device
+        )
+        cosine, sine = turns(numbers_BF, rows, columns, self.config.head_size)
         own = []
         for layer, block in enumerate(self._blocks()):
             seen = None if past is None else past[layer]
@@ -134,11 +137,11 @@ class WanTransformer(nn.Module):
         return (cast(WanBlock, block) for block in self.blocks)
 
 
-def layers_of(frames_P2LNAd: Tensor) -> tuple[KeysAndValues, ...]:
-    """Lay cached frames of one session side by side, for `forward`.
+def layers_of(frames_BP2LNAd: Tensor) -> tuple[KeysAndValues, ...]:
+    """Lay cached frames of each session side by side, for `forward`.
 
     Args:
-        frames_P2LNAd: P frames as `CallOutput` gives them, oldest first, [P, 2, L, N, A, d].
+        frames_BP2LNAd: P frames as `CallOutput` gives them, oldest first, [B, P, 2, L, N, A, d].
     """
-    joined = frames_P2LNAd.permute(1, 2, 4, 0, 3, 5).flatten(3, 4)[:, :, None]  # [2, L, 1, A, K, d]
+    joined = frames_BP2LNAd.permute(2, 3, 0, 5, 1, 4, 6).flatten(4, 5)  # [2, L, B, A, K, d]
     return tuple(KeysAndValues(k, v) for k, v in zip(joined[0], joined[1], strict=True))

@@ -126,7 +126,7 @@ class Units:
 
     def _read(self, blocks: tuple[BlockId, ...]) -> tuple[KeysAndValues, ...] | None:
         assert self._instance.blocks is not None, "causal Wan keeps a cache"
-        return layers_of(self._instance.blocks.gather(blocks)) if blocks else None
+        return layers_of(self._instance.blocks.gather(blocks)[None]) if blocks else None
 
     def _committed(self, state: WanState, clean_FZhw: Tensor) -> WanState:
         made = tuple(clean_FZhw.unbind(0))
@@ -145,15 +145,15 @@ class Units:
 
     def _decode(self, state: WanState) -> Result:
         """Decode one latent frame; the last of the block puts all its pictures out together."""
-        pictures, cache = self._parts.decoder.decode(state.waiting[0], state.decoder)
-        made, waiting = (*state.made, pictures / 2 + 0.5), state.waiting[1:]
+        pictures, cache = self._parts.decoder.decode(state.waiting[0][None], state.decoder)
+        made, waiting = (*state.made, pictures[0] / 2 + 0.5), state.waiting[1:]
         if waiting:
             return StepResult(replace(state, waiting=waiting, decoder=cache, made=made))
         state = replace(state, phase=Phase.CONTEXT, waiting=(), decoder=cache, made=())
         return StepResult(state, outputs=(FrameOutput("video", torch.cat(made)),))
 
     def _warm_decoder(self, state: WanState) -> Result:
-        _, cache = self._parts.decoder.decode(state.waiting[0], state.decoder)
+        _, cache = self._parts.decoder.decode(state.waiting[0][None], state.decoder)
         return StepResult(replace(state, waiting=state.waiting[1:], decoder=cache))
 
     def _context(self, state: WanState, reserved: tuple[BlockId, ...]) -> Result:
@@ -204,7 +204,7 @@ class Units:
         assert state.text is not None, "the prompt is read first"
         levels = torch.full((1, len(x_FZhw)), timestep, device=x_FZhw.device)
         output = self._parts.transformer(
-            x_FZhw[None], levels, state.text, state.past, state.frame, mute
+            x_FZhw[None], levels, state.text, state.past, (state.frame,), mute
         )
         return output.flow_BFZhw[0].float(), output.kv_BFLNAd[0]
 

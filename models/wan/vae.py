@@ -49,48 +49,51 @@ class StreamingVae:
         self._encoder_slots = _count_convolutions(vae.encoder)
 
     @torch.no_grad()
-    def decode(self, latent_Zhw: Tensor, cache: FeatureCache | None) -> tuple[Tensor, FeatureCache]:
-        """Decode the next latent frame.
+    def decode(
+        self, latents_BZhw: Tensor, cache: FeatureCache | None
+    ) -> tuple[Tensor, FeatureCache]:
+        """Decode the next latent frame of each of B videos.
 
         Args:
-            latent_Zhw: normalised.
+            latents_BZhw: normalised.
             cache: after the latent frame before; None for the first of a video.
 
         Returns:
-            Pictures [F, H, W, 3], -1 to 1 and not clamped, float32; and the next cache.
+            Pictures [B, F, H, W, 3], -1 to 1 and not clamped, float32; and the next cache.
         """
-        latent = latent_Zhw.to(self._device).float() * self._scale.deviation + self._scale.mean
+        latents = latents_BZhw.to(self._device).float() * self._scale.deviation + self._scale.mean
         features: list[Tensor | str | None] = list(cache or (None,) * self._decoder_slots)
-        narrow = self._vae.post_quant_conv(latent[None, :, None].to(self._dtype))
+        narrow = self._vae.post_quant_conv(latents[:, :, None].to(self._dtype))
         pictures = self._vae.decoder(
             narrow, feat_cache=features, feat_idx=[0], first_chunk=cache is None
         )
-        return pictures[0].permute(1, 2, 3, 0).float(), tuple(features)
+        return pictures.permute(0, 2, 3, 4, 1).float(), tuple(features)
 
     @torch.no_grad()
     def encode(
-        self, pictures_FHWC: Tensor, cache: FeatureCache | None
+        self, pictures_BFHWC: Tensor, cache: FeatureCache | None
     ) -> tuple[Tensor, FeatureCache]:
-        """Encode the pictures of the next latent frame.
+        """Encode the pictures of the next latent frame of each of B videos.
 
         Args:
-            pictures_FHWC: -1 to 1; `FIRST_GROUP` for the first latent frame, then `GROUP`.
+            pictures_BFHWC: -1 to 1; `FIRST_GROUP` for the first latent frame, then `GROUP`.
             cache: after the latent frame before; None for the first of a video.
 
         Returns:
-            The mean [Z, h, w], normalised, float32; and the next cache.
+            The means [B, Z, h, w], normalised, float32; and the next cache.
 
         Raises:
             ValueError: it is another number of pictures.
         """
         due = FIRST_GROUP if cache is None else GROUP
-        if len(pictures_FHWC) != due:
-            raise ValueError(f"{due} pictures make this latent frame, not {len(pictures_FHWC)}")
+        if pictures_BFHWC.shape[1] != due:
+            text = f"{due} pictures make this latent frame, not {pictures_BFHWC.shape[1]}"
+            raise ValueError(text)
         features: list[Tensor | str | None] = list(cache or (None,) * self._encoder_slots)
-        pixels = pictures_FHWC.to(self._device, self._dtype).permute(3, 0, 1, 2)[None]
+        pixels = pictures_BFHWC.to(self._device, self._dtype).permute(0, 4, 1, 2, 3)
         wide = self._vae.encoder(pixels, feat_cache=features, feat_idx=[0])
-        mean = self._vae.quant_conv(wide)[0, :, 0].chunk(2, dim=0)[0].float()
-        return (mean - self._scale.mean) / self._scale.deviation, tuple(features)
+        means_BZhw = self._vae.quant_conv(wide)[:, :, 0].chunk(2, dim=1)[0].float()
+        return (means_BZhw - self._scale.mean) / self._scale.deviation, tuple(features)
 
 
 def grouped(count: int) -> Sequence[slice]:

@@ -114,7 +114,7 @@ def test_a_ported_model_computes_what_the_port_computes(tmp_path: Path) -> None:
     with torch.no_grad():
         wanted = port(x, torch.tensor([700.0]), text).sample
         levels = torch.full((1, 3), 700.0)
-        made = own(x.transpose(1, 2), levels, own.read_prompt(text), None, 0).flow_BFZhw
+        made = own(x.transpose(1, 2), levels, own.read_prompt(text), None, (0,)).flow_BFZhw
     torch.testing.assert_close(made.transpose(1, 2), wanted, atol=1e-5, rtol=1e-5)
 
 

@@ -59,9 +59,16 @@ class RecordedText:
 class GreyPictures:
     """Latents are what is compared here; every latent frame becomes a grey picture."""
 
-    def decode(self, latent_Zhw: Tensor, cache: FeatureCache | None) -> tuple[Tensor, FeatureCache]:
-        height, width = latent_Zhw.shape[1:]
-        return torch.zeros(1 if cache is None else 4, height * 8, width * 8, 3), ("Rep",)
+    def decode(
+        self, latents_BZhw: Tensor, cache: FeatureCache | None
+    ) -> tuple[Tensor, FeatureCache]:
+        B, _, height, width = latents_BZhw.shape
+        return torch.zeros(B, 1 if cache is None else 4, height * 8, width * 8, 3), ("Rep",)
+
+    def encode(
+        self, pictures_BFHWC: Tensor, cache: FeatureCache | None
+    ) -> tuple[Tensor, FeatureCache]:
+        raise AssertionError("nothing is pushed here")
 
 
 @dataclass
@@ -97,8 +104,8 @@ class Recorder(WanTransformer):
 
     def forward(self, *args: Any) -> CallOutput:
         output = super().forward(*args)
-        x, timestep, _, past, first_frame, mute = args
-        self.calls.append(Call(x, timestep, first_frame, output, past, mute))
+        x, timestep, _, past, first_frames, mute = args
+        self.calls.append(Call(x, timestep, first_frames[0], output, past, mute))
         return output
 
 
@@ -156,6 +163,7 @@ class RecordedFamily:
         self._parts = WanParts(
             transformer=self.transformer,
             decoder=GreyPictures(),
+            encoder=GreyPictures(),
             text=RecordedText(recording.numbers),
             causal=recording.causal,
             noise=RecordedNoise(recording.numbers, recording.meta["block"]),
@@ -276,7 +284,7 @@ class TestTransformer:
         timestep = numbers["in.t"][:, None].expand(1, x_BFZhw.shape[1])
         with torch.no_grad():
             prompt = transformer.read_prompt(numbers["in.context"][None])
-            flow = transformer(x_BFZhw, timestep, prompt, None, 0).flow_BFZhw
+            flow = transformer(x_BFZhw, timestep, prompt, None, (0,)).flow_BFZhw
         assert_near(flow[0].transpose(0, 1), numbers["out.flow"], "flow")
 
 

@@ -38,8 +38,8 @@ def decoded(
     """Return pictures as [3, F, H, W] and the cache after them."""
     pictures = []
     for latent_Zhw in latents_ZFhw.unbind(1):
-        made, cache = vae.decode(latent_Zhw, cache)
-        pictures.append(made)
+        made, cache = vae.decode(latent_Zhw[None], cache)
+        pictures.append(made[0])
     return torch.cat(pictures).permute(3, 0, 1, 2), cache
 
 
@@ -79,9 +79,9 @@ class TestDecoding:
         my_cache: FeatureCache | None = None
         their_cache: FeatureCache | None = None
         for latent_Zhw in latents.unbind(1):
-            made, my_cache = vae.decode(latent_Zhw, my_cache)
-            _, their_cache = vae.decode(latent_Zhw.flip(-1), their_cache)
-            mine.append(made)
+            made, my_cache = vae.decode(latent_Zhw[None], my_cache)
+            _, their_cache = vae.decode(latent_Zhw[None].flip(-1), their_cache)
+            mine.append(made[0])
         alone, _ = decoded(vae, latents)
         assert torch.equal(torch.cat(mine).permute(3, 0, 1, 2), alone)
 
@@ -115,8 +115,8 @@ class TestEncoding:
         cache: FeatureCache | None = None
         latents = []
         for group in grouped(len(pictures_FHWC)):
-            latent, cache = vae.encode(pictures_FHWC[group], cache)
-            latents.append(latent)
+            latents_BZhw, cache = vae.encode(pictures_FHWC[None, group], cache)
+            latents.append(latents_BZhw[0])
         assert_near(torch.stack(latents, dim=1), numbers["out.encode"][0])
 
     def test_pictures_beyond_the_last_whole_group_are_left(self) -> None:
@@ -124,4 +124,4 @@ class TestEncoding:
 
     def test_a_wrong_number_of_pictures_is_refused(self, vae: StreamingVae) -> None:
         with pytest.raises(ValueError, match="1 pictures make this latent frame, not 4"):
-            vae.encode(torch.zeros(4, 24, 32, 3), None)
+            vae.encode(torch.zeros(1, 4, 24, 32, 3), None)

@@ -1,0 +1,57 @@
+"""What blocks look back on, read for several sessions at once and used by row.
+
+The window is read once a block. Each session's state keeps a row of what was read; as long as the
+same sessions go on together, nothing is copied again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from reverie.models.blocks import BlockId, BlockPool
+from reverie.models.wan.block import KeysAndValues
+from reverie.models.wan.transformer import layers_of
+
+Layers = tuple[KeysAndValues, ...]
+"""For each layer the keys and values of some frames, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastRow:
+    """One session's row of frames that were read for several."""
+
+    layers: Layers
+    row: int
+
+
+def read_rows(
+    pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]
+) -> list[PastRow] | list[None]:
+    """Read windows of equal length; nothing where they are empty."""
+    if not windows or not windows[0]:
+        return [None] * len(windows)
+    frames = len(windows[0])
+    blocks = tuple(block for window in windows for block in window)
+    layers = layers_of(pool.gather(blocks).view(len(windows), frames, *pool.view(blocks[0]).shape))
+    return [PastRow(layers, row) for row in range(len(windows))]
+
+
+def joined(rows: Sequence[PastRow | None]) -> Layers | None:
+    """Return rows as one past, in their order; what was read in that order is not copied."""
+    found = [row for row in rows if row is not None]
+    if not found:
+        return None
+    assert len(found) == len(rows), "units with equal batch keys see equally many frames"
+    first, wanted = found[0].layers, [row.row for row in found]
+    if all(row.layers is first for row in found):
+        if wanted == list(range(len(first[0].k_BAKd))):
+            return first
+        return tuple(KeysAndValues(seen.k_BAKd[wanted], seen.v_BAKd[wanted]) for seen in first)
+    return tuple(
+        KeysAndValues(
+            torch.stack([seen.k_BAKd[row] for seen, row in zip(layer, wanted, strict=True)]),
+            torch.stack([seen.v_BAKd[row] for seen, row in zip(layer, wanted, strict=True)]),
+        )
+        for layer in zip(*(row.layers for row in found), strict=True)
+    )
