@@ -11,6 +11,25 @@ from reverie.models.spec import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterOption:
+    """A LoRA that an operator serves.
+
+    Attributes:
+        name: what its parameter, `lora_<name>`, is called by.
+        path: a file, or a folder as peft writes it.
+        merged: it becomes part of the weights, and no session can choose.
+        strength: of a merged one; else what a session begins with, 0 being without it.
+        most: the greatest strength that a session can choose.
+    """
+
+    name: str
+    path: str
+    merged: bool = False
+    strength: float = 0.0
+    most: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
 class LoadOptions:
     """What an operator decides about an instance.
 
@@ -21,6 +40,9 @@ class LoadOptions:
         sessions: how many sessions the cache pools must hold.
         history_chunks: how many chunks back a session can be rewound.
         threads: CPU threads for one step; 0 leaves the library's default.
+        adapters: LoRAs, merged or for sessions to choose.
+        decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
+        decoder_path: its weights.
     """
 
     device: str = "auto"
@@ -29,6 +51,9 @@ class LoadOptions:
     sessions: int = 4
     history_chunks: int = 8
     threads: int = 0
+    adapters: tuple[AdapterOption, ...] = ()
+    decoder: str = ""
+    decoder_path: str | None = None
 
 
 @dataclass(slots=True)

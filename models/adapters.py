@@ -1,0 +1,224 @@
+"""Adapters beside a model's weights, chosen by each session while it runs.
+
+Every adapter that an operator serves is a parameter `lora_<name>` of the loops: its strength. The
+strengths of a session are its `Mix`, a value in its state. A kernel computes under it:
+
+    with adapters.applied(state.mix):
+        transformer(...)
+
+and whoever keeps what was computed, keys it by the mix or computes it anew when the mix changes. At
+strength 0 a layer computes exactly what it computes without the adapter.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from reverie.models.controls import ParameterSpec
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import AdapterOption
+from reverie.models.lora import LoraFile, LoraPair, Rename, read_lora
+from reverie.models.merging import MergedWeights
+
+PREFIX = "lora_"
+"""What the parameter of an adapter is called, before the adapter's own name."""
+
+Mix = tuple[tuple[str, float], ...]
+"""Adapters in force and their strengths, in the operator's order; none of strength 0."""
+
+OFF: Mix = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPair:
+    """A pair on the device of its layer, in the layer's type."""
+
+    down: Tensor
+    up: Tensor
+    scale: float
+
+    @classmethod
+    def of(cls, pair: LoraPair, layer: nn.Linear) -> "PlacedPair":
+        """Read a pair for a layer."""
+        weight = layer.weight
+        down, up = (half.read().to(weight.device, weight.dtype) for half in (pair.down, pair.up))
+        return cls(down, up, pair.scale)
+
+    def change(self, x: Tensor, strength: float) -> Tensor:
+        """Return what is added to the layer's output."""
+        low = functional.linear(x, self.down)
+        return functional.linear(low, self.up) * (self.scale * strength)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedAdapter:
+    """One adapter that sessions can choose.
+
+    Attributes:
+        version: a hash of its content.
+        components: those that it changes.
+    """
+
+    option: AdapterOption
+    version: str
+    components: frozenset[str]
+
+    @property
+    def parameter(self) -> ParameterSpec:
+        """The number that a session sets."""
+        option = self.option
+        label = f"Strength of {option.name}: 0 is without it"
+        return ParameterSpec(
+            f"{PREFIX}{option.name}", option.strength, 0.0, option.most, label=label
+        )
+
+
+class Adapters:
+    """The adapters of one instance. Which are in force is a matter of the thread that computes."""
+
+    def __init__(
+        self, served: Sequence[tuple[AdapterOption, LoraFile]] = (), root: nn.Module | None = None
+    ):
+        """Put adapters beside the linear layers that they name; all of them are known to fit.
+
+        Args:
+            served: in the order in which strengths are added up.
+            root: holds the components by their names.
+        """
+        self._served = {
+            option.name: ServedAdapter(
+                option, file.version, frozenset(path.partition(".")[0] for path in file.pairs)
+            )
+            for option, file in served
+        }
+        self._here = threading.local()
+        pairs: dict[str, dict[str, PlacedPair]] = {}
+        for option, file in served:
+            for path, pair in file.pairs.items():
+                layer = _layer(root, path)
+                pairs.setdefault(path, {})[option.name] = PlacedPair.of(pair, layer)
+        for path, beside in pairs.items():
+            _layer(root, path).register_forward_hook(partial(self._added, beside))
+
+    def __bool__(self) -> bool:
+        return bool(self._served)
+
+    @property
+    def parameters(self) -> tuple[ParameterSpec, ...]:
+        """What the loops declare."""
+        return tuple(adapter.parameter for adapter in self._served.values())
+
+    def mix(self, parameters: Mapping[str, float], before: Mix = OFF) -> Mix:
+        """Return the mix after some parameters were set; those that are not named stay."""
+        stood = dict(before)
+        strengths = (
+            (name, float(parameters.get(f"{PREFIX}{name}", stood.get(name, 0.0))))
+            for name in self._served
+        )
+        return tuple((name, strength) for name, strength in strengths if strength)
+
+    def versions(self, mix: Mix, component: str | None = None) -> tuple[str, ...]:
+        """Return what a cache key says of a mix.
+
+        Args:
+            component: leave out adapters that do not touch it; None names all.
+        """
+        return tuple(
+            f"{name}@{strength!r}:{self._served[name].version}"
+            for name, strength in mix
+            if component is None or component in self._served[name].components
+        )
+
+    def touching(self, component: str) -> frozenset[str]:
+        """Return the parameters whose adapters change a component."""
+        return frozenset(
+            adapter.parameter.name
+            for adapter in self._served.values()
+            if component in adapter.components
+        )
+
+    @contextmanager
+    def applied(self, mix: Mix) -> Iterator[None]:
+        """Let this thread compute under a mix."""
+        before: Mix = getattr(self._here, "mix", OFF)
+        self._here.mix = mix
+        try:
+            yield
+        finally:
+            self._here.mix = before
+
+    def _added(
+        self,
+        beside: Mapping[str, PlacedPair],
+        layer: nn.Module,
+        inputs: tuple[Tensor, ...],
+        output: Tensor,
+    ) -> Tensor | None:
+        mix: Mix = getattr(self._here, "mix", OFF)
+        changes = [
+            beside[name].change(inputs[0], strength) for name, strength in mix if name in beside
+        ]
+        return sum(changes, output) if changes else None
+
+
+NO_ADAPTERS = Adapters()
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What came of an operator's adapters.
+
+    Attributes:
+        beside: those that sessions choose.
+        merged: names, strengths and versions of those that are part of the weights now.
+    """
+
+    beside: Adapters
+    merged: tuple[str, ...] = ()
+
+    def version(self, weights: str) -> str:
+        """Return the version of weights that these were merged into."""
+        return "+".join((weights, *self.merged))
+
+
+def fit_adapters(
+    options: Sequence[AdapterOption],
+    components: Mapping[str, nn.Module],
+    rename: Rename,
+    base: Callable[[str], Tensor] | None = None,
+) -> Fitted:
+    """Merge adapters into weights, or put them beside; nothing changes unless all of them fit.
+
+    Args:
+        options: what the operator serves.
+        components: modules by name.
+        rename: from the public name of a weight to its name here, the component in front.
+        base: see `MergedWeights`.
+
+    Raises:
+        CheckpointError: a file cannot be read, or does not fit; it says all that is wrong.
+    """
+    if not options:
+        return Fitted(NO_ADAPTERS)
+    root = nn.ModuleDict(dict(components))
+    files = [(option, read_lora(Path(option.path), rename)) for option in options]
+    for option, file in files:
+        report = file.inspect(root)
+        if not report.fits:
+            raise CheckpointError(f"adapter {option.name}: {'; '.join(report.lines())}")
+    merged = [(option, file) for option, file in files if option.merged]
+    MergedWeights(root, base).merge([(file, option.strength) for option, file in merged])
+    beside = Adapters([(option, file) for option, file in files if not option.merged], root)
+    return Fitted(beside, tuple(f"{o.name}@{o.strength!r}:{file.version}" for o, file in merged))
+
+
+def _layer(root: nn.Module | None, path: str) -> nn.Linear:
+    layer = root.get_submodule(path) if root is not None else None
+    assert isinstance(layer, nn.Linear), f"{path} was found to be a linear layer"
+    return layer
