@@ -48,7 +48,8 @@ class Outlet:
             loop: what puts them out.
             chunk: number of the next chunk.
             pts_us: media time of the next frame.
-            snapshot_every_us: media time between two snapshots; 0 puts none out.
+            snapshot_every_us: media time between two snapshots; 0 puts none out. Where no media
+                time passes, for a conversation without pictures, each chunk makes one.
             beside: the media time of another loop, for one that has no clock of its own.
         """
         self.session = session
@@ -115,7 +116,9 @@ class Outlet:
         chunk, media_us = self.chunk, self.next_us - self._shown_us
         self.chunk += 1
         self._shown_us = self.next_us
-        if self._snapshot_every_us and self.next_us >= self._snapshot_due_us:
+        timeless = self._beside is None and not self._loop.has_media
+        due = timeless or self.next_us >= self._snapshot_due_us
+        if self._snapshot_every_us and due:
             snapshot = durable()
             if snapshot is not None:
                 self._emissions.append(SnapshotOut(self.session, chunk, snapshot))

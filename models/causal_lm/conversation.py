@@ -21,15 +21,15 @@ class Conversation:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, context: int) -> None:
         """Use a tokenizer; `context` is the most tokens that the model attends to."""
-        self.tokenizer, self._context = tokenizer, context
+        self.tokenizer, self.context = tokenizer, context
 
     def ids(self, messages: tuple[Message, ...], room: int) -> tuple[int, ...]:
         """Return the tokens that lead up to the assistant's next words.
 
-        When they leave no `room` for an answer the oldest messages go, the system's last; of a
-        single message that is too long, the beginning goes.
+        When they leave no `room` for an answer, half of the context at most, the oldest messages
+        go, the system's last; of a single message that is too long, the beginning goes.
         """
-        limit = max(1, self._context - room)
+        limit = self.context - min(room, self.context // 2)
         while len(ids := self._rendered(messages)) > limit:
             oldest = next((i for i, m in enumerate(messages[:-1]) if m.role != "system"), None)
             if oldest is None:

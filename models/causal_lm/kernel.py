@@ -14,12 +14,14 @@ from transformers import PreTrainedModel
 
 from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.conversation import Conversation, Message, until_stop
+from reverie.models.causal_lm.durable import durable_chat, revived_chat
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
 from reverie.models.causal_lm.state import ChatState
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     BatchKey,
+    Durable,
     Idle,
     LoopKernel,
     LoopRequest,
@@ -84,6 +86,14 @@ class ChatKernel(LoopKernel[ChatState]):
         """Say how much was said."""
         return LoopResult(len(state.messages), f"{len(state.messages)} messages")
 
+    def durable(self, state: ChatState) -> Durable | None:
+        """Return the conversation."""
+        return durable_chat(state, self.spec.name, self._instance.weights_version)
+
+    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> ChatState:
+        """Go on from a conversation; the first answer reads all of it anew."""
+        return revived_chat(durable)
+
     def broken_off(self, state: ChatState) -> ChatState | None:
         """Keep what was said of the answer, and be done with the turn."""
         return _closed(state) if state.answering is not None else None
@@ -143,7 +153,8 @@ class ChatKernel(LoopKernel[ChatState]):
         answer = (*state.answer, token)
         text, stopped = until_stop(self.speaker.conversation.text(answer), self.speaker.stops)
         new = text[len(state.said) :]
-        done = stopped or len(answer) >= state.longest
+        full = len(state.cached.tokens) >= self.speaker.conversation.context
+        done = stopped or full or len(answer) >= state.longest
         state = replace(state, answer=answer, unread=(token,), said=state.said + new, done=done)
         outputs = (TextOutput(STREAM, new, state.answering or None),) if new else ()
         return StepResult(state, outputs, checks=(logits_V,))

@@ -41,6 +41,10 @@ PARAMETERS = (
     ParameterSpec("longest", 256, 1, 4096, integer=True, label="Longest answer in tokens"),
 )
 
+CAPABILITIES = frozenset(
+    {Capability.TEXT_PROMPT, Capability.REWIND, Capability.FORK, Capability.DURABLE}
+)
+
 
 def chat_spec(context: int) -> ModelSpec:
     """Describe a language model that attends to `context` tokens."""
@@ -51,6 +55,7 @@ def chat_spec(context: int) -> ModelSpec:
         parameters=PARAMETERS,
         window_blocks=context // PAGE_TOKENS,
         chunk_blocks=1,
+        rebuild_blocks=context // PAGE_TOKENS,  # the rest is read anew when the oldest gives way
         prompt_tokens=context,
         takes_turns=True,
     )
@@ -61,7 +66,7 @@ def chat_spec(context: int) -> ModelSpec:
         components=(ComponentSpec("model", "decoder-only transformer"),),
         loops=(loop,),
         programs=(ProgramSpec("chat", ("ar_decode",)),),
-        capabilities=CapabilityMatrix({"ar_decode": frozenset({Capability.TEXT_PROMPT})}),
+        capabilities=CapabilityMatrix({"ar_decode": CAPABILITIES}),
         precisions=("float32", "bfloat16"),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from stub_model import StubFamily, stub_request
 
@@ -57,9 +57,9 @@ class Rig:
         self.drivers: dict[str, LoopDriver[Any]] = {}
         self.heard: dict[str, list[Emission]] = {}
 
-    def again(self) -> "Rig":
+    def again(self) -> Self:
         """Return a rig without sessions on the same instance: loading takes its time."""
-        return Rig(
+        return type(self)(
             self.family,
             self.options,
             seen_at_once=self.seen_at_once,

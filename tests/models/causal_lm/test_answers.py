@@ -7,7 +7,7 @@ import pytest
 import torch
 from loop_rig import Rig
 
-from reverie.engine.emissions import StepTrace, TextOut
+from reverie.engine.emissions import StepFailed, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.conversation import Message
@@ -125,6 +125,15 @@ class TestUnits:
         assert kinds[1 : pieces + 1] == ["prefill"] * pieces
         assert set(kinds[pieces + 1 : -1]) == {"decode_token"}
         assert kinds[-1] == "end"
+
+    def test_an_answer_ends_where_the_context_does(self, loaded: Rig) -> None:
+        rig = opened(loaded, longest=4096, temperature=1.0)
+        pool, context = rig.instance.blocks, speaker_of(rig).conversation.context
+        assert pool is not None
+        for _ in range(3):
+            answer(rig, LONG)
+            assert not rig.heard_of("s1", StepFailed)
+        assert max(trace.step for trace in rig.heard_of("s1", StepTrace)) > context
 
     def test_text_comes_in_whole_characters(self, loaded: Rig) -> None:
         conversation = speaker_of(loaded).conversation
