@@ -129,6 +129,10 @@ class Guest:
         await until(lambda: identity in self.room.remote_participants, f"{identity} to come")
         return self.room.remote_participants[identity]
 
+    async def fault(self, fault: str, *, kind: str = "", count: int = 1) -> None:
+        """Have something go wrong for this guest, as `LiveKit.fault` does."""
+        await self.livekit.fault(fault, self.room_name, self.identity, kind=kind, count=count)
+
     async def show(self, colour: tuple[int, int, int], size: int = 160) -> "Camera":
         """Publish a camera that sees one colour."""
         return await Camera.published(self.me, colour, size)

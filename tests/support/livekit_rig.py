@@ -122,10 +122,11 @@ def livekit_server(folder: Path) -> Iterator[LiveKit]:
         assert url, f"the server did not start:\n{log.read_text()}"
         yield LiveKit(url, API_KEY, API_SECRET, is_ours=True)
     finally:
-        _stop(process)
+        stop_process(process)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop_process(process: subprocess.Popen[bytes]) -> None:
+    """End a process that ends with its standard input; after a while, whatever it is at."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()

@@ -1,19 +1,134 @@
 """The suite's own server does for the real SDK what LiveKit's does, and goes wrong when told to."""
 
-from livekit_guest import Guest
+from collections.abc import AsyncIterator
+
+import pytest
+from livekit import api, rtc
+from livekit_guest import Camera, Guest, Picture, until
 from livekit_rig import LiveKit
 
 RED = (220, 20, 20)
 
 
-def is_red(colour: tuple[float, float, float]) -> bool:
-    return colour[0] > 150 and max(colour[1:]) < 90
-
-
-async def test_one_sees_the_pictures_of_another(livekit: LiveKit) -> None:
+@pytest.fixture
+async def pair(livekit: LiveKit) -> AsyncIterator[tuple[Guest, Guest]]:
+    """Have two people in a room, who have heard of each other."""
     room = livekit.new_room()
-    async with Guest.joined(livekit, room, "ada") as ada, Guest.joined(livekit, room, "ben") as ben:
-        camera = await ada.show(RED)
-        picture = await ben.picture(lambda seen: is_red(seen.colour), "a red picture")
+    async with (
+        Guest.joined(livekit, room, "ada", topics=("poem",)) as ada,
+        Guest.joined(livekit, room, "ben", topics=("poem",)) as ben,
+    ):
+        await ada.meets("ben")
+        await ben.meets("ada")
+        yield ada, ben
+
+
+def is_red(picture: Picture) -> bool:
+    red, green, blue = picture.colour
+    return red > 150 and max(green, blue) < 90
+
+
+async def test_one_sees_the_pictures_of_another(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    camera = await ada.show(RED)
+    assert (await ben.picture(is_red, "a red picture")).of == "ada"
+    await camera.close()
+
+
+async def test_who_comes_late_sees_what_is_shown_already(pair: tuple[Guest, Guest]) -> None:
+    ada, _ = pair
+    camera = await ada.show(RED)
+    async with Guest.joined(ada.livekit, ada.room_name, "cleo") as cleo:
+        assert (await cleo.picture(is_red, "a red picture")).of == "ada"
+    await camera.close()
+
+
+async def test_packets_texts_and_calls_arrive(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+
+    async def shout(call: rtc.RpcInvocationData) -> str:
+        return f"{call.caller_identity}: {call.payload.upper()}"
+
+    ben.me.register_rpc_method("shout", shout)
+    await ada.me.publish_data(b"here", topic="news")
+    await ada.me.send_text("roses are red", topic="poem")
+    answer = await ada.me.perform_rpc(destination_identity="ben", method="shout", payload="hey")
+    assert answer == "ada: HEY"
+    await until(lambda: ben.texts_on("poem") == ["roses are red"], "the poem")
+    await until(lambda: [packet.data for packet in ben.packets] == [b"here"], "the packet")
+
+
+async def test_attributes_are_told(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    await ada.me.set_attributes({"mood": "good"})
+    await until(lambda: ben.attributes("ada").get("mood") == "good", "the mood")
+
+
+async def test_who_is_removed_is_told_and_missed(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    calls = ada.livekit.api()
+    wanted = api.RoomParticipantIdentity(room=ada.room_name, identity="ada")
+    await calls.room.remove_participant(wanted)
+    await calls.aclose()
+    await until(lambda: "disconnected" in ada.happened, "ada to be told")
+    await until(lambda: "ada" not in ben.room.remote_participants, "ben to miss ada")
+
+
+async def test_severed_signalling_comes_back_with_its_track(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    camera = await ada.show(RED)
+    await ben.picture(is_red)
+    await ada.fault("sever")
+    await until(lambda: "reconnected" in ada.happened, "ada to reconnect")
+    assert (await ben.picture(is_red, "a red picture after the loss")).of == "ada"
+    await camera.close()
+
+
+async def test_who_is_shut_out_comes_back_when_let_in(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    await ada.fault("shut_out")
+    await ada.fault("sever")
+    await until(lambda: "reconnecting" in ada.happened, "ada to notice")
+    await until(lambda: "ada" not in ben.room.remote_participants, "ben to miss ada")
+    await ada.fault("let_in")
+    await until(lambda: "reconnected" in ada.happened, "ada to reconnect")
+    await ben.meets("ada")
+
+
+async def test_who_has_a_fresh_token_reconnects_with_it(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    await ada.fault("refresh")  # from now on the token that ada came with is refused
+    await until(lambda: "token_refreshed" in ada.happened, "a fresh token")
+    await ada.fault("sever")
+    await until(lambda: "reconnected" in ada.happened, "ada to reconnect")
+    await ben.meets("ada")
+
+
+async def test_failed_peer_connections_are_made_anew(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    camera = await ada.show(RED)
+    await ben.picture(is_red)
+    await ada.fault("fail_media")
+    await until(lambda: "reconnected" in ada.happened, "ada to reconnect")
+    assert (await ben.picture(is_red, "a red picture after the loss")).of == "ada"
+    await camera.close()
+
+
+async def test_packets_are_lost_and_doubled_on_request(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    await ada.fault("lose", kind="user", count=1)
+    await ada.fault("double", kind="user", count=1)
+    for word in (b"lost", b"doubled", b"plain"):
+        await ada.me.publish_data(word)
+    await until(lambda: len(ben.packets) == 3, "three packets")
+    assert [packet.data for packet in ben.packets] == [b"doubled", b"doubled", b"plain"]
+
+
+async def test_a_second_of_one_identity_sends_the_first_away(pair: tuple[Guest, Guest]) -> None:
+    ada, ben = pair
+    async with Guest.joined(ada.livekit, ada.room_name, "ada") as second:
+        await until(lambda: "disconnected" in ada.happened, "the first to be sent away")
+        await ben.meets("ada")
+        camera: Camera = await second.show(RED)
+        await ben.picture(is_red)
         await camera.close()
-        assert picture.of == "ada"

@@ -169,6 +169,7 @@ class Peer:
         log.debug("data %s of %s", kind, self.info.identity)
         for _ in range(self.faults.copies(kind)):
             self.room.relay(self, label, packet)
+            packet.sequence = 0  # or a client would leave out what it has had already
 
     def _on_state(self) -> None:
         is_new = self.info.state in (models.ParticipantInfo.JOINING, models.ParticipantInfo.JOINED)
