@@ -12,6 +12,9 @@ from torch import Tensor
 FeatureCache = tuple[Tensor | str | None, ...]
 """The last inputs of each causal convolution, [B, ...]; a text where a network left a mark."""
 
+FIRST_GROUP, GROUP = 1, 4
+"""Pictures that the first and every later latent frame of a video stand for."""
+
 
 def joined(caches: Sequence[FeatureCache | None]) -> FeatureCache | None:
     """Return caches of equal `shape_key` as one, in their order; None where there is none yet."""

@@ -3,14 +3,18 @@
 A block is denoise calls (a new prompt is read before one of them); the last one commits. Then its
 frames are decoded, one latent frame a unit, and go out; then, off the viewer's path, the context
 pass writes the block's keys and values. Nothing noisy ever reaches the cache.
+
+A picture or a clip that is pushed takes the place of the history: it is encoded, a latent frame a
+unit, decoded and shown like what the model makes, and written to the cache, block by block.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     BatchKey,
+    Durable,
     Idle,
     LoopKernel,
     LoopRequest,
@@ -20,13 +24,22 @@ from reverie.models.loop import (
     WorkPlan,
 )
 from reverie.models.spec import LoopSpec
+from reverie.models.wan.durable import durable_state, revived_state
+from reverie.models.wan.features import FIRST_GROUP, GROUP, shape_key
 from reverie.models.wan.parts import WanParts
+from reverie.models.wan.picture_units import decoder_of
+from reverie.models.wan.pushed import is_last_group, next_group
 from reverie.models.wan.state import OnPrompt, Phase, WanState
 from reverie.models.wan.units import Units
+from reverie.models.wan.window import block_at, due_block, seen_past, unmoved
+from reverie.models.wan.wishes import hears, on_prompt, pushed, taken
 
 
 class WanKernel(LoopKernel[WanState]):
     """Self-Forcing and LongLive, by their `CausalConfig`."""
+
+    encoding = "encode_clip"
+    """The kind of unit that encodes what is pushed."""
 
     def __init__(self, spec: LoopSpec, parts: WanParts, instance: ModelInstance) -> None:
         self.spec = spec
@@ -36,68 +49,124 @@ class WanKernel(LoopKernel[WanState]):
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> WanState:
         """Bind seed, prompt and parameters."""
-        return WanState(request.seed, request.prompt, _on_prompt(request.parameters))
+        state = WanState(request.seed, request.prompt)
+        return taken(state, Controls(parameters=request.parameters))
 
     def plan_step(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit; its order is that of `Phase`."""
-        heard = controls.prompt is not None and not state.turned
         match state.phase:
             case Phase.BEGIN:
+                # A history that was given stands under a prompt of its own.
+                heard = controls.prompt is not None and not state.fresh
                 return self._plan(state, "encode_text", "text", takes=heard)
-            case Phase.GIVEN if state.waiting:
-                return self._plan(state, "warm_decoder", "vae")
-            case Phase.GIVEN:
-                return self._plan(state, "context", "transformer", writes=self._due(state))
-            case Phase.BLOCK if heard:
-                return self._plan(state, "encode_text", "text", takes=True)
+            case Phase.WARM:
+                return self._plan(state, "warm_decoder", "vae", shape_key(state.decoder))
             case Phase.BLOCK:
-                commits = len(self._units.timesteps) == 1
-                return self._plan(
-                    state, "denoise", "transformer", takes=not state.turned, commits=commits
-                )
-            case Phase.DENOISE if heard and self._now(state, controls):
-                return self._plan(state, "encode_text", "text", takes=True)
+                return self._plan_chunk(state, controls)
+            case Phase.ENCODE:
+                return self._plan_rest(state)
             case Phase.DENOISE:
-                commits = state.step + 1 == len(self._units.timesteps)
-                return self._plan(state, "denoise", "transformer", commits=commits)
+                return self._plan_within(state, controls)
             case Phase.RECACHE:
-                writes = len(state.window) - self._units.unmoved(state)
-                return self._plan(state, "recache", "transformer", writes=writes)
+                frames, held = len(state.window), unmoved(state.frame, state.window, self._causal)
+                return self._plan(
+                    state, "recache", "transformer", (frames, held), writes=frames - held
+                )
             case Phase.DECODE:
-                return self._plan(state, "decode", "vae", shows=len(state.waiting) == 1)
+                shape = shape_key(decoder_of(state))
+                return self._plan(state, "decode", "vae", shape, shows=len(state.waiting) == 1)
             case Phase.CONTEXT:
-                return self._plan(state, "context", "transformer", writes=len(state.fresh))
+                frames = len(due_block(state.fresh, state.clip_goes_on, self._causal))
+                shape = self._seen(state, frames)
+                return self._plan(state, "context", "transformer", shape, writes=frames)
 
     def run_step(self, batch: StepBatch[WanState]) -> Sequence[StepResult[WanState]]:
-        """Run the units one after another."""
-        return [self._units.run(unit) for unit in batch.units]
+        """Run the units together."""
+        return self._units.run(batch.units)
 
     def finalize(self, state: WanState, instance: ModelInstance) -> LoopResult:
         """Say how much there was."""
         return LoopResult(state.frame, f"{state.frame} latent frames under {state.prompt!r}")
 
-    def _due(self, state: WanState) -> int:
-        return len(self._units.next_given(state))
+    def durable(self, state: WanState) -> Durable | None:
+        """Keep the clean latents of the window and the sink, and the prompt."""
+        return durable_state(state, self.spec.name, self._instance.weights_version)
 
-    @staticmethod
-    def _now(state: WanState, controls: Controls) -> bool:
-        return _on_prompt(controls.parameters, state.on_prompt) is not OnPrompt.WAIT
+    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> WanState:
+        """Take the window back; the units that come next write its cache anew.
+
+        Exact while the window has not slid and the prompt was always the same.
+        """
+        state = revived_state(durable, request.seed, instance.device)
+        return taken(state, Controls(parameters=request.parameters))
+
+    # --- what a chunk can be ---
+
+    def _plan_chunk(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
+        pictures = state.pictures if state.turned else (*state.pictures, *pushed(controls))
+        begins = state.encoder is None
+        ready = next_group(pictures, begins)
+        if state.clip_goes_on and not ready:
+            return Idle("more of the clip is to come")
+        if hears(state, controls):
+            return self._plan(state, "encode_text", "text", takes=True)
+        if not ready:
+            return self._plan_denoise(state, takes=not state.turned)
+        last = is_last_group(pictures, begins)
+        return self._plan_encode(state, takes=not state.turned, commits=last)
+
+    def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
+        """Plan for a block in the making: a clip takes its place, or waits for its end."""
+        pictures, wish = pushed(controls), on_prompt(state, controls)
+        if pictures and (wish is not OnPrompt.RESTART or state.restarted):
+            return self._plan_denoise(state)  # a prompt that comes with a clip waits with it
+        if hears(state, controls) and wish is not OnPrompt.WAIT:
+            return self._plan(state, "encode_text", "text", takes=True)
+        if pictures and not state.turned:
+            last = is_last_group(pictures, begins=True)
+            return self._plan_encode(state, takes=True, commits=last)
+        return self._plan_denoise(state)
+
+    def _plan_rest(self, state: WanState) -> WorkPlan:
+        """Plan the next of the pictures that were taken."""
+        last = is_last_group(state.pictures, state.encoder is None)
+        return self._plan_encode(state, commits=last)
+
+    def _plan_encode(self, state: WanState, *, takes: bool = False, commits: bool) -> WorkPlan:
+        due = FIRST_GROUP if state.encoder is None else GROUP
+        shape = (due, *shape_key(state.encoder))
+        return self._plan(state, self.encoding, "vae", shape, takes=takes, commits=commits)
+
+    def _plan_denoise(self, state: WanState, *, takes: bool = False) -> WorkPlan:
+        steps = len(state.timesteps or self._units.frames.timesteps)
+        frames = len(state.source) or block_at(state.frame, self._causal)
+        return self._plan(
+            state,
+            "denoise",
+            "transformer",
+            self._seen(state, frames),
+            takes=takes,
+            commits=state.step + 1 == steps,
+        )
+
+    def _seen(self, state: WanState, frames: int) -> tuple[int, int]:
+        return frames, len(seen_past(state.blocks, frames, self._causal))
 
     def _plan(
         self,
         state: WanState,
         kind: str,
         component: str,
+        shape: tuple[int, ...] = (),
         *,
         takes: bool = False,
         commits: bool = False,
         shows: bool = False,
         writes: int = 0,
     ) -> WorkPlan:
-        key = BatchKey.of(self._instance, self.spec.name, kind, (len(state.blocks), state.step))
         return WorkPlan(
             kind=kind,
-            batch_key=key,
+            batch_key=BatchKey.of(self._instance, self.spec.name, kind, shape),
             writes=writes,
             reads=(component,),
             streams=("video",) if shows else (),
@@ -106,7 +175,3 @@ class WanKernel(LoopKernel[WanState]):
             shows=shows,
             cost_key=kind,
         )
-
-
-def _on_prompt(parameters: Mapping[str, float], otherwise: OnPrompt = OnPrompt.FINISH) -> OnPrompt:
-    return OnPrompt(int(parameters.get("on_prompt", otherwise)))

@@ -42,6 +42,16 @@ class FlowSchedule:
         with_zero = torch.cat([self.timesteps, torch.zeros(1)])
         return tuple(float(with_zero[TABLE - level]) for level in levels)
 
+    def from_strength(self, levels: tuple[int, ...], strength: float) -> tuple[float, ...]:
+        """Return the timesteps that repaint a latent by `strength`, from 0 to 1.
+
+        The first says how much noise it gets: that of level 1000 * strength, under the shift. Of
+        the usual levels those below follow, so that half the strength costs about half the calls.
+        None are left of a strength of 0.
+        """
+        start = round(TABLE * strength)
+        return self.warp((start, *(level for level in levels if level < start))) if start else ()
+
     def sigma(self, timestep: float) -> float:
         """Return the level whose timestep is nearest."""
         return float(self.sigmas[(self.timesteps - timestep).abs().argmin()])

@@ -8,13 +8,14 @@ The heavy libraries of the extra `wan` are imported when a model is loaded, not 
 """
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from reverie.models.blocks import BlockPool
 from reverie.models.checkpoints import CheckpointReport
-from reverie.models.controls import ParameterSpec
+from reverie.models.controls import Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
@@ -22,6 +23,7 @@ from reverie.models.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    InputSpec,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -31,6 +33,8 @@ from reverie.models.spec import (
 from reverie.models.wan.config import LONGLIVE, T2V_1_3B, CausalConfig, WanConfig
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.parts import WanParts
+from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
+from reverie.models.wan.restyle import RestyleKernel
 from reverie.models.wan.state import OnPrompt
 
 if TYPE_CHECKING:
@@ -54,22 +58,41 @@ ON_PROMPT = ParameterSpec(
 )
 
 
+STRENGTH = ParameterSpec("strength", 0.7, 0.0, 1.0, label="How much is repainted")
+
+_CAN = frozenset(
+    {
+        Capability.TEXT_PROMPT,
+        Capability.REWIND,
+        Capability.FORK,
+        Capability.DURABLE,
+        Capability.BATCH,
+    }
+)
+
+
 def wan_spec(
     config: WanConfig, causal: CausalConfig, grid: tuple[int, int], name: str = "wan"
 ) -> ModelSpec:
     """Describe a causal Wan of these sizes."""
-    loop = LoopSpec(
+    width, height = grid[1] * CELL_PX, grid[0] * CELL_PX
+    continuation = LoopSpec(
         name="video_continuation",
         components=("transformer", "vae", "text"),
-        streams=(
-            StreamSpec("video", StreamKind.VIDEO, grid[1] * CELL_PX, grid[0] * CELL_PX, RATE_HZ),
-        ),
+        streams=(StreamSpec("video", StreamKind.VIDEO, width, height, RATE_HZ),),
         parameters=(ON_PROMPT,),
         chunk_frames=causal.block * FRAMES_A_LATENT,
         window_blocks=causal.local,
         chunk_blocks=causal.block,
         rebuild_blocks=causal.local if causal.recache else 0,
         prompt_tokens=config.text_len,
+        inputs=(_pictures("clip", Merge.FIFO, CLIP_PICTURES, width, height, "Picture or clip"),),
+    )
+    restyle = replace(
+        continuation,
+        name="restyle",
+        parameters=(ON_PROMPT, STRENGTH),
+        inputs=(_pictures("camera", Merge.LATEST, CAMERA_PICTURES, width, height, "Camera"),),
     )
     return ModelSpec(
         name=name,
@@ -80,17 +103,20 @@ def wan_spec(
             ComponentSpec("vae", "latents to pictures and back"),
             ComponentSpec("text", "umT5 prompt encoder"),
         ),
-        loops=(loop,),
-        programs=(ProgramSpec("continuation", ("video_continuation",), lead_chunks=1),),
-        capabilities=CapabilityMatrix(
-            {
-                "video_continuation": frozenset(
-                    {Capability.TEXT_PROMPT, Capability.REWIND, Capability.FORK}
-                )
-            }
+        loops=(continuation, restyle),
+        programs=(
+            ProgramSpec("continuation", (continuation.name,), lead_chunks=1),
+            ProgramSpec("restyle", (restyle.name,), lead_chunks=1),
         ),
+        capabilities=CapabilityMatrix({continuation.name: _CAN, restyle.name: _CAN}),
         precisions=("float32", "bfloat16"),
     )
+
+
+def _pictures(
+    name: str, merge: Merge, capacity: int, width: int, height: int, label: str
+) -> InputSpec:
+    return InputSpec(name, StreamKind.VIDEO, merge, capacity, width, height, RATE_HZ, label=label)
 
 
 class Wan:
@@ -118,8 +144,9 @@ class Wan:
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
-        """Return the kernel of `video_continuation`, the one loop."""
-        return WanKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
+        """Return the kernel of one of the loops."""
+        kernel = RestyleKernel if loop == "restyle" else WanKernel
+        return kernel(instance.spec.loop(loop), self._parts[instance.name], instance)
 
     def check(self, path: str) -> CheckpointReport:
         """Compare a checkpoint with the model that it implies, without reading its weights.

@@ -9,8 +9,9 @@ from enum import Enum, IntEnum, auto
 from torch import Tensor
 
 from reverie.models.blocks import BlockId
-from reverie.models.wan.block import KeysAndValues
+from reverie.models.controls import MediaInput
 from reverie.models.wan.features import FeatureCache
+from reverie.models.wan.past import PastRow
 from reverie.models.wan.transformer import Prompt
 
 
@@ -19,18 +20,20 @@ class Phase(Enum):
 
     BEGIN = auto()
     """Nothing was done yet: the prompt is to be read."""
-    GIVEN = auto()
-    """Latents that were given wait to be decoded and written to the cache."""
+    WARM = auto()
+    """Latents of a history that was given go through the decoder, for its features."""
     BLOCK = auto()
-    """A block is to begin."""
+    """A chunk is to begin."""
+    ENCODE = auto()
+    """Pictures were taken; those that are left are to be encoded."""
     DENOISE = auto()
     """A block is in the making."""
     RECACHE = auto()
     """A new prompt was read; the window is to be computed under it."""
     DECODE = auto()
-    """The block is final; its pictures are to be made."""
+    """Latents are final; their pictures are to be made."""
     CONTEXT = auto()
-    """Its pictures are out; its keys and values are to be written."""
+    """The pictures are out; keys and values of the latents are to be written."""
 
 
 class OnPrompt(IntEnum):
@@ -45,25 +48,60 @@ class OnPrompt(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LatentFrame:
+    """A latent frame that is final.
+
+    Attributes:
+        number: counted from the start of the video; its rotary position.
+        block: the number of the first frame of the block that it belongs to.
+    """
+
+    number: int
+    block: int
+    clean_Zhw: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Undecoded:
+    """A latent frame whose pictures are not made yet.
+
+    Attributes:
+        pictures: how many of its pictures are shown; the rest only filled a clip's last group.
+        begins: another video begins with it.
+    """
+
+    clean_Zhw: Tensor
+    pictures: int
+    begins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WanState:
     """A session's state; see `Phase` for the order of things.
 
     Attributes:
-        frame: latent frames that are final; those of the block in the making follow.
+        frame: latent frames whose keys and values are written, as numbered; the next one's number.
         step: denoise calls that the block has behind it.
-        turned: a prompt was read and no denoise call has run since: one comes next, whatever else
-            is said meanwhile.
+        timesteps: of the denoise calls of the block in the making.
+        turned: a prompt was read and no unit of a chunk has run since: one comes next, whatever
+            else is said meanwhile.
         restarted: the block in the making has begun again once; it will not twice.
         text: the prompt as the layers read it.
         point_FZhw: the block on its way from noise to latents.
-        past: what the block looks back on, for each layer; gathered once a block.
-        seen: the cache blocks of `past`, oldest first.
-        window: clean latents of the newest frames, at most as many as attention sees.
-        given: latents that are to become history, oldest first.
+        past: what the block looks back on; gathered once a block.
+        window: the newest frames that are written, at most as many as attention sees.
+        sink: the first frames of the cache, which never leave it.
+        fresh: final frames whose keys and values are not written yet.
+        warm: latents of a given history that the decoder has not seen.
         waiting: final latents that are not decoded yet.
-        made: pictures of the block, 0 to 1, that wait for the others of it.
-        fresh: final latents of the block whose keys and values are not written yet.
+        made: pictures of the chunk, 0 to 1, that wait for the others of it.
         decoder: the VAE's features after the last decoded frame; None before the first.
+        pictures: what was pushed and is not encoded yet.
+        encoder: the VAE's features after the last encoded picture; None when the next one begins a
+            video.
+        source: encoded pictures that the block in the making is painted over.
+        newest: the picture that a camera showed last.
+        strength: how much of it is repainted; 1 leaves nothing.
         blocks: cache blocks, one a latent frame: the sink first, then the newest.
     """
 
@@ -73,16 +111,27 @@ class WanState:
     phase: Phase = Phase.BEGIN
     frame: int = 0
     step: int = 0
+    timesteps: tuple[float, ...] = ()
     turned: bool = False
     restarted: bool = False
     text: Prompt | None = None
     point_FZhw: Tensor | None = None
-    past: tuple[KeysAndValues, ...] | None = None
-    seen: tuple[BlockId, ...] = ()
-    window: tuple[Tensor, ...] = ()
-    given: tuple[Tensor, ...] = ()
-    waiting: tuple[Tensor, ...] = ()
+    past: PastRow | None = None
+    window: tuple[LatentFrame, ...] = ()
+    sink: tuple[LatentFrame, ...] = ()
+    fresh: tuple[LatentFrame, ...] = ()
+    warm: tuple[Tensor, ...] = ()
+    waiting: tuple[Undecoded, ...] = ()
     made: tuple[Tensor, ...] = ()
-    fresh: tuple[Tensor, ...] = ()
     decoder: FeatureCache | None = None
+    pictures: tuple[MediaInput, ...] = ()
+    encoder: FeatureCache | None = None
+    source: tuple[Tensor, ...] = ()
+    newest: MediaInput | None = None
+    strength: float = 1.0
     blocks: tuple[BlockId, ...] = ()
+
+    @property
+    def clip_goes_on(self) -> bool:
+        """Whether the pictures that come next follow on those before; a camera never ends."""
+        return self.encoder is not None

@@ -13,10 +13,7 @@ import torch
 from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan, WanCausalConv3d
 from torch import Tensor, nn
 
-from reverie.models.wan.features import FeatureCache
-
-FIRST_GROUP, GROUP = 1, 4
-"""Pictures that the first and every later latent frame stand for."""
+from reverie.models.wan.features import FIRST_GROUP, GROUP, FeatureCache
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 from loop_rig import Rig
 from tiny_wan import TinyWan, tiny_options
 
@@ -12,7 +13,9 @@ from reverie.engine.options import DriverOptions
 from reverie.models.controls import NO_CONTROLS, Controls
 from reverie.models.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
 from reverie.models.wan.config import CausalConfig
+from reverie.models.wan.durable import durable_latents
 from reverie.models.wan.kernel import WanKernel
+from reverie.models.wan.loading import TINY_CAUSAL
 from reverie.models.wan.state import OnPrompt, Phase, WanState
 
 
@@ -114,8 +117,9 @@ class TestGivenLatents:
         begun = kernel.init_state(request, rig.instance)
         made = run_alone(kernel, rig, begun, Phase.DECODE)
         made = run_alone(kernel, rig, made, Phase.BLOCK)
-        extended = replace(begun, given=made.window, waiting=made.window)
-        told = run_alone(kernel, rig, extended, Phase.BLOCK)
+        latents = torch.stack([frame.clean_Zhw for frame in made.window])
+        given = durable_latents(latents, "a lake", TINY_CAUSAL, rig.instance.weights_version)
+        told = run_alone(kernel, rig, kernel.revive(given, request, rig.instance), Phase.BLOCK)
         assert (told.frame, len(told.blocks)) == (made.frame, len(made.blocks)) == (3, 3)
         assert rig.instance.blocks is not None
         assert rig.instance.blocks.gather(told.blocks).equal(

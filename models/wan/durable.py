@@ -1,0 +1,80 @@
+"""The part of a Wan session that is enough to go on: clean latents, and the prompt.
+
+Shapes: F latent frames of Z channels on a grid h x w.
+"""
+
+import json
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from reverie.models.loop import Durable
+from reverie.models.wan.config import CausalConfig
+from reverie.models.wan.state import LatentFrame, WanState
+from reverie.models.wan.window import block_at
+
+
+def durable_state(state: WanState, loop: str, weights_version: str) -> Durable | None:
+    """Return the durable part of a state; None before the first latent frame."""
+    frames = {frame.number: frame for frame in (*state.sink, *state.window, *state.fresh)}
+    return _durable(loop, weights_version, list(frames.values()), state.prompt) if frames else None
+
+
+def durable_latents(
+    latents_FZhw: Tensor,
+    prompt: str,
+    causal: CausalConfig,
+    weights_version: str,
+    loop: str = "video_continuation",
+) -> Durable:
+    """Return what a session is opened with to extend a video that was made elsewhere.
+
+    Args:
+        latents_FZhw: normalised, from the video's first frame on; one alone is a picture.
+        prompt: what it shows.
+        causal: says where blocks begin.
+        weights_version: of the instance that the session will run on.
+        loop: which one it runs.
+    """
+    frames: list[LatentFrame] = []
+    block = 0
+    for number, clean_Zhw in enumerate(latents_FZhw):
+        if number - block == block_at(block, causal):
+            block = number
+        frames.append(LatentFrame(number, block, clean_Zhw))
+    return _durable(loop, weights_version, frames, prompt)
+
+
+def revived_state(durable: Durable, seed: int, device: torch.device) -> WanState:
+    """Take the history back: the decoder sees it again, and context passes write its cache."""
+    cleans = durable.data["clean"].to(device).unbind(0)
+    numbers, blocks = durable.data["number"].tolist(), durable.data["block"].tolist()
+    frames = tuple(
+        LatentFrame(number, block, clean_Zhw)
+        for number, block, clean_Zhw in zip(numbers, blocks, cleans, strict=True)
+    )
+    # Between the sink and the window there may be a gap, which no video has.
+    newest = frames[-1].number - len(frames) + 1
+    warm = [frame for index, frame in enumerate(frames) if frame.number == newest + index]
+    return WanState(
+        seed=seed,
+        prompt=str(json.loads(durable.text)["prompt"]),
+        fresh=frames,
+        warm=tuple(frame.clean_Zhw for frame in warm),
+    )
+
+
+def _durable(
+    loop: str, weights_version: str, frames: Sequence[LatentFrame], prompt: str
+) -> Durable:
+    return Durable(
+        loop=loop,
+        weights_version=weights_version,
+        data={
+            "clean": torch.stack([frame.clean_Zhw for frame in frames]).cpu(),
+            "number": torch.tensor([frame.number for frame in frames]),
+            "block": torch.tensor([frame.block for frame in frames]),
+        },
+        text=json.dumps({"prompt": prompt}),
+    )

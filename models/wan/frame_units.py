@@ -1,0 +1,239 @@
+"""The units that call the transformer: denoise, write the context, recache; several at once.
+
+Rows of a call are sessions at noise levels and frames of their own. They agree in how many frames
+they make and see.
+
+Shapes: B sessions, F latent frames, Z channels on a grid h x w.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from reverie.models.blocks import BlockId, BlockPool
+from reverie.models.instance import ModelInstance
+from reverie.models.loop import StepResult, StepUnit
+from reverie.models.wan.block import KeysAndValues
+from reverie.models.wan.features import FIRST_GROUP, GROUP
+from reverie.models.wan.parts import WanParts
+from reverie.models.wan.past import PastRow, joined, read_rows
+from reverie.models.wan.schedule import FlowSchedule
+from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
+from reverie.models.wan.transformer import Prompt
+from reverie.models.wan.window import block_at, due_block, kept, seen_past, unmoved
+from reverie.models.wan.wishes import taken
+
+Unit = StepUnit[WanState]
+Result = StepResult[WanState]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the transformer is asked about one session."""
+
+    text: Prompt
+    x_FZhw: Tensor
+    timestep: float
+    first_frame: int
+    past: PastRow | None
+
+
+class FrameUnits:
+    """Runs units of a kind on the transformer, together."""
+
+    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+        assert instance.blocks is not None, "causal Wan keeps a cache"
+        self._parts, self._instance = parts, instance
+        self._pool: BlockPool = instance.blocks
+        self._causal = parts.causal
+        self._schedule = FlowSchedule.of(parts.causal.shift)
+        self.timesteps = self._schedule.warp(parts.causal.levels)
+
+    def repainting(self, strength: float) -> tuple[float, ...]:
+        """Return the timesteps of a block that is painted over pictures."""
+        return self._schedule.from_strength(self._causal.levels, strength)
+
+    def denoise(self, units: Sequence[Unit]) -> list[Result]:
+        """Run one denoise call of each unit's block."""
+        states = self._looking_back(
+            [self._begun(replace(taken(unit.state, unit.controls), turned=False)) for unit in units]
+        )
+        rows = [
+            _row(state, _point(state), state.timesteps[state.step], state.frame) for state in states
+        ]
+        flows, _ = self._call(rows)
+        return [
+            self._denoised(state, row, flow)
+            for state, row, flow in zip(states, rows, flows, strict=True)
+        ]
+
+    def context(self, units: Sequence[Unit]) -> list[Result]:
+        """Write keys and values of the oldest block of each session that waits for it."""
+        blocks = [
+            due_block(unit.state.fresh, unit.state.clip_goes_on, self._causal) for unit in units
+        ]
+        states = self._looking_back(
+            [
+                replace(unit.state, frame=block[0].number, point_FZhw=_stacked(block))
+                for unit, block in zip(units, blocks, strict=True)
+            ]
+        )
+        level = self._causal.context_level
+        _, cached = self._call([_row(state, _point(state), level, state.frame) for state in states])
+        return [
+            self._written(state, block, unit.blocks, own)
+            for state, block, unit, own in zip(states, blocks, units, cached, strict=True)
+        ]
+
+    def recache(self, units: Sequence[Unit]) -> list[Result]:
+        """Compute each window's keys and values under the new prompt, in one call."""
+        held = unmoved(units[0].state.frame, units[0].state.window, self._causal)
+        sinks = read_rows(self._pool, [unit.state.blocks[:held] for unit in units])
+        rows = [
+            _row(
+                replace(unit.state, past=sink),
+                _stacked(unit.state.window),
+                self._causal.context_level,
+                unit.state.window[0].number,
+            )
+            for unit, sink in zip(units, sinks, strict=True)
+        ]
+        _, cached = self._call(rows, held)
+        results = []
+        for unit, own in zip(units, cached, strict=True):
+            self._write(unit.blocks, own[held:])
+            results.append(StepResult(self._recached(unit, held), checks=(own,)))
+        return results
+
+    def committed(self, state: WanState, clean: Sequence[Tensor]) -> WanState:
+        """Make a block final."""
+        made = tuple(
+            LatentFrame(state.frame + index, state.frame, clean_Zhw)
+            for index, clean_Zhw in enumerate(clean)
+        )
+        shown = [GROUP] * len(made)
+        if state.decoder is None:
+            shown[0] = FIRST_GROUP
+        return replace(
+            state,
+            phase=Phase.DECODE,
+            step=0,
+            timesteps=(),
+            restarted=False,
+            point_FZhw=None,
+            past=None,  # states after a chunk are kept: they refer to blocks, not to copies
+            source=(),
+            waiting=tuple(
+                Undecoded(frame.clean_Zhw, count) for frame, count in zip(made, shown, strict=True)
+            ),
+            fresh=made,
+        )
+
+    def _begun(self, state: WanState) -> WanState:
+        """Return the state with a point to go on from."""
+        if state.point_FZhw is not None:
+            return state
+        frames = len(state.source) or block_at(state.frame, self._causal)
+        shape = (frames, self._parts.transformer.config.in_dim, *self._parts.grid)
+        noise = self._parts.noise.first(state.seed, state.frame, shape).to(self._instance.device)
+        if not state.source:
+            return replace(state, timesteps=self.timesteps, point_FZhw=noise)
+        source = torch.stack(state.source)
+        point = self._schedule.noised(source, noise, state.timesteps[0])
+        return replace(state, point_FZhw=point)
+
+    def _denoised(self, state: WanState, row: Row, flow_FZhw: Tensor) -> Result:
+        clean = self._schedule.clean(row.x_FZhw, flow_FZhw, row.timestep)
+        step = state.step + 1
+        if step == len(state.timesteps):
+            return StepResult(self.committed(state, clean.unbind(0)), checks=(clean,))
+        shape = tuple(clean.shape)
+        noise = self._parts.noise.again(state.seed, state.frame, step, shape).to(clean.device)
+        point = self._schedule.noised(clean, noise, state.timesteps[step])
+        state = replace(state, phase=Phase.DENOISE, step=step, point_FZhw=point)
+        return StepResult(state, checks=(point,))
+
+    def _written(
+        self,
+        state: WanState,
+        block: tuple[LatentFrame, ...],
+        reserved: tuple[BlockId, ...],
+        own_F2LNAd: Tensor,
+    ) -> Result:
+        self._write(reserved, own_F2LNAd)
+        rest = state.fresh[len(block) :]
+        more = due_block(rest, state.clip_goes_on, self._causal)
+        state = replace(
+            state,
+            phase=Phase.CONTEXT if more else Phase.BLOCK,
+            frame=block[-1].number + 1,
+            point_FZhw=None,
+            past=None,
+            window=(*state.window, *block)[-self._causal.local :],
+            sink=(*state.sink, *block)[: self._causal.sink],
+            fresh=rest,
+            blocks=kept(state.blocks, reserved, self._causal),
+        )
+        return StepResult(state, checks=(own_F2LNAd,))
+
+    def _recached(self, unit: Unit, held: int) -> WanState:
+        state = unit.state
+        return replace(
+            state,
+            phase=Phase.BLOCK if state.point_FZhw is None else Phase.DENOISE,
+            past=None,
+            sink=state.sink if held else state.window[: self._causal.sink],
+            blocks=(*state.blocks[:held], *unit.blocks),
+        )
+
+    def _looking_back(self, states: Sequence[WanState]) -> list[WanState]:
+        """Read what those that have not looked back see of the cache."""
+        new = [state for state in states if state.past is None]
+        seen = [seen_past(state.blocks, len(_point(state)), self._causal) for state in new]
+        read = iter(read_rows(self._pool, seen))
+        return [replace(s, past=next(read)) if s.past is None else s for s in states]
+
+    def _write(self, blocks: tuple[BlockId, ...], frames_F2LNAd: Tensor) -> None:
+        for block, frame in zip(blocks, frames_F2LNAd, strict=True):
+            self._pool.view(block).copy_(frame)
+
+    def _call(self, rows: Sequence[Row], mute: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the flows [B, F, Z, h, w] and what the cache keeps, [B, F, 2, L, N, A, d]."""
+        x_BFZhw = torch.stack([row.x_FZhw for row in rows])
+        levels = torch.tensor([row.timestep for row in rows], device=x_BFZhw.device)
+        output = self._parts.transformer(
+            x_BFZhw,
+            levels[:, None].expand(x_BFZhw.shape[:2]),
+            _texts(rows),
+            joined([row.past for row in rows]),
+            [row.first_frame for row in rows],
+            mute,
+        )
+        return output.flow_BFZhw.float(), output.kv_BFLNAd
+
+
+def _row(state: WanState, x_FZhw: Tensor, timestep: float, first_frame: int) -> Row:
+    assert state.text is not None, "the prompt is read first"
+    return Row(state.text, x_FZhw, timestep, first_frame, state.past)
+
+
+def _point(state: WanState) -> Tensor:
+    assert state.point_FZhw is not None, "a block begins with a point"
+    return state.point_FZhw
+
+
+def _stacked(frames: Sequence[LatentFrame]) -> Tensor:
+    return torch.stack([frame.clean_Zhw for frame in frames])
+
+
+def _texts(rows: Sequence[Row]) -> Prompt:
+    if len(rows) == 1:
+        return rows[0].text
+    return tuple(
+        KeysAndValues(
+            torch.cat([seen.k_BAKd for seen in layer]), torch.cat([seen.v_BAKd for seen in layer])
+        )
+        for layer in zip(*(row.text for row in rows), strict=True)
+    )

@@ -1,0 +1,205 @@
+"""The units that call the VAE: latents to pictures and back, a latent frame at a time.
+
+Units of a kind run together where the features that their sessions carry have equal shapes.
+
+Shapes: B sessions, F pictures of H x W pixels, Z latent channels on a grid h x w.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from reverie.models.controls import MediaInput
+from reverie.models.loop import FrameOutput, StepResult, StepUnit
+from reverie.models.wan.features import FeatureCache, joined, parted
+from reverie.models.wan.parts import WanParts
+from reverie.models.wan.pushed import (
+    CAMERA_PICTURES,
+    next_group,
+    pictures_of,
+    pixels_of,
+    resampled,
+)
+from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
+from reverie.models.wan.window import block_at, due_block
+from reverie.models.wan.wishes import taken
+
+Unit = StepUnit[WanState]
+Result = StepResult[WanState]
+
+
+class PictureUnits:
+    """Runs units of a kind on the VAE, together."""
+
+    def __init__(
+        self,
+        parts: WanParts,
+        repainting: Callable[[float], tuple[float, ...]],
+        committed: Callable[[WanState, Sequence[Tensor]], WanState],
+    ) -> None:
+        """Bind the networks.
+
+        Args:
+            parts: the networks.
+            repainting: gives the timesteps of a block that is painted over pictures, by strength.
+            committed: makes latents final.
+        """
+        self._parts = parts
+        self._causal = parts.causal
+        self._repainting = repainting
+        self._committed = committed
+
+    def warm(self, units: Sequence[Unit]) -> list[Result]:
+        """Let the decoder see a latent frame of a history that is not shown again."""
+        states = [unit.state for unit in units]
+        _, caches = self._decoded([state.warm[0] for state in states], [s.decoder for s in states])
+        results = []
+        for state, cache in zip(states, caches, strict=True):
+            rest = state.warm[1:]
+            phase = Phase.WARM if rest else Phase.CONTEXT
+            results.append(StepResult(replace(state, warm=rest, decoder=cache, phase=phase)))
+        return results
+
+    def decode(self, units: Sequence[Unit]) -> list[Result]:
+        """Decode a latent frame; the last of a chunk puts all its pictures out together."""
+        states = [unit.state for unit in units]
+        pictures_BFHWC, caches = self._decoded(
+            [state.waiting[0].clean_Zhw for state in states], [decoder_of(s) for s in states]
+        )
+        return [
+            self._pictured(state, pictures_FHWC, cache)
+            for state, pictures_FHWC, cache in zip(states, pictures_BFHWC, caches, strict=True)
+        ]
+
+    def encode_clip(self, units: Sequence[Unit]) -> list[Result]:
+        """Make the next latent frame of a clip part of the history, and have it shown."""
+        states = [_abandoned(taken(unit.state, unit.controls)) for unit in units]
+        groups = [_group(state) for state in states]
+        latents, caches = self._encoded(groups, states)
+        return [
+            StepResult(self._shown(state, group, latent_Zhw, cache), checks=(latent_Zhw,))
+            for state, group, latent_Zhw, cache in zip(states, groups, latents, caches, strict=True)
+        ]
+
+    def encode_camera(self, units: Sequence[Unit]) -> list[Result]:
+        """Encode the next latent frame of what a camera shows, for the block to be painted over."""
+        states = [self._framed(taken(unit.state, unit.controls)) for unit in units]
+        latents, caches = self._encoded([_group(state) for state in states], states)
+        return [
+            StepResult(self._seen(state, latent_Zhw, cache), checks=(latent_Zhw,))
+            for state, latent_Zhw, cache in zip(states, latents, caches, strict=True)
+        ]
+
+    def _pictured(self, state: WanState, pictures_FHWC: Tensor, cache: FeatureCache) -> Result:
+        shown = pictures_FHWC[: state.waiting[0].pictures] / 2 + 0.5
+        made, waiting = (*state.made, shown), state.waiting[1:]
+        state = replace(state, waiting=waiting, decoder=cache, made=made)
+        if waiting:
+            return StepResult(state)
+        due = due_block(state.fresh, state.clip_goes_on, self._causal)
+        state = replace(state, phase=Phase.CONTEXT if due else Phase.BLOCK, made=())
+        return StepResult(state, outputs=(FrameOutput("video", torch.cat(made)),))
+
+    def _shown(
+        self,
+        state: WanState,
+        group: Sequence[MediaInput],
+        latent_Zhw: Tensor,
+        cache: FeatureCache,
+    ) -> WanState:
+        begins, ends = state.encoder is None, group[-1].last
+        if begins:
+            state = _anew(state)
+        rest = state.pictures[len(group) :]
+        return replace(
+            state,
+            phase=Phase.ENCODE if next_group(rest, ends) else Phase.DECODE,
+            pictures=rest,
+            encoder=None if ends else cache,
+            fresh=(*state.fresh, self._next_frame(state, latent_Zhw)),
+            waiting=(*state.waiting, Undecoded(latent_Zhw, len(group), begins)),
+        )
+
+    def _next_frame(self, state: WanState, latent_Zhw: Tensor) -> LatentFrame:
+        if not state.fresh:
+            return LatentFrame(state.frame, state.frame, latent_Zhw)
+        newest = state.fresh[-1]
+        number, block = newest.number + 1, newest.block
+        if number - block == block_at(block, self._causal):
+            block = number
+        return LatentFrame(number, block, latent_Zhw)
+
+    def _framed(self, state: WanState) -> WanState:
+        """Return the state with as many pictures as its block needs, when the block begins."""
+        if state.phase is Phase.ENCODE:
+            return state
+        state = replace(state, turned=False)
+        pictures = state.pictures[-CAMERA_PICTURES:]
+        if not pictures:
+            assert state.newest is not None, "the unit is planned for a picture"
+            pictures = (state.newest,)
+        if state.encoder is None:
+            state = replace(_anew(state), decoder=None)
+        due = pictures_of(block_at(state.frame, self._causal), state.encoder is None)
+        chosen = tuple(replace(each, last=False) for each in resampled(pictures, due))
+        return replace(state, pictures=chosen, newest=pictures[-1])
+
+    def _seen(self, state: WanState, latent_Zhw: Tensor, cache: FeatureCache) -> WanState:
+        source = (*state.source, latent_Zhw)
+        rest = state.pictures[len(_group(state)) :]
+        state = replace(state, phase=Phase.ENCODE, pictures=rest, encoder=cache, source=source)
+        if rest:
+            return state
+        timesteps = self._repainting(state.strength)
+        if not timesteps:
+            return self._committed(state, source)
+        return replace(state, phase=Phase.DENOISE, timesteps=timesteps)
+
+    def _decoded(
+        self, latents: Sequence[Tensor], caches: Sequence[FeatureCache | None]
+    ) -> tuple[Tensor, list[FeatureCache]]:
+        pictures_BFHWC, cache = self._parts.decoder.decode(
+            torch.stack(list(latents)), joined(caches)
+        )
+        return pictures_BFHWC, parted(cache, len(latents))
+
+    def _encoded(
+        self, groups: Sequence[Sequence[MediaInput]], states: Sequence[WanState]
+    ) -> tuple[Tensor, list[FeatureCache]]:
+        caches = [state.encoder for state in states]
+        pixels = [
+            pixels_of(group, cache is None) for group, cache in zip(groups, caches, strict=True)
+        ]
+        latents_BZhw, cache = self._parts.encoder.encode(torch.stack(pixels), joined(caches))
+        return latents_BZhw, parted(cache, len(groups))
+
+
+def decoder_of(state: WanState) -> FeatureCache | None:
+    """Return the features that the next decode goes on from; None when it begins a video."""
+    return None if state.waiting[0].begins else state.decoder
+
+
+def _group(state: WanState) -> tuple[MediaInput, ...]:
+    count = next_group(state.pictures, state.encoder is None)
+    assert count, "the unit is planned for a whole group"
+    return state.pictures[:count]
+
+
+def _abandoned(state: WanState) -> WanState:
+    """Give up a block in the making, for what takes its place."""
+    return replace(
+        state,
+        step=0,
+        timesteps=(),
+        turned=False,
+        restarted=False,
+        point_FZhw=None,
+        past=None,
+    )
+
+
+def _anew(state: WanState) -> WanState:
+    """Let another video begin: what was before it is no more."""
+    return replace(state, frame=0, window=(), sink=(), fresh=(), blocks=())

@@ -1,0 +1,49 @@
+"""The loop `restyle` of causal Wan: what a camera shows is painted over, block by block.
+
+Of the pictures that have come, evenly chosen ones make a block: they are encoded, noised to the
+level that `strength` names, and denoised from there under the prompt, with the blocks before in
+sight. Before the first picture the video of the prompt is there; after it nothing moves by itself.
+"""
+
+from reverie.models.controls import Controls
+from reverie.models.loop import Idle, WorkPlan
+from reverie.models.wan.kernel import WanKernel
+from reverie.models.wan.state import OnPrompt, WanState
+from reverie.models.wan.window import block_at
+from reverie.models.wan.wishes import hears, on_prompt, pushed, strength
+
+
+class RestyleKernel(WanKernel):
+    """Video to video, by partial noise."""
+
+    encoding = "encode_camera"
+
+    def _plan_chunk(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
+        if state.source:  # the block begins again
+            return self._plan_denoise(state, takes=not state.turned)
+        if hears(state, controls):
+            return self._plan(state, "encode_text", "text", takes=True)
+        come = state.pictures or (not state.turned and pushed(controls))
+        changed = state.turned or bool(controls.parameters)
+        if come or (state.newest is not None and changed):
+            first = 0 if state.encoder is None else state.frame
+            commits = block_at(first, self._causal) == 1 and self._keeps(state, controls)
+            return self._plan_encode(state, takes=not state.turned, commits=commits)
+        if state.newest is not None:
+            return Idle("no other picture has come")
+        return self._plan_denoise(state, takes=not state.turned)
+
+    def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
+        # Pictures that come with the prompt are for the next block.
+        if hears(state, controls) and on_prompt(state, controls) is not OnPrompt.WAIT:
+            return self._plan(state, "encode_text", "text", takes=True)
+        return self._plan_denoise(state)
+
+    def _plan_rest(self, state: WanState) -> WorkPlan:
+        last = len(state.source) + 1 == block_at(state.frame, self._causal)
+        return self._plan_encode(state, commits=last and self._keeps(state, Controls()))
+
+    def _keeps(self, state: WanState, controls: Controls) -> bool:
+        """Tell whether pictures stay as they are: no denoise call is left of the strength."""
+        wish = state.strength if state.turned else strength(state, controls)
+        return not self._units.frames.repainting(wish)
