@@ -52,6 +52,23 @@ def parse_object(data: str | bytes) -> dict[str, object]:
     return value
 
 
+def parse_objects(data: str | bytes) -> list[dict[str, object]]:
+    """Return the JSON object in `data`, or those of the list in it.
+
+    Raises:
+        BadMessageError: as of `parse_object`.
+    """
+    value = _parse(_text(data))
+    found: list[dict[str, object]] = []
+    for each in value if isinstance(value, list) else [value]:
+        if not isinstance(each, dict):
+            text = "a message is one JSON object, or a list of them"
+            raise BadMessageError("not_an_object", text, field=ROOT)
+        _refuse_oddities(each)
+        found.append(each)
+    return found
+
+
 def command_id(value: Mapping[str, object]) -> str | None:
     """Return the `id` of a message as far as it can be used in an answer."""
     found = value.get("id")

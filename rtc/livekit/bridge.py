@@ -1,0 +1,122 @@
+"""A world for rooms: one session, and all that outlives the room it is shown in.
+
+    async with reverie.connect(url, prompt="a desert") as session:
+        ending = await RoomBridge(session).serve(room)
+
+`serve` returns when that room or the session is over. Served to another room afterwards, the world
+goes on there, with its driver in the seat. The program that runs the bridge may steer as well; it
+is never refused for somebody else's driving.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from livekit import rtc
+from numpy.typing import NDArray
+
+from reverie.rtc.livekit.errors import Ending
+from reverie.rtc.livekit.helm import OWN, Helm
+from reverie.rtc.livekit.lifetime import Lifetime
+from reverie.rtc.livekit.news import News
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.seat import Change
+from reverie.rtc.livekit.status import StatusBoard
+from reverie.rtc.livekit.steering import Steering
+from reverie.rtc.livekit.visit import Visit
+from reverie.rtc.livekit.world_parts import WorldParts
+from reverie.sessions import Session
+
+
+class RoomBridge:
+    """Serves one session to one room at a time."""
+
+    def __init__(self, session: Session, options: BridgeOptions | None = None) -> None:
+        """Serve nothing yet."""
+        options = options or BridgeOptions()
+        self._parts = WorldParts(
+            session=session,
+            options=options,
+            helm=Helm(session, options, self._seat_changed),
+            steering=Steering(),
+            lifetime=Lifetime(session, options, self._lifetime_changed),
+            board=StatusBoard(options),
+            news=News(options),
+        )
+        self._visit: Visit | None = None
+        self._there = asyncio.Event()
+
+    @property
+    def session(self) -> Session:
+        """What is served."""
+        return self._parts.session
+
+    @property
+    def driver(self) -> str | None:
+        """The identity of who drives."""
+        return self._parts.helm.seat.driver
+
+    async def serve(self, room: rtc.Room) -> Ending:
+        """Serve a connected room until it or the session is over, or this is cancelled."""
+        visit = self._visit = Visit(self._parts, room)
+        visit.camera.driven_by(self.driver)
+        self._there.set()
+        try:
+            return await visit.run()
+        finally:
+            self._visit = None
+            self._there.clear()
+
+    async def shown(self) -> None:
+        """Wait until a room has the world's picture."""
+        await self._there.wait()
+        if self._visit is not None:
+            await self._visit.shown.wait()
+
+    # --- the program's own hand ---
+
+    async def say(self, text: str, mode: Literal["replace", "append", "turn"] = "replace") -> str:
+        """Say what the world should become, and return the control's id.
+
+        Raises:
+            SteeringError: the session refuses, or does not answer; likewise below.
+        """
+        return await self._parts.helm.say(OWN, text, mode)
+
+    async def act(
+        self,
+        action: Mapping[str, str | float],
+        edge: Literal["tap", "press", "release"] = "tap",
+    ) -> str:
+        """Press keys or move axes, and return the control's id."""
+        return await self._parts.helm.act(OWN, action, edge)
+
+    async def interrupt(self, loop: str | None = None) -> str:
+        """Drop what is unfinished or unseen, also what the room was still to be shown."""
+        return await self._parts.helm.do(OWN, lambda session: session.interrupt(loop))
+
+    async def show(self, picture: NDArray[np.uint8]) -> str:
+        """Show the world a picture [H, W, 3], as a camera does."""
+        return await self._parts.helm.do(OWN, lambda session: session.push_video(picture))
+
+    # --- what follows from changes ---
+
+    def _seat_changed(self, change: Change) -> None:
+        parts = self._parts
+        if change.before is not None:
+            parts.steering.release(change.before)
+        parts.board.change(driver=change.now or "", asking=parts.helm.seat.asking or "")
+        parts.news.tell({"type": "world.driver", "driver": change.now, "before": change.before})
+        if self._visit is not None:
+            self._visit.camera.driven_by(change.now)
+
+    def _lifetime_changed(self) -> None:
+        parts = self._parts
+        viewers = len(parts.lifetime.viewers)
+        parked = parts.lifetime.parked
+        status = parts.board.status.status
+        if parked != (status == "parked"):
+            parts.board.change(status="parked" if parked else "live")
+            parts.news.tell({"type": "world.parked" if parked else "world.revived"})
+        parts.board.change(viewers=str(viewers))

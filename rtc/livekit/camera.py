@@ -1,0 +1,111 @@
+"""A participant's camera, shown to the world: the newest picture counts, older ones give way.
+
+Which camera may change while the world runs (the driver's, after a hand-over), so callbacks only
+say what there is and who is meant, and one task shows whatever follows from it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+from livekit import rtc
+
+from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.sessions import CommandError, Session, SessionError
+
+SOURCES = (rtc.TrackSource.SOURCE_CAMERA, rtc.TrackSource.SOURCE_SCREENSHARE)
+"""What counts as a camera, best first."""
+
+
+class Camera:
+    """Shows the world one camera of all that the room offers.
+
+    Attributes:
+        pushed: pictures that the world took.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        options: BridgeOptions,
+        refused: Callable[[str, SteeringError], None],
+    ) -> None:
+        """Show nothing yet; `refused` is told whose pictures the world does not take, and why."""
+        self.pushed = 0
+        self._session = session
+        self._options = options
+        self._refused = refused
+        self._offered: dict[str, dict[int, rtc.RemoteVideoTrack]] = {}
+        self._driver: str | None = None
+        self._changed = asyncio.Event()
+
+    def offer(self, track: rtc.Track, source: int, identity: str) -> None:
+        """Note a track of a participant that arrives here. Never waits."""
+        if isinstance(track, rtc.RemoteVideoTrack) and source in SOURCES:
+            self._offered.setdefault(identity, {})[source] = track
+            self._changed.set()
+
+    def withdraw(self, source: int, identity: str) -> None:
+        """Note that a track comes no more."""
+        if self._offered.get(identity, {}).pop(source, None) is not None:
+            self._changed.set()
+
+    def gone(self, identity: str) -> None:
+        """Note that a participant shows nothing any more."""
+        if self._offered.pop(identity, None) is not None:
+            self._changed.set()
+
+    def driven_by(self, identity: str | None) -> None:
+        """Note who drives."""
+        self._driver = identity
+        self._changed.set()
+
+    async def show(self) -> None:
+        """Show the world whichever camera is meant, until cancelled."""
+        while True:
+            self._changed.clear()
+            identity, track = self._meant()
+            if track is None or not self._wanted():
+                await self._changed.wait()
+                continue
+            async with asyncio.TaskGroup() as tasks:
+                showing = tasks.create_task(self._show(track, identity), name="camera pictures")
+                await self._changed.wait()
+                showing.cancel()
+
+    def _wanted(self) -> bool:
+        return any(each.kind == "video" for each in self._session.view.inputs)
+
+    def _meant(self) -> tuple[str, rtc.RemoteVideoTrack | None]:
+        chosen = self._options.camera
+        identity = (self._driver if chosen is None else chosen) or ""
+        tracks = self._offered.get(identity, {})
+        return identity, next((tracks[each] for each in SOURCES if each in tracks), None)
+
+    async def _show(self, track: rtc.RemoteVideoTrack, identity: str) -> None:
+        stream = rtc.VideoStream(track, capacity=1, format=rtc.VideoBufferType.RGB24)
+        try:
+            async for event in stream:
+                await self._push(event.frame, identity)
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._options.room_s):
+                    await stream.aclose()
+
+    async def _push(self, frame: rtc.VideoFrame, identity: str) -> None:
+        picture = np.frombuffer(frame.data, np.uint8).reshape(frame.height, frame.width, 3)
+        try:
+            async with asyncio.timeout(self._options.command_s):
+                await self._session.push_video(picture)
+        except CommandError as error:
+            refusal = SteeringError(error.code, error.message, field=error.field)
+            self._refused(identity, refusal)
+            await asyncio.sleep(error.retry_after_s or 1.0)  # the next one would fare the same
+        except TimeoutError:
+            pass  # nobody watches, or it is paused: the next picture is newer
+        except SessionError:
+            await asyncio.sleep(1.0)  # it is over, which its stream tells
+        else:
+            self.pushed += 1

@@ -1,0 +1,104 @@
+"""What people write: text streams, read whole within limits of size and time, become prompts.
+
+Streams wait for a reader in a bounded queue that refuses what finds no room. There are several
+readers, so that one text that never ends holds nobody up.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from livekit import rtc
+
+from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.options import BridgeOptions
+
+TEXT_CHARS = 20_000
+"""Longer texts are not even read to their end; the session's own limit is lower."""
+WAITING = 16
+READERS = 4
+READ_S = 5.0
+
+Mode = Literal["replace", "append", "turn"]
+Say = Callable[[str, str, Mode, str | None], Awaitable[object]]
+"""Says `text` for `by`, in a mode, with a tag."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    reader: rtc.TextStreamReader
+    by: str
+
+
+class TextIntake:
+    """Text streams on their way to the session.
+
+    A stream's attributes may hold the `mode` of the prompt, and a `tag` of the sender's choice.
+    """
+
+    def __init__(
+        self, options: BridgeOptions, say: Say, refused: Callable[[str, SteeringError], None]
+    ) -> None:
+        """Read nothing yet; `refused` is told whose text is not taken, and why."""
+        self._options = options
+        self._say = say
+        self._refused = refused
+        self._waiting: asyncio.Queue[_Text] = asyncio.Queue(maxsize=WAITING)
+
+    def put(self, reader: rtc.TextStreamReader, by: str) -> None:
+        """Have a text read. Never waits; without room it is refused."""
+        try:
+            self._waiting.put_nowait(_Text(reader, by))
+        except asyncio.QueueFull:
+            self.refuse(reader, by, SteeringError("too_many", f"{WAITING} texts wait already"))
+
+    def refuse(self, reader: rtc.TextStreamReader, by: str, why: SteeringError) -> None:
+        """Read nothing of a text, and say so."""
+        _close(reader)
+        self._refused(by, why)
+
+    async def serve(self) -> None:
+        """Read and say texts, until cancelled."""
+        while True:
+            text = await self._waiting.get()
+            try:
+                said = await _read(text.reader)
+                attributes = text.reader.info.attributes or {}
+                tag = attributes.get("tag")
+                await self._say(text.by, said, _mode(attributes.get("mode")), tag and tag[:64])
+            except SteeringError as why:
+                self._refused(text.by, why)
+
+
+async def _read(reader: rtc.TextStreamReader) -> str:
+    parts: list[str] = []
+    try:
+        async with asyncio.timeout(READ_S):
+            async for part in reader:
+                parts.append(part)
+                if sum(map(len, parts)) > TEXT_CHARS:
+                    message = f"a text has at most {TEXT_CHARS} characters"
+                    raise SteeringError("too_long", message, field="text")
+    except TimeoutError:
+        raise SteeringError("timed_out", "the text did not end in time", field="text") from None
+    except rtc.StreamError as error:
+        raise SteeringError("broken_off", f"the text broke off: {error}", field="text") from None
+    finally:
+        _close(reader)
+    return "".join(parts)
+
+
+def _mode(said: str | None) -> Mode:
+    match said:
+        case None | "replace":
+            return "replace"
+        case "append" | "turn":
+            return said
+    raise SteeringError("out_of_range", "mode is replace, append or turn", field="mode")
+
+
+def _close(reader: rtc.TextStreamReader) -> None:
+    with suppress(AttributeError):  # older SDKs have nothing to close
+        reader.close()

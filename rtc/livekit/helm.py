@@ -1,0 +1,160 @@
+"""The one way from a room to its session: whose wishes count, within limits, with typed refusals.
+
+Everything that changes the session goes through here, so that the rule of the one driver, the time
+limits and the record of who wanted what are in one place. The program that runs the bridge (an
+agent, its tools) asks as `OWN`, and is never refused for somebody else's driving.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.seat import Change, DrivingSeat
+from reverie.rtc.livekit.steering import Steer
+from reverie.sessions import CommandError, ErrorCode, Session, SessionError
+
+OWN = ""
+"""Stands for the program that runs the bridge; no participant has an empty identity."""
+
+REMEMBERED = 1024
+"""Controls of which it is known whose they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who wanted a control, and what they call it."""
+
+    by: str
+    tag: str | None = None
+
+
+class Helm:
+    """Takes wishes to a session; `changed` is called when the seat changes hands."""
+
+    def __init__(
+        self, session: Session, options: BridgeOptions, changed: Callable[[Change], None]
+    ) -> None:
+        self.seat = DrivingSeat(options.seat_idle_s)
+        self._session = session
+        self._options = options
+        self._changed = changed
+        self._authors: OrderedDict[str, Author] = OrderedDict()
+
+    def author(self, control: str) -> Author | None:
+        """Return whose a control was, if that is still known."""
+        return self._authors.get(control)
+
+    def admit(self, by: str) -> None:
+        """Accept that somebody steers; they take a free seat by it.
+
+        Raises:
+            SteeringError: somebody else drives.
+        """
+        if by != OWN:
+            self._note(self.seat.steer(by, _now_s()))
+
+    def may_say(self, by: str) -> None:
+        """Accept that somebody says what the world should become.
+
+        Raises:
+            SteeringError: who drives may, and that is somebody else.
+        """
+        if self._options.prompts_from == "driver":
+            self.admit(by)
+
+    def take_seat(self, by: str) -> None:
+        """Take the seat, if it is free.
+
+        Raises:
+            SteeringError: somebody else drives.
+        """
+        self._note(self.seat.take(by, _now_s()))
+
+    def hand_seat(self, by: str, to: str | None) -> None:
+        """Hand the seat over, or get up from it.
+
+        Raises:
+            SteeringError: it is not theirs.
+        """
+        self._note(self.seat.hand(by, to, _now_s()))
+
+    def left(self, identity: str) -> None:
+        """Note that a participant is gone."""
+        self._note(self.seat.left(identity))
+
+    async def steer(self, steer: Steer) -> str:
+        """Do what was admitted before: tell the session of a key or of axes."""
+        if not steer.action:
+            return await self._ask(self._session.release_all(), Author(steer.by, steer.tag))
+        asking = self._session.push_action(steer.action, edge=steer.edge)
+        return await self._ask(asking, Author(steer.by, steer.tag))
+
+    async def act(
+        self,
+        by: str,
+        action: Mapping[str, str | float],
+        edge: Literal["tap", "press", "release"] = "tap",
+        tag: str | None = None,
+    ) -> str:
+        """Press or move, and return the control's id; who drives, or nobody yet."""
+        self.admit(by)
+        return await self.steer(Steer(by, action, edge, tag))
+
+    async def say(
+        self,
+        by: str,
+        text: str,
+        mode: Literal["replace", "append", "turn"] = "replace",
+        tag: str | None = None,
+    ) -> str:
+        """Say what the world should become, and return the control's id."""
+        self.may_say(by)
+        return await self._ask(self._session.push_text(text, mode=mode), Author(by, tag))
+
+    async def tune(self, by: str, parameters: Mapping[str, float]) -> str:
+        """Change parameters of the program, and return the control's id."""
+        self.admit(by)
+        for name in ("prompt", "reset"):  # which `update` of a session takes for something else
+            if name in parameters:
+                raise SteeringError("unknown_parameter", "no such parameter", field=name)
+        asking = self._session.update(prompt=None, reset=False, **parameters)
+        return await self._ask(asking, Author(by))
+
+    async def do(self, by: str, asking: Callable[[Session], Awaitable[str]]) -> str:
+        """Ask the session for anything else, and return the command's id.
+
+        Raises:
+            SteeringError: it is refused, or not answered in time.
+        """
+        self.admit(by)
+        return await self._ask(asking(self._session), Author(by))
+
+    def _note(self, change: Change | None) -> None:
+        if change is not None:
+            self._changed(change)
+
+    async def _ask(self, asking: Awaitable[str], author: Author) -> str:
+        try:
+            async with asyncio.timeout(self._options.command_s):
+                command = await asking
+        except CommandError as error:
+            raise SteeringError(
+                error.code, error.message, field=error.field, retry_after_s=error.retry_after_s
+            ) from None
+        except TimeoutError:
+            message = f"the session did not answer within {self._options.command_s:g} s"
+            raise SteeringError(ErrorCode.TIMED_OUT, message, retry_after_s=1.0) from None
+        except SessionError as error:
+            raise SteeringError(ErrorCode.CLOSED, str(error)) from None
+        self._authors[command] = author
+        while len(self._authors) > REMEMBERED:
+            self._authors.popitem(last=False)
+        return command
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

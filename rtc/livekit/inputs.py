@@ -1,0 +1,104 @@
+"""What a data packet on `world.input` may hold: one JSON object, or a list of them.
+
+    {"key": "left", "edge": "press"}            a key goes down; `release` and `tap` likewise
+    {"axes": {"look_x": 0.2}, "seq": 41}        axes move
+    {"release_all": true}                       all keys are let go of
+
+Each may have a `tag` of the sender's choice, which comes back in events about it. Keys come
+reliably, for a lost release would hold a key for ever; axes may come by the lossy channel, and
+those that are overtaken (`seq` not above the newest) are left out.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from reverie.rtc.errors import BadMessageError
+from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.refusals import as_refusal
+from reverie.rtc.strict_json import ROOT, parse_objects
+from reverie.sessions.commands import Name, Number
+
+PACKET_INPUTS = 64
+PACKET_BYTES = 16_384
+"""A packet of the room's holds no more than about this."""
+
+Tag = Annotated[str, Field(max_length=64)]
+
+
+class _Input(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    tag: Tag | None = None
+
+
+class KeyInput(_Input):
+    """A key goes down or up, or both.
+
+    Attributes:
+        control: the one that has the key; None takes the first.
+    """
+
+    key: Name
+    edge: Literal["tap", "press", "release"] = "tap"
+    control: Name | None = None
+
+
+class AxesInput(_Input):
+    """Axes move.
+
+    Attributes:
+        seq: counts the sender's moves; None: it is in order.
+    """
+
+    axes: dict[Name, Number] = Field(min_length=1, max_length=16)
+    seq: Annotated[int, Field(ge=0, le=2**53)] | None = None
+
+
+class ReleaseInput(_Input):
+    """All keys are let go of."""
+
+    release_all: Literal[True]
+
+
+AnyInput = KeyInput | AxesInput | ReleaseInput
+
+_SHAPES: dict[str, TypeAdapter[AnyInput]] = {
+    "key": TypeAdapter(KeyInput),
+    "axes": TypeAdapter(AxesInput),
+    "release_all": TypeAdapter(ReleaseInput),
+}
+
+
+def parse_inputs(data: bytes, *, reliable: bool) -> Sequence[AnyInput]:
+    """Return what a packet holds.
+
+    Raises:
+        SteeringError: it cannot be read, or holds an edge that came unreliably; nothing of it
+            counts.
+    """
+    if len(data) > PACKET_BYTES:
+        raise SteeringError("too_large", f"a packet holds at most {PACKET_BYTES} bytes", field=ROOT)
+    try:
+        objects = parse_objects(data)
+    except BadMessageError as error:
+        raise SteeringError(error.code, error.message, field=error.field) from None
+    if len(objects) > PACKET_INPUTS:
+        raise SteeringError("too_many", f"a packet holds at most {PACKET_INPUTS}", field=ROOT)
+    found = [_parse(each) for each in objects]
+    if not reliable and any(not isinstance(each, AxesInput) for each in found):
+        message = "keys come by the reliable channel; only axes may come by the lossy one"
+        raise SteeringError("unreliable_edge", message, field="edge")
+    return found
+
+
+def _parse(value: dict[str, object]) -> AnyInput:
+    shape = next((name for name in _SHAPES if name in value), None)
+    if shape is None:
+        message = f"an input has one of: {', '.join(_SHAPES)}"
+        raise SteeringError("missing", message, field=ROOT)
+    try:
+        return _SHAPES[shape].validate_python(value)
+    except ValidationError as error:
+        raise as_refusal(error) from None

@@ -1,0 +1,157 @@
+"""The world's pictures in a room: one track, paced at the program's rate, kept alive.
+
+A picture waits for its time in a short queue, and `show` waits with it: so whoever reads the
+session is held to the pace of the room, and the session's lead does the rest. While nothing new
+comes (paused, recovering) the newest picture is sent again, for who has just come sees only what is
+sent from then on.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+from livekit import rtc
+from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
+from numpy.typing import NDArray
+
+from reverie.rtc.livekit.errors import NotPublishedError
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.vocabulary import TRACK_VIDEO
+
+LOGGER = logging.getLogger(__name__)
+
+REPEAT_S = 0.5
+"""After so long without a new picture the newest is sent again."""
+STALL_S = 2.0
+"""A pacer that takes nothing for so long sends nothing, either."""
+RESTART_S = 0.25
+"""A pause of the pictures after which their times begin anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureShape:
+    """What a video track holds: size in pixels, pictures a second."""
+
+    width: int
+    height: int
+    rate_hz: float
+
+
+class Publication:
+    """A published video track. One task shows; any may cut."""
+
+    def __init__(
+        self, participant: rtc.LocalParticipant, shape: PictureShape, options: BridgeOptions
+    ) -> None:
+        """Publish nothing yet; needs the running loop."""
+        self.shape = shape
+        self.shown = 0
+        self._participant = participant
+        self._options = options
+        # As a screencast the picture keeps its size when bandwidth is short, and loses frames.
+        self._source = rtc.VideoSource(shape.width, shape.height, is_screencast=True)
+        self._silence = rtc.AudioSource(48_000, 1)  # the pacer wants one; it is never published
+        self._pacer = self._new_pacer()
+        self._published: rtc.LocalTrackPublication | None = None
+        self._newest: rtc.VideoFrame | None = None
+        self._newest_s = 0.0
+
+    @property
+    def actual_fps(self) -> float:
+        """Pictures a second that went out of late."""
+        return self._pacer.actual_fps
+
+    @property
+    def offered(self) -> bool:
+        """Whether the room has the track; a reconnection may lose it."""
+        published = self._published  # its sid changes when the SDK publishes it anew
+        return published is not None and published.sid in self._participant.track_publications
+
+    async def publish(self) -> None:
+        """Offer the track to the room; do nothing while it is offered already.
+
+        Raises:
+            NotPublishedError: the room did not take it in time.
+        """
+        if self.offered:
+            return
+        track = rtc.LocalVideoTrack.create_video_track(TRACK_VIDEO, self._source)
+        options = rtc.TrackPublishOptions(
+            source=rtc.TrackSource.SOURCE_CAMERA,
+            simulcast=False,
+            video_codec=rtc.VideoCodec.VP8,
+            video_encoding=rtc.VideoEncoding(
+                max_bitrate=self._options.max_bitrate, max_framerate=self.shape.rate_hz
+            ),
+        )
+        try:
+            async with asyncio.timeout(self._options.room_s):
+                self._published = await self._participant.publish_track(track, options)
+        except (TimeoutError, PublishTrackError) as error:
+            raise NotPublishedError(f"the room did not take the video: {error}") from None
+
+    async def show(self, picture: NDArray[np.uint8]) -> None:
+        """Send a picture [H, W, 3] when its time comes; return when there is room for the next.
+
+        Safe to cancel: then it is not sent.
+        """
+        frame = rtc.VideoFrame(
+            picture.shape[1],
+            picture.shape[0],
+            rtc.VideoBufferType.RGB24,
+            np.ascontiguousarray(picture).tobytes(),
+        )
+        try:
+            async with asyncio.timeout(STALL_S):
+                await self._pace(frame)
+        except TimeoutError:  # the pacer has died, which it tells nobody
+            LOGGER.warning("the pacer of the pictures stood still; another one goes on")
+            await self._pacer.aclose()
+            self._pacer = self._new_pacer()
+            await self._pacer.push(frame)
+        self._newest, self._newest_s = frame, asyncio.get_running_loop().time()
+        self.shown += 1
+
+    async def cut(self) -> None:
+        """Drop what waits for its time, and what waits to wait."""
+        await self._pacer.clear_queue()
+        await asyncio.sleep(0)  # a `show` that waited for room has it now
+        await self._pacer.clear_queue()
+
+    async def repeat(self) -> None:
+        """Send the newest picture again whenever nothing new has come for a while."""
+        while True:
+            await asyncio.sleep(REPEAT_S)
+            rested_s = asyncio.get_running_loop().time() - self._newest_s
+            if self._newest is not None and rested_s >= REPEAT_S:
+                self._source.capture_frame(self._newest)
+
+    async def close(self) -> None:
+        """Take the track back. Closing twice is closing once."""
+        await self._pacer.aclose()
+        try:
+            if self._published is not None and self.offered:
+                async with asyncio.timeout(self._options.room_s):
+                    await self._participant.unpublish_track(self._published.sid)
+        except (TimeoutError, UnpublishTrackError):
+            pass  # the room is gone, or goes without it
+        finally:
+            self._published = None
+            await self._silence.aclose()
+            await self._source.aclose()
+
+    async def _pace(self, frame: rtc.VideoFrame) -> None:
+        rested_s = asyncio.get_running_loop().time() - self._newest_s
+        if rested_s > RESTART_S + 1 / self.shape.rate_hz:
+            await self._pacer.wait_for_playout()  # reset under a frame in its hands, it would die
+            self._pacer.reset()
+        await self._pacer.push(frame)
+
+    def _new_pacer(self) -> rtc.AVSynchronizer:
+        return rtc.AVSynchronizer(
+            audio_source=self._silence,
+            video_source=self._source,
+            video_fps=self.shape.rate_hz,
+            video_queue_size_ms=self._options.queue_ms,
+        )

@@ -1,0 +1,84 @@
+"""The world's sound in a room: a track for each audio stream of the program."""
+
+import asyncio
+from contextlib import suppress
+
+import numpy as np
+from livekit import rtc
+from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
+from numpy.typing import NDArray
+
+from reverie.rtc.livekit.errors import NotPublishedError
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.vocabulary import TRACK_AUDIO
+
+QUEUE_MS = 200
+"""Sound that waits to be played: as much as it may be ahead of the pictures."""
+
+
+class SoundTrack:
+    """One stream of sound, published. One task plays; any may cut."""
+
+    def __init__(
+        self,
+        participant: rtc.LocalParticipant,
+        stream: str,
+        rate_hz: int,
+        channels: int,
+        options: BridgeOptions,
+    ) -> None:
+        """Publish nothing yet; needs the running loop."""
+        self.rate_hz, self.channels = rate_hz, channels
+        self.dropped = 0  # packets that the room took too long for
+        self._participant = participant
+        self._stream = stream
+        self._options = options
+        self._source = rtc.AudioSource(rate_hz, channels, queue_size_ms=QUEUE_MS)
+        self._published: rtc.LocalTrackPublication | None = None
+
+    @property
+    def offered(self) -> bool:
+        """Whether the room has the track; a reconnection may lose it."""
+        published = self._published
+        return published is not None and published.sid in self._participant.track_publications
+
+    async def publish(self) -> None:
+        """Offer the track to the room; do nothing while it is offered already.
+
+        Raises:
+            NotPublishedError: the room did not take it in time.
+        """
+        if self.offered:
+            return
+        name = f"{TRACK_AUDIO}.{self._stream}"
+        track = rtc.LocalAudioTrack.create_audio_track(name, self._source)
+        options = rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_SCREENSHARE_AUDIO)
+        try:
+            async with asyncio.timeout(self._options.room_s):
+                self._published = await self._participant.publish_track(track, options)
+        except (TimeoutError, PublishTrackError) as error:
+            raise NotPublishedError(f"the room did not take the sound: {error}") from None
+
+    async def play(self, samples: NDArray[np.int16]) -> None:
+        """Play samples [N, C]; return when there is room for more."""
+        frame = rtc.AudioFrame(samples.tobytes(), self.rate_hz, self.channels, len(samples))
+        try:
+            async with asyncio.timeout(self._options.room_s):
+                await self._source.capture_frame(frame)
+        except TimeoutError:
+            self.dropped += 1
+
+    def cut(self) -> None:
+        """Drop what was not heard yet."""
+        self._source.clear_queue()
+
+    async def close(self) -> None:
+        """Take the track back. Closing twice is closing once."""
+        try:
+            if self._published is not None and self.offered:
+                with suppress(TimeoutError, UnpublishTrackError):
+                    async with asyncio.timeout(self._options.room_s):
+                        await self._participant.unpublish_track(self._published.sid)
+        finally:
+            self._published = None
+            await self._source.aclose()

@@ -1,0 +1,109 @@
+"""All that a room sees and hears of a world: follows what the session puts out, and keeps it there.
+
+A track is made from the `media.init` of its stream, and anew when that changes. What a session has
+said of its streams outlives a room, so the stage of the next room begins with it.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from livekit import rtc
+
+from reverie.rtc.livekit.errors import NotPublishedError
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.publication import PictureShape, Publication
+from reverie.rtc.livekit.sound import SoundTrack
+from reverie.sessions import Session
+from reverie.sessions.events import MediaChunk, MediaInit
+
+
+class Stage:
+    """The tracks of one room."""
+
+    def __init__(
+        self, session: Session, participant: rtc.LocalParticipant, options: BridgeOptions
+    ) -> None:
+        """Publish nothing yet."""
+        self.video: Publication | None = None
+        self._stream: str | None = None  # the one that is shown: the first that has pictures
+        self._session = session
+        self._participant = participant
+        self._options = options
+        self._sounds: dict[str, SoundTrack] = {}
+
+    async def open(self, inits: Mapping[str, MediaInit]) -> None:
+        """Publish what is known of the session's streams.
+
+        Raises:
+            NotPublishedError: the room did not take it.
+        """
+        for init in inits.values():
+            await self.begin(init)
+
+    async def begin(self, init: MediaInit) -> None:
+        """Publish a stream, or do nothing when it is published just so.
+
+        Raises:
+            NotPublishedError: the room did not take it.
+        """
+        if init.kind == "audio":
+            await self._begin_sound(init)
+            return
+        self._stream = self._stream or init.stream
+        if self._stream != init.stream:
+            return
+        shape = PictureShape(init.width, init.height, init.rate_hz)
+        if self.video is not None and self.video.shape == shape:
+            return
+        before, self.video = self.video, None
+        if before is not None:
+            await before.close()
+        self.video = Publication(self._participant, shape, self._options)
+        await self.video.publish()
+
+    async def show(self, chunk: MediaChunk) -> None:
+        """Show a picture or play a piece of sound when its time comes."""
+        sound = self._sounds.get(chunk.stream)
+        if sound is not None:
+            await sound.play(self._session.samples(chunk))
+        elif self.video is not None and chunk.stream == self._stream:
+            await self.video.show(self._session.picture(chunk))
+
+    async def cut(self) -> None:
+        """Drop what was not seen or heard yet."""
+        for sound in self._sounds.values():
+            sound.cut()
+        if self.video is not None:
+            await self.video.cut()
+
+    async def mend(self) -> bool:
+        """Publish anew what the room has lost; tell whether it has everything now."""
+        tracks: list[SoundTrack | Publication] = [*self._sounds.values()]
+        if self.video is not None:
+            tracks.append(self.video)
+        for track in tracks:
+            with suppress(NotPublishedError):
+                await track.publish()
+        return all(track.offered for track in tracks)
+
+    async def close(self) -> None:
+        """Take everything back."""
+        video, self.video = self.video, None
+        sounds, self._sounds = self._sounds, {}
+        try:
+            if video is not None:
+                await video.close()
+        finally:
+            for sound in sounds.values():
+                await sound.close()
+
+    async def _begin_sound(self, init: MediaInit) -> None:
+        rate_hz = round(init.rate_hz)
+        before = self._sounds.get(init.stream)
+        if before is not None:
+            if (before.rate_hz, before.channels) == (rate_hz, init.channels):
+                return
+            await before.close()
+        sound = SoundTrack(self._participant, init.stream, rate_hz, init.channels, self._options)
+        self._sounds[init.stream] = sound
+        await sound.publish()

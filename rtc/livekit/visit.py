@@ -1,0 +1,202 @@
+"""A world in one room: the tasks that serve it, from the first track to the last word.
+
+The room's callbacks (`ears.py`) only note; everything that waits is a task here, in one group. What
+ends one of them ends the visit, and `run` says why.
+"""
+
+import asyncio
+from contextlib import aclosing, suppress
+
+from livekit import rtc
+
+from reverie.rtc.errors import first_of
+from reverie.rtc.livekit.calls import Answer, Calls
+from reverie.rtc.livekit.camera import Camera
+from reverie.rtc.livekit.chat import READERS, TextIntake
+from reverie.rtc.livekit.ears import Ears
+from reverie.rtc.livekit.errors import Ending, NotPublishedError, SteeringError, VisitOverError
+from reverie.rtc.livekit.lifetime import Rest
+from reverie.rtc.livekit.stage import Stage
+from reverie.rtc.livekit.status import note
+from reverie.rtc.livekit.world_parts import WorldParts
+from reverie.sessions.events import (
+    AnyEvent,
+    ControlApplied,
+    ControlSuperseded,
+    Error,
+    MediaChunk,
+    MediaInit,
+    SessionClosed,
+    SessionInterrupted,
+)
+
+MEND_S = 1.0
+"""After a track that the room did not take, until the next try."""
+MEASURE_S = 2.0
+"""Between two figures of the frame rate."""
+FAREWELL_S = 2.0
+"""For telling the room why a world ended."""
+
+
+class Visit:
+    """Serves one room.
+
+    Attributes:
+        shown: set once the room has the world's first picture's track.
+    """
+
+    def __init__(self, parts: WorldParts, room: rtc.Room) -> None:
+        """Serve nothing yet; needs the running loop."""
+        self.shown = asyncio.Event()
+        self.camera = Camera(parts.session, parts.options, self.refuse)
+        self._parts = parts
+        self._room = room
+        self._stage = Stage(parts.session, room.local_participant, parts.options)
+        self._texts = TextIntake(parts.options, parts.helm.say, self.refuse)
+        calls = Calls(parts.helm, self).handlers()
+        self._ears = Ears(parts, room, self, self.camera, self._texts, calls)
+        self._torn = asyncio.Event()  # the room may lack a track
+
+    async def run(self) -> Ending:
+        """Serve until the room or the session is over; cancelled, leave the room as it was."""
+        ending = Ending("left")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._start(tasks)
+                with self._ears.listening():
+                    raise VisitOverError(await self._ears.over)
+        except* VisitOverError as group:
+            ending = first_of(group).ending
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._parts.options.room_s):
+                    await self._stage.close()
+        return ending
+
+    def newest_chunk(self) -> int:
+        """Return the newest chunk that was shown; -1 before the first."""
+        return self._parts.chunk
+
+    def is_here(self, identity: str) -> bool:
+        """Tell whether somebody is in the room."""
+        return identity in self._room.remote_participants
+
+    def ask_rest(self, wanted: bool) -> None:
+        """Pause, or go on, as somebody asked."""
+        self._parts.lifetime.rest(Rest.ASKED, wanted)
+
+    def state(self) -> Answer:
+        """Return all that a front end shows."""
+        told = {name: value for name, value in self._parts.board.status.values() if value}
+        return {**told, "view": self._parts.session.view.model_dump(mode="json")}
+
+    def refuse(self, by: str, why: SteeringError) -> None:
+        """Tell somebody, and nobody else, that their wish is refused."""
+        self._parts.news.refuse(by, why)
+
+    def torn(self) -> None:
+        """Note that the room may lack a track, and has forgotten the attributes."""
+        self._torn.set()
+        self._parts.board.forget()
+
+    def _start(self, tasks: asyncio.TaskGroup) -> None:
+        parts, speaker = self._parts, self._room.local_participant
+        tasks.create_task(self._feed(), name="world to room")
+        tasks.create_task(self._steer(), name="steering")
+        tasks.create_task(self._mend(), name="mend tracks")
+        tasks.create_task(self._measure(), name="measure")
+        tasks.create_task(self._watch(), name="viewers")
+        tasks.create_task(self.camera.show(), name="camera")
+        tasks.create_task(parts.lifetime.keep(), name="rest")
+        tasks.create_task(parts.board.tell(speaker), name="attributes")
+        tasks.create_task(parts.news.send(speaker), name="news")
+        for number in range(READERS):
+            tasks.create_task(self._texts.serve(), name=f"texts {number}")
+        parts.board.forget()
+
+    async def _feed(self) -> None:
+        """Show the room what the session puts out, at the room's pace."""
+        last: AnyEvent | None = None
+        for init in self._parts.inits.values():
+            await self._begin(init)
+        async with aclosing(self._parts.session.stream()) as events:
+            async for event in events:
+                last = event
+                await self._take(event)
+        ending = Ending("session_over", _why_over(last))
+        self._parts.board.change(status="ended", reason=ending.message)
+        await self._farewell()
+        raise VisitOverError(ending)
+
+    async def _take(self, event: AnyEvent) -> None:
+        parts = self._parts
+        match event:
+            case MediaInit(stream=stream):
+                parts.inits[stream] = event
+                await self._begin(event)
+            case MediaChunk():
+                await self._stage.show(event)
+                parts.chunk = max(parts.chunk, event.chunk) if event.last else parts.chunk
+            case SessionInterrupted(chunk=chunk):
+                parts.chunk = chunk
+                await self._stage.cut()
+        parts.board.put(note(parts.board.status, event))
+        control = event.control if isinstance(event, ControlApplied | ControlSuperseded) else ""
+        parts.news.note(event, parts.helm.author(control))
+
+    async def _begin(self, init: MediaInit) -> None:
+        try:
+            await self._stage.begin(init)
+        except NotPublishedError:
+            self._torn.set()
+        else:
+            self.shown.set()
+
+    async def _steer(self) -> None:
+        while True:
+            steer = await self._parts.steering.take()
+            try:
+                await self._parts.helm.steer(steer)
+            except SteeringError as why:
+                self.refuse(steer.by, why)
+
+    async def _mend(self) -> None:
+        """Publish what the room has lost, however often that takes."""
+        while True:
+            await self._torn.wait()
+            self._torn.clear()
+            if await self._stage.mend():
+                self.shown.set()
+            else:
+                self._torn.set()
+                await asyncio.sleep(MEND_S)
+
+    async def _measure(self) -> None:
+        before = 0
+        while True:
+            await asyncio.sleep(MEASURE_S)
+            shown = self._stage.video.shown if self._stage.video else 0
+            fps = max(shown - before, 0) / MEASURE_S
+            self._parts.board.change(fps=f"{fps:.1f}")
+            before = shown
+
+    async def _watch(self) -> None:
+        await self._parts.lifetime.watch()
+        message = f"nobody watched for {self._parts.options.keep_empty_s:g} s"
+        raise VisitOverError(Ending("abandoned", message))
+
+    async def _farewell(self) -> None:
+        """Let the room hear why it is over, if it listens."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self._parts.board.all_told()
+                await self._parts.news.all_sent()
+
+
+def _why_over(last: AnyEvent | None) -> str:
+    match last:
+        case SessionClosed(reason=reason):
+            return reason
+        case Error(code=code):
+            return code
+    return "detached"
