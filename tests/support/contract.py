@@ -167,7 +167,16 @@ CASES = (
         loop_name="restyle",
         pushes=False,
     ),
-    ContractCase("wan", TinyWan, first_frames=9, options=tiny_wan.tiny_options()),
+    ContractCase("wan", TinyWan, tolerance=1, first_frames=9, options=tiny_wan.tiny_options()),
+    ContractCase(
+        "wan_restyle",
+        TinyWan,
+        tolerance=1,
+        first_frames=9,
+        options=tiny_wan.tiny_options(),
+        loop_name="restyle",
+        pushes=False,
+    ),
     ContractCase(
         "causal_lm",
         TinyLm,
