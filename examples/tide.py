@@ -30,6 +30,7 @@ from reverie.models.loop import (
 )
 from reverie.models.seeds import normal
 from reverie.models.spec import (
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
@@ -51,6 +52,7 @@ LOOP = LoopSpec(
     window_blocks=WINDOW,
     chunk_blocks=1,
     prompt_tokens=64,
+    caches=("pictures",),
 )
 SPEC = ModelSpec(
     name="tide",
@@ -67,6 +69,7 @@ SPEC = ModelSpec(
         }
     ),
     precisions=("float32",),
+    caches=(CacheSpec("pictures", ("world_model",), ("context",), (2, CELLS, WIDTH)),),
 )
 
 
@@ -216,7 +219,7 @@ class Tide:
             torch.default_generator.manual_seed(3)
             self._net = TideNet().eval().requires_grad_(False)
         blocks = options.sessions * LOOP.blocks_a_session(options.history_chunks)
-        pool = BlockPool(blocks, (2, CELLS, WIDTH))
+        pool = BlockPool(blocks, SPEC.caches[0].shape)
         parts = {"tide": self._net}
         return ModelInstance("tide", SPEC, torch.device("cpu"), torch.float32, "3", parts, pool)
 

@@ -16,6 +16,7 @@ from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.spec import (
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
@@ -46,8 +47,12 @@ CAPABILITIES = frozenset(
 )
 
 
-def chat_spec(context: int) -> ModelSpec:
-    """Describe a language model that attends to `context` tokens."""
+def chat_spec(context: int, page: tuple[int, ...] = ()) -> ModelSpec:
+    """Describe a language model that attends to `context` tokens.
+
+    Args:
+        page: shape of a cache block; empty before a model is loaded.
+    """
     loop = LoopSpec(
         name="ar_decode",
         components=("model",),
@@ -58,16 +63,19 @@ def chat_spec(context: int) -> ModelSpec:
         rebuild_blocks=context // PAGE_TOKENS,  # the rest is read anew when the oldest gives way
         prompt_tokens=context,
         takes_turns=True,
+        caches=("conversation",),
     )
     return ModelSpec(
         name="causal_lm",
         title="A decoder-only language model of the transformers library",
-        licence="Apache-2.0 (weights: see their own card)",
+        licence="Apache-2.0",
         components=(ComponentSpec("model", "decoder-only transformer"),),
         loops=(loop,),
         programs=(ProgramSpec("chat", ("ar_decode",)),),
         capabilities=CapabilityMatrix({"ar_decode": CAPABILITIES}),
         precisions=("float32", "bfloat16"),
+        caches=(CacheSpec("conversation", ("ar_decode",), ("prefill", "decode_token"), page),),
+        weights_licence="as each model's own card says",
     )
 
 
@@ -91,7 +99,8 @@ class CausalLm:
                 "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
             )
         loaded: LoadedSpeaker = _loading().load_speaker(options)
-        spec = chat_spec(loaded.context)
+        page = (2, loaded.layers, loaded.heads, PAGE_TOKENS, loaded.head_size)
+        spec = chat_spec(loaded.context, page)
         instance = ModelInstance(
             name="causal_lm",
             spec=spec,
@@ -101,7 +110,7 @@ class CausalLm:
             components={"model": loaded.speaker.model},
             blocks=BlockPool(
                 options.sessions * spec.loops[0].blocks_a_session(options.history_chunks),
-                (2, loaded.layers, loaded.heads, PAGE_TOKENS, loaded.head_size),
+                page,
                 loaded.dtype,
                 loaded.device,
             ),

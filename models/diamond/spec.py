@@ -8,6 +8,7 @@ reverie serve --model diamond --checkpoint random   tiny random weights: noise, 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from reverie.models.checkpoints import (
 )
 from reverie.models.diamond.actions import control_specs, parameter_specs
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
-from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.denoiser import PICTURE, Denoiser
 from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
@@ -43,6 +44,9 @@ from reverie.models.spec import (
 )
 
 RANDOM = "random"
+FLOAT32 = 4
+DRAWING = 3
+"""Pictures that one in the making consists of, at most; see `sampler.Drawing`."""
 _TINY_UNET = UNetConfig(
     channels=(16, 16), depths=(1, 1), attention=(False, True), condition=16, steps=2, actions=51,
     multi_hot=True, noisy_past=True, sigma_offset=0.1,
@@ -75,18 +79,21 @@ WEIGHTS = {"world": _part("denoiser"), "upsampler": _part("upsampler")}
 def diamond_spec(game: GameConfig) -> ModelSpec:
     """Describe a game."""
     height, width = game.height * game.factor, game.width * game.factor
+    small, shown = (FLOAT32 * PICTURE * area for area in (game.height * game.width, height * width))
     loop = LoopSpec(
         name="world_model",
         components=("world", "upsampler") if game.upsampler else ("world",),
         streams=(StreamSpec("video", StreamKind.VIDEO, width, height, game.rate_hz),),
         controls=control_specs(game),
         parameters=parameter_specs(game),
+        state_bytes=game.world.steps * small + (1 + DRAWING) * shown,
+        chunk_bytes=small + shown,
     )
     parts = {"world": "pixels from past pixels and actions", "upsampler": "small pictures to large"}
     return ModelSpec(
         name="diamond",
         title="DIAMOND: a game played in a diffusion model of pixels",
-        licence="Apache-2.0 (public weights: MIT)",
+        licence="Apache-2.0",
         components=tuple(ComponentSpec(name, parts[name]) for name in loop.components),
         loops=(loop,),
         programs=(ProgramSpec("world", ("world_model",)),),
@@ -94,6 +101,7 @@ def diamond_spec(game: GameConfig) -> ModelSpec:
             {"world_model": frozenset({Capability.ACTIONS, Capability.REWIND, Capability.FORK})}
         ),
         precisions=("float32",),
+        weights_licence="MIT, as their repository",
     )
 
 
@@ -101,6 +109,7 @@ class Diamond:
     """The family behind the entry point `diamond`."""
 
     spec = diamond_spec(ATARI)
+    variants: Mapping[str, ModelSpec] = MappingProxyType({"csgo": diamond_spec(CSGO)})
 
     def __init__(self) -> None:
         self._parts: dict[str, DiamondParts] = {}

@@ -28,11 +28,13 @@ from reverie.models.oasis.vae import OasisVae
 from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.seeds import normal
 from reverie.models.spec import (
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
     LoopSpec,
     ModelSpec,
+    ParallelSpec,
     ProgramSpec,
     StreamKind,
     StreamSpec,
@@ -40,6 +42,7 @@ from reverie.models.spec import (
 
 RANDOM = "random"
 RATE_HZ = 20.0
+FLOAT32 = 4
 STEPS = 10
 TINY_DIT = DitConfig(height=4, width=6, hidden=32, depth=2, heads=2, window=5)
 TINY_VAE = VaeConfig(rows=4, columns=6, patch=8, width=32, encoder=1, decoder=1, heads=2)
@@ -59,6 +62,7 @@ WEIGHTS = {
 
 def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
     """Describe an Oasis of these sizes."""
+    latents = FLOAT32 * dit.channels * dit.height * dit.width
     loop = LoopSpec(
         name="world_model",
         components=("transformer", "vae"),
@@ -74,11 +78,15 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
         window_blocks=dit.window - 1,
         chunk_blocks=1,
         rebuild_blocks=dit.window - 1,
+        caches=("frames",),
+        state_bytes=dit.window * latents,
+        chunk_bytes=latents,
     )
+    shape = (2, dit.depth, dit.rows * dit.columns, dit.heads, dit.head_size)
     return ModelSpec(
         name="oasis",
         title="Oasis 500M: a world of blocks, played with keys and mouse",
-        licence="Apache-2.0 (public weights: MIT)",
+        licence="Apache-2.0",
         components=(
             ComponentSpec("transformer", "diffusion transformer over space and time"),
             ComponentSpec("vae", "pictures to latents and back"),
@@ -89,6 +97,8 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
             {"world_model": frozenset({Capability.ACTIONS, Capability.REWIND, Capability.FORK})}
         ),
         precisions=("float32", "bfloat16"),
+        caches=(CacheSpec("frames", ("world_model",), ("context",), shape),),
+        parallel=ParallelSpec(tensor=dit.heads, sequence=dit.rows * dit.columns),
     )
 
 
@@ -119,7 +129,6 @@ class Oasis:
         dit = parts.transformer.config
         spec = oasis_spec(dit, parts.vae.config)
         dtype = parts.transformer.dtype
-        shape = (2, dit.depth, dit.rows * dit.columns, dit.heads, dit.head_size)
         blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
         instance = ModelInstance(
             name="oasis",
@@ -128,7 +137,7 @@ class Oasis:
             dtype=dtype,
             weights_version=_version(options.checkpoint),
             components={"transformer": parts.transformer, "vae": parts.vae},
-            blocks=BlockPool(blocks, shape, dtype, device),
+            blocks=BlockPool(blocks, spec.caches[0].shape, dtype, device),
         )
         self._parts[instance.name] = parts
         return instance

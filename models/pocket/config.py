@@ -68,6 +68,11 @@ class WorldConfig:
         """Channels of one attention head."""
         return self.width // self.heads
 
+    @property
+    def cells(self) -> int:
+        """Numbers of a frame's latents."""
+        return self.latent_channels * self.grid**2
+
 
 @dataclass(frozen=True, slots=True)
 class NarratorConfig:

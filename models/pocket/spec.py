@@ -1,6 +1,7 @@
 """What pocket is, and how it is loaded."""
 
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from reverie.models.loop import LoopKernel
 from reverie.models.placement import device_of, precision_of
 from reverie.models.pocket import continuation, restyle
 from reverie.models.pocket.checkpoint import load_pocket
+from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.continuation import ContinuationKernel
 from reverie.models.pocket.kernel import PocketKernel
 from reverie.models.pocket.moves import MOVES
@@ -24,15 +26,18 @@ from reverie.models.pocket.nets import PocketNets, attention_for, fast_dtype
 from reverie.models.pocket.restyle import RestyleKernel
 from reverie.models.pocket.sampler import MAX_STEPS
 from reverie.models.pocket.simulator import FRAME_PX
+from reverie.models.pocket.state import Phase
 from reverie.models.pocket.vocabulary import MAX_TOKENS
 from reverie.models.spec import (
     PACE,
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
     InputSpec,
     LoopSpec,
     ModelSpec,
+    ParallelSpec,
     ProgramSpec,
     StreamKind,
     StreamSpec,
@@ -46,6 +51,14 @@ MAX_GUIDANCE = 4.0
 DEFAULT_PACE = 8.0
 """Words a second: about as fast as people read."""
 
+_SIZES = WorldConfig()
+
+
+def block_shape(world: WorldConfig) -> tuple[int, ...]:
+    """Return the shape of a cache block: a frame's keys and values in every layer."""
+    return (2, world.layers, world.heads, world.tokens, world.head_size)
+
+
 WORLD_MODEL = LoopSpec(
     name="world_model",
     components=("world", "codec", "text"),
@@ -58,6 +71,10 @@ WORLD_MODEL = LoopSpec(
     window_blocks=WINDOW - 1,
     chunk_blocks=1,
     prompt_tokens=MAX_TOKENS,
+    caches=("world",),
+    # The window as attention reads it, and latents of frames that are seen, in float32.
+    state_bytes=4 * ((WINDOW - 1) * prod(block_shape(_SIZES)) + 2 * WINDOW * _SIZES.cells),
+    chunk_bytes=4 * _SIZES.cells,
 )
 
 CONTINUATION = replace(
@@ -127,6 +144,7 @@ AR_DECODE = LoopSpec(
     ),
     reads=("world_model",),
     takes_turns=True,
+    caches=("world",),
 )
 
 POCKET = ModelSpec(
@@ -156,6 +174,16 @@ POCKET = ModelSpec(
         }
     ),
     precisions=("float32", "bfloat16"),
+    caches=(
+        CacheSpec(
+            "world",
+            producers=(WORLD_MODEL.name, CONTINUATION.name, RESTYLE.name),
+            units=(Phase.CONTEXT,),
+            shape=block_shape(_SIZES),
+        ),
+    ),
+    parallel=ParallelSpec(tensor=_SIZES.heads, sequence=_SIZES.tokens),
+    weights_licence="Apache-2.0, shipped",
 )
 
 
@@ -214,7 +242,7 @@ def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelIn
         },
         blocks=BlockPool(
             sessions * POCKET.blocks_a_session(history_chunks),
-            (2, world.layers, world.heads, world.tokens, world.head_size),
+            block_shape(world),
             nets.dtype,
             nets.device,
         ),

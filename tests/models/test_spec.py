@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 from stub_model import StubFamily
+from talking_stub import TalkingFamily
 
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
-from reverie.models.errors import SpecError
+from reverie.models.errors import OptionError, SpecError
 from reverie.models.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
     LoopSpec,
     ModelSpec,
+    ParallelPlan,
+    ParallelSpec,
     ProgramSpec,
     StreamKind,
     StreamSpec,
@@ -21,10 +24,17 @@ from reverie.models.spec import (
 
 GOOD = StubFamily().spec
 LOOP = GOOD.loops[0]
+SECOND = replace(LOOP, name="second", controls=(), prompt_tokens=0)
+WRITTEN_BY_THE_WORLD = replace(TalkingFamily().spec.caches[0], producers=("world_model",))
+TALKING = replace(TalkingFamily().spec, caches=(WRITTEN_BY_THE_WORLD,))
 
 
 def with_loop(**changes: Any) -> ModelSpec:
     return replace(GOOD, loops=(replace(LOOP, **changes),))
+
+
+def with_cache(**changes: Any) -> ModelSpec:
+    return replace(GOOD, caches=(replace(GOOD.caches[0], **changes),))
 
 
 def video(width: int = 64, height: int = 64, rate_hz: float = 24.0) -> StreamSpec:
@@ -64,6 +74,44 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
     "a chunk without frames": (with_loop(chunk_frames=0), "at least one frame"),
     "a window that nothing fills": (with_loop(chunk_blocks=0), "no chunk fills it"),
     "a window of one chunk and a half": (with_loop(window_blocks=3, chunk_blocks=2), "whole"),
+    "a cache that nobody writes": (with_cache(units=()), "cache stub .* has no producer"),
+    "a cache of nobody": (with_cache(producers=()), "cache stub .* has no producer"),
+    "a cache of an unknown loop": (
+        with_cache(producers=("ghost",)),
+        "cache stub .* has no producer: there is no loop 'ghost'",
+    ),
+    "a cache of a loop whose chunks add nothing": (
+        with_loop(window_blocks=0, chunk_blocks=0, caches=()),
+        "cache stub .* has no producer: a chunk of world_model adds no block",
+    ),
+    "a cache that is read and not made": (
+        with_loop(caches=("stub", "ghost")),
+        "reads the cache ghost, which has no producer",
+    ),
+    "a window of no cache": (with_loop(caches=()), "does not say of which cache"),
+    "a cache without a window": (
+        replace(GOOD, loops=(LOOP, replace(SECOND, window_blocks=0))),
+        "loop second .* reads a cache, and has no window of it",
+    ),
+    "a cache of a loop that it does not read": (
+        replace(TALKING, loops=(TALKING.loops[0], replace(TALKING.loops[1], reads=()))),
+        "cannot see the cache stub: it reads no loop that writes it",
+    ),
+    "a cache twice": (replace(GOOD, caches=GOOD.caches * 2), "cache twice"),
+    "caches of different blocks": (
+        replace(GOOD, caches=(*GOOD.caches, replace(GOOD.caches[0], name="b", shape=(2,)))),
+        "different blocks",
+    ),
+    "an exact rebuild of nothing": (
+        replace(
+            GOOD,
+            capabilities=CapabilityMatrix(
+                {"world_model": frozenset(Capability) - {Capability.DURABLE}}
+            ),
+        ),
+        "without the capability to be durable",
+    ),
+    "memory below zero": (with_loop(state_bytes=-1), "below zero"),
     "a negative count": (with_loop(prompt_tokens=-1), "below zero"),
     "controls without the capability": (
         replace(GOOD, capabilities=CapabilityMatrix({"world_model": frozenset()})),
@@ -129,6 +177,62 @@ def test_a_session_needs_its_window_its_history_and_a_chunk_in_the_making() -> N
     loop = LoopSpec("l", (), (), window_blocks=6, chunk_blocks=2)
     assert loop.blocks_a_session(history_chunks=4) == 6 + 2 * 5
     assert LoopSpec("l", (), ()).blocks_a_session(4) == 0
+
+
+def test_a_model_that_names_no_cache_fills_a_window_by_its_own_chunks() -> None:
+    replace(GOOD, caches=(), loops=(replace(LOOP, caches=()),)).validate()
+
+
+def test_a_loop_may_read_the_cache_of_a_loop_that_it_sees() -> None:
+    TALKING.validate()
+
+
+class TestMemory:
+    """Bytes of a session, from the description alone."""
+
+    def test_they_are_its_blocks_and_what_its_states_hold_beside_them(self) -> None:
+        spec = with_loop(window_blocks=6, chunk_blocks=2, state_bytes=1000, chunk_bytes=10)
+        spec = replace(spec, caches=(replace(GOOD.caches[0], shape=(2, 8)),))
+        assert spec.bytes_a_session(4, "float32") == (6 + 2 * 5) * 16 * 4 + 1000 + 10 * 5
+        assert spec.bytes_a_session(4, "bfloat16") == (6 + 2 * 5) * 16 * 2 + 1000 + 10 * 5
+
+    def test_a_model_without_a_cache_has_its_states_alone(self) -> None:
+        loop = replace(LOOP, window_blocks=0, chunk_blocks=0, caches=(), state_bytes=7)
+        assert replace(GOOD, loops=(loop,), caches=()).bytes_a_session(4, "float32") == 7
+
+    def test_they_are_unknown_where_only_the_weights_tell_how_large_a_block_is(self) -> None:
+        assert with_cache(shape=()).bytes_a_session(4, "float32") is None
+
+
+class TestParallelPlans:
+    """Devices that an operator asks for, against what the model has to share out."""
+
+    SPLIT = replace(GOOD, parallel=ParallelSpec(tensor=12, sequence=1560))
+
+    @pytest.mark.parametrize(
+        "plan", [ParallelPlan(), ParallelPlan(tensor=4), ParallelPlan(tensor=6, sequence=8)]
+    )
+    def test_a_plan_that_divides_what_there_is_passes(self, plan: ParallelPlan) -> None:
+        self.SPLIT.validate(plan)
+
+    @pytest.mark.parametrize(
+        ("plan", "words"),
+        [
+            (ParallelPlan(tensor=8), "parallel.tensor is 8, .* has 12 attention heads"),
+            (ParallelPlan(sequence=7), "parallel.sequence is 7, .* has 1560 tokens a call"),
+            (ParallelPlan(data=2), "parallel.data is 2, .* cannot be split so"),
+            (ParallelPlan(tensor=0), "parallel.tensor is 0, and 1 is the least"),
+        ],
+    )
+    def test_a_plan_that_the_model_cannot_follow_is_refused_by_its_field(
+        self, plan: ParallelPlan, words: str
+    ) -> None:
+        with pytest.raises(OptionError, match=words):
+            self.SPLIT.validate(plan)
+
+    def test_a_model_is_not_split_unless_it_says_how(self) -> None:
+        with pytest.raises(OptionError, match=r"parallel\.tensor is 2, .* cannot be split so"):
+            GOOD.validate(ParallelPlan(tensor=2))
 
 
 def test_a_component_can_be_described_by_name_and_role_alone() -> None:

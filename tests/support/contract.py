@@ -256,10 +256,13 @@ def check_units_keep_to_their_plans(case: ContractCase) -> None:
     """
     bare = Bare(case)
     streams = {stream.name for stream in case.loop.streams}
+    caches = [cache for cache in bare.instance.spec.caches if case.loop.name in cache.producers]
+    writers = {unit for cache in caches for unit in cache.units}
     for chunk in range(case.chunks):
         takes = commits = shows = frames = 0
         while not shows:
             plan = bare.plan(Controls())
+            assert not (plan.writes and caches) or plan.kind in writers, f"{plan.kind} writes"
             result = bare.run(plan, Controls())
             assert {output.stream for output in result.outputs} <= set(plan.streams) <= streams
             assert commits or plan.commits or not result.outputs, "an output before the commit"

@@ -48,6 +48,7 @@ from reverie.models.loop import (
     WorkPlan,
 )
 from reverie.models.spec import (
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
@@ -519,6 +520,7 @@ class StubFamily:
             window_blocks=WINDOW,
             chunk_blocks=1,
             prompt_tokens=PROMPT_WORDS,
+            caches=("stub",),
         )
         return ModelSpec(
             name="stub",
@@ -528,6 +530,7 @@ class StubFamily:
             loops=(loop,),
             programs=(ProgramSpec("world", ("world_model",), self.lead_chunks),),
             capabilities=CapabilityMatrix({"world_model": frozenset(Capability)}),
+            caches=(CacheSpec("stub", ("world_model",), ("context", "rebuild"), (BLOCK_WIDTH,)),),
         )
 
     def load(self, options: LoadOptions) -> ModelInstance:

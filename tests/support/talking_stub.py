@@ -45,6 +45,7 @@ from reverie.models.loop import (
 )
 from reverie.models.spec import (
     PACE,
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
@@ -236,6 +237,7 @@ class TalkingFamily(StubFamily):
             reads=("world_model",),
             inputs=(MICROPHONE,),
             takes_turns=True,
+            caches=("stub",),
         )
         both = ("world_model", "ar_decode")
         rows = {**world.capabilities.rows, "ar_decode": frozenset({Capability.DURABLE})}
@@ -251,6 +253,7 @@ class TalkingFamily(StubFamily):
                 ProgramSpec("chat", both, self.lead_chunks, {"narrate": 0.0}),
             ),
             capabilities=CapabilityMatrix(rows),
+            caches=(CacheSpec("stub", both, ("context", "rebuild", "look"), (BLOCK_WIDTH,)),),
         )
 
     def load(self, options: LoadOptions) -> ModelInstance:
