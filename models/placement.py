@@ -1,5 +1,6 @@
 """Where an instance computes, how precisely, and with how many threads."""
 
+import ctypes
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -11,6 +12,9 @@ AUTO = "auto"
 CPU_THREADS = 1
 """Threads wait for each other at every operation: two are twice as fast on two quiet cores, and
 beside a server and a browser a tenth as fast."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_BYTES = 2**29
 
 _TYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -32,7 +36,23 @@ def device_of(options: LoadOptions) -> torch.device:
         raise OptionError(f"device {name!r} cannot be used here: {why}") from error
     if device.type == "cpu":
         torch.set_num_threads(options.threads or CPU_THREADS)
+        keep_freed_memory()
     return device
+
+
+def keep_freed_memory() -> None:
+    """Let this process keep what tensors free, for the next ones.
+
+    The C library gives large pieces back as they are freed, and is handed pages that are to be
+    zeroed for the next: 3,000 faults a frame of `pocket`, an eighth of its time. Does nothing where
+    the library is not glibc (mallopt(3)).
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    for option in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD):
+        mallopt(option, KEPT_BYTES)
 
 
 def precision_of(
