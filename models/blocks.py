@@ -57,6 +57,11 @@ class BlockPool:
         """Size of one block."""
         return self._data[0].numel() * self._data.element_size() if self.count else 0
 
+    @property
+    def storage(self) -> Tensor:
+        """All blocks, [count, *shape], for kernels that read them where they lie; not a copy."""
+        return self._data
+
     def reserve(self, count: int) -> tuple[BlockId, ...]:
         """Take `count` free blocks, each with one reference.
 

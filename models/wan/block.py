@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reverie.kernels.attention import Attention
+from reverie.kernels.block_attention import BlockAttention, BlockWindow
 from reverie.models.wan.config import WanConfig
 from reverie.models.wan.rotary import turn
 
@@ -22,6 +23,10 @@ class KeysAndValues:
 
     k_BAKd: Tensor
     v_BAKd: Tensor
+
+
+LayerPast = KeysAndValues | BlockWindow
+"""The frames before, as one layer sees them: copied, or in the cache blocks where they lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Sight:
 
     cosine: Tensor
     sine: Tensor
-    past: KeysAndValues | None
+    past: LayerPast | None
     prompt: KeysAndValues
     mute: int = 0
 
@@ -64,6 +69,7 @@ class SelfAttention(nn.Module):
     def __init__(self, config: WanConfig, attention: Attention) -> None:
         super().__init__()
         self.heads, self.attention = config.num_heads, attention
+        self.in_blocks: BlockAttention | None = None  # see `WanTransformer.attend_with`
         self.q = nn.Linear(config.dim, config.dim)
         self.k = nn.Linear(config.dim, config.dim)
         self.v = nn.Linear(config.dim, config.dim)
@@ -77,6 +83,10 @@ class SelfAttention(nn.Module):
         k = turn(self._split(self.norm_k(self.k(x_BTD))), sight.cosine, sight.sine)
         own = KeysAndValues(k.transpose(1, 2), self._split(self.v(x_BTD)).transpose(1, 2))
         keys, values = own.k_BAKd[:, :, sight.mute :], own.v_BAKd[:, :, sight.mute :]
+        if isinstance(sight.past, BlockWindow):
+            assert self.in_blocks is not None, "blocks stay in place for who can read them there"
+            mixed = self.in_blocks(q.transpose(1, 2), keys, values, sight.past)
+            return self._out(mixed), own
         if sight.past is not None:
             keys = torch.cat([sight.past.k_BAKd, keys], dim=2)
             values = torch.cat([sight.past.v_BAKd, values], dim=2)
@@ -96,8 +106,10 @@ class SelfAttention(nn.Module):
         return x_BTD.view(B, tokens, self.heads, -1)
 
     def _mix(self, q_BTAd: Tensor, seen: KeysAndValues) -> Tensor:
-        mixed = self.attention(q_BTAd.transpose(1, 2), seen.k_BAKd, seen.v_BAKd)
-        result: Tensor = self.o(mixed.transpose(1, 2).flatten(2))
+        return self._out(self.attention(q_BTAd.transpose(1, 2), seen.k_BAKd, seen.v_BAKd))
+
+    def _out(self, mixed_BATd: Tensor) -> Tensor:
+        result: Tensor = self.o(mixed_BATd.transpose(1, 2).flatten(2))
         return result
 
 

@@ -18,7 +18,7 @@ from reverie.models.loop import StepResult, StepUnit
 from reverie.models.wan.block import KeysAndValues
 from reverie.models.wan.features import FIRST_GROUP, GROUP
 from reverie.models.wan.parts import WanParts
-from reverie.models.wan.past import PastRow, joined, read_rows
+from reverie.models.wan.past import Past, joined, read_rows
 from reverie.models.wan.schedule import FlowSchedule
 from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
 from reverie.models.wan.transformer import Prompt
@@ -37,7 +37,7 @@ class Row:
     x_FZhw: Tensor
     timestep: float
     first_frame: int
-    past: PastRow | None
+    past: Past | None
 
 
 class FrameUnits:
@@ -90,7 +90,7 @@ class FrameUnits:
     def recache(self, units: Sequence[Unit]) -> list[Result]:
         """Compute each window's keys and values under the new prompt, in one call."""
         held = unmoved(units[0].state.frame, units[0].state.window, self._causal)
-        sinks = read_rows(self._pool, [unit.state.blocks[:held] for unit in units])
+        sinks = self._read([unit.state.blocks[:held] for unit in units])
         rows = [
             _row(
                 replace(unit.state, past=sink),
@@ -192,8 +192,12 @@ class FrameUnits:
         """Read what those that have not looked back see of the cache."""
         new = [state for state in states if state.past is None]
         seen = [seen_past(state.blocks, len(_point(state)), self._causal) for state in new]
-        read = iter(read_rows(self._pool, seen))
+        read = iter(self._read(seen))
         return [replace(s, past=next(read)) if s.past is None else s for s in states]
+
+    def _read(self, windows: Sequence[tuple[BlockId, ...]]) -> Sequence[Past | None]:
+        in_place = self._parts.transformer.reads_blocks
+        return read_rows(self._pool, windows, in_place=in_place)
 
     def _write(self, blocks: tuple[BlockId, ...], frames_F2LNAd: Tensor) -> None:
         for block, frame in zip(blocks, frames_F2LNAd, strict=True):
@@ -207,7 +211,7 @@ class FrameUnits:
             x_BFZhw,
             levels[:, None].expand(x_BFZhw.shape[:2]),
             _texts(rows),
-            joined([row.past for row in rows]),
+            joined(self._pool, [row.past for row in rows]),
             [row.first_frame for row in rows],
             mute,
         )

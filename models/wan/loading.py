@@ -17,7 +17,6 @@ from diffusers.loaders.single_file_utils import convert_wan_vae_to_diffusers
 from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
 from transformers import AutoTokenizer, UMT5EncoderModel
 
-from reverie.kernels.attention import choose_attention
 from reverie.models.checkpoints import (
     CheckpointReport,
     StoredTensor,
@@ -78,7 +77,7 @@ def load_parts(options: LoadOptions) -> Loaded:
     found = find_transformer(folder)
     found.report.require_fit()
     with torch.device("meta"):
-        transformer = WanTransformer(found.config, choose_attention("auto", device, dtype))
+        transformer = WanTransformer(found.config)
     fill(transformer, found.stored, device, dtype)
     causal, grid = causal_of(folder, found.report.layout)
     vae = StreamingVae(_placed(load_vae(folder), device, dtype))

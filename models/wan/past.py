@@ -1,7 +1,8 @@
 """What blocks look back on, read for several sessions at once and used by row.
 
 The window is read once a block. Each session's state keeps a row of what was read; as long as the
-same sessions go on together, nothing is copied again.
+same sessions go on together, nothing is copied again. Where attention can read cache blocks in
+place, nothing is copied at all, and a row is their ids.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 
 import torch
 
+from reverie.kernels.block_attention import BlockTable, BlockWindow
 from reverie.models.blocks import BlockId, BlockPool
-from reverie.models.wan.block import KeysAndValues
+from reverie.models.wan.block import KeysAndValues, LayerPast
 from reverie.models.wan.transformer import layers_of
 
 Layers = tuple[KeysAndValues, ...]
@@ -25,24 +27,53 @@ class PastRow:
     row: int
 
 
+@dataclass(frozen=True, slots=True)
+class PastBlocks:
+    """One session's cache blocks, left where they lie: whoever has this holds them."""
+
+    blocks: tuple[BlockId, ...]
+
+
+Past = PastRow | PastBlocks
+
+
 def read_rows(
-    pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]
-) -> list[PastRow] | list[None]:
+    pool: BlockPool, windows: Sequence[tuple[BlockId, ...]], *, in_place: bool
+) -> Sequence[Past | None]:
     """Read windows of equal length; nothing where they are empty."""
     if not windows or not windows[0]:
         return [None] * len(windows)
+    if in_place:
+        return [PastBlocks(window) for window in windows]
     frames = len(windows[0])
     blocks = tuple(block for window in windows for block in window)
     layers = layers_of(pool.gather(blocks).view(len(windows), frames, *pool.view(blocks[0]).shape))
     return [PastRow(layers, row) for row in range(len(windows))]
 
 
-def joined(rows: Sequence[PastRow | None]) -> Layers | None:
+def joined(pool: BlockPool, rows: Sequence[Past | None]) -> Sequence[LayerPast] | None:
     """Return rows as one past, in their order; what was read in that order is not copied."""
-    found = [row for row in rows if row is not None]
-    if not found:
+    if all(row is None for row in rows):
         return None
-    assert len(found) == len(rows), "units with equal batch keys see equally many frames"
+    in_place = [row for row in rows if isinstance(row, PastBlocks)]
+    if in_place:
+        assert len(in_place) == len(rows), "an instance reads all its windows in one way"
+        return windows_of(pool, [row.blocks for row in in_place])
+    return _stacked([row for row in rows if isinstance(row, PastRow)], len(rows))
+
+
+def windows_of(pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]) -> list[BlockWindow]:
+    """Return the table of some windows, with each layer's keys and values of all blocks."""
+    storage_S2LNAd = pool.storage
+    _, _, layers, tokens, _, _ = storage_S2LNAd.shape
+    lengths = [len(window) * tokens for window in windows]
+    table = BlockTable.of(windows, lengths, storage_S2LNAd.device)
+    keys, values = storage_S2LNAd.unbind(1)
+    return [BlockWindow(keys[:, layer], values[:, layer], table) for layer in range(layers)]
+
+
+def _stacked(found: Sequence[PastRow], due: int) -> Layers:
+    assert len(found) == due, "units with equal batch keys see equally many frames"
     first, wanted = found[0].layers, [row.row for row in found]
     if all(row.layers is first for row in found):
         if wanted == list(range(len(first[0].k_BAKd))):

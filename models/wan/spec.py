@@ -8,11 +8,13 @@ The heavy libraries of the extra `wan` are imported when a model is loaded, not 
 """
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from reverie.models.attending import attention_of, block_attention_of
 from reverie.models.blocks import BlockPool
 from reverie.models.checkpoints import CheckpointReport
 from reverie.models.controls import Merge, ParameterSpec
@@ -20,17 +22,19 @@ from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.spec import (
+    CacheSpec,
     Capability,
     CapabilityMatrix,
     ComponentSpec,
     InputSpec,
     LoopSpec,
     ModelSpec,
+    ParallelSpec,
     ProgramSpec,
     StreamKind,
     StreamSpec,
 )
-from reverie.models.wan.config import LONGLIVE, T2V_1_3B, CausalConfig, WanConfig
+from reverie.models.wan.config import LONGLIVE, T2V_1_3B, T2V_14B, CausalConfig, WanConfig
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
@@ -75,6 +79,8 @@ def wan_spec(
     config: WanConfig, causal: CausalConfig, grid: tuple[int, int], name: str = "wan"
 ) -> ModelSpec:
     """Describe a causal Wan of these sizes."""
+    tokens = (grid[0] // config.patch) * (grid[1] // config.patch)
+    block = (2, config.num_layers, tokens, config.num_heads, config.head_size)
     width, height = grid[1] * CELL_PX, grid[0] * CELL_PX
     continuation = LoopSpec(
         name="video_continuation",
@@ -87,6 +93,7 @@ def wan_spec(
         rebuild_blocks=causal.local if causal.recache else 0,
         prompt_tokens=config.text_len,
         inputs=(_pictures("clip", Merge.FIFO, CLIP_PICTURES, width, height, "Picture or clip"),),
+        caches=("frames",),
     )
     restyle = replace(
         continuation,
@@ -97,7 +104,7 @@ def wan_spec(
     return ModelSpec(
         name=name,
         title="Causal Wan: video made block by block from text (Self-Forcing, LongLive)",
-        licence="Apache-2.0 (public weights: Wan 2.1, LongLive; Self-Forcing: see its card)",
+        licence="Apache-2.0",
         components=(
             ComponentSpec("transformer", "causal diffusion transformer"),
             ComponentSpec("vae", "latents to pictures and back"),
@@ -110,6 +117,11 @@ def wan_spec(
         ),
         capabilities=CapabilityMatrix({continuation.name: _CAN, restyle.name: _CAN}),
         precisions=("float32", "bfloat16"),
+        caches=(
+            CacheSpec("frames", (continuation.name, restyle.name), ("context", "recache"), block),
+        ),
+        parallel=ParallelSpec(tensor=config.num_heads, sequence=tokens),
+        weights_licence="Wan 2.1: Apache-2.0; Self-Forcing, LongLive: unknown, see their cards",
     )
 
 
@@ -123,6 +135,7 @@ class Wan:
     """The family behind the entry point `wan`."""
 
     spec = wan_spec(T2V_1_3B, LONGLIVE, GRID)
+    variants: Mapping[str, ModelSpec] = MappingProxyType({"14B": wan_spec(T2V_14B, LONGLIVE, GRID)})
 
     def __init__(self) -> None:
         self._parts: dict[str, WanParts] = {}
@@ -162,9 +175,11 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
     """Put an instance together; its cache pool holds as many sessions as were asked for."""
     config = parts.transformer.config
     spec = wan_spec(config, parts.causal, parts.grid)
-    rows, columns = (side // config.patch for side in parts.grid)
     weight = next(parts.transformer.parameters())
-    shape = (2, config.num_layers, rows * columns, config.num_heads, config.head_size)
+    parts.transformer.attend_with(
+        attention_of(options, weight.device, weight.dtype, tables=True),
+        block_attention_of(options, weight.device, weight.dtype),
+    )
     blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
     return ModelInstance(
         name="wan",
@@ -173,7 +188,7 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         dtype=weight.dtype,
         weights_version=version,
         components={"transformer": parts.transformer},
-        blocks=BlockPool(blocks, shape, weight.dtype, weight.device),
+        blocks=BlockPool(blocks, spec.caches[0].shape, weight.dtype, weight.device),
     )
 
 

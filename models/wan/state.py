@@ -11,7 +11,7 @@ from torch import Tensor
 from reverie.models.blocks import BlockId
 from reverie.models.controls import MediaInput
 from reverie.models.wan.features import FeatureCache
-from reverie.models.wan.past import PastRow
+from reverie.models.wan.past import Past
 from reverie.models.wan.transformer import Prompt
 
 
@@ -116,7 +116,7 @@ class WanState:
     restarted: bool = False
     text: Prompt | None = None
     point_FZhw: Tensor | None = None
-    past: PastRow | None = None
+    past: Past | None = None
     window: tuple[LatentFrame, ...] = ()
     sink: tuple[LatentFrame, ...] = ()
     fresh: tuple[LatentFrame, ...] = ()

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from reverie.kernels.attention import Attention, sdpa
-from reverie.models.wan.block import Head, KeysAndValues, Sight, WanBlock
+from reverie.kernels.block_attention import BlockAttention
+from reverie.models.wan.block import Head, KeysAndValues, LayerPast, Sight, WanBlock
 from reverie.models.wan.config import WanConfig
 from reverie.models.wan.rotary import turns
 
@@ -56,6 +57,7 @@ class WanTransformer(nn.Module):
         self.time_projection = nn.Sequential(nn.SiLU(), nn.Linear(config.dim, 6 * config.dim))
         self.blocks = nn.ModuleList(WanBlock(config, attention) for _ in range(config.num_layers))
         self.head = Head(config)
+        self.reads_blocks = False
 
     def read_prompt(self, text_BEC: Tensor) -> Prompt:
         """Make what the layers read of an encoded prompt; used by every call under that prompt.
@@ -74,7 +76,7 @@ class WanTransformer(nn.Module):
         x_BFZhw: Tensor,
         timestep_BF: Tensor,
         prompt: Prompt,
-        past: Sequence[KeysAndValues] | None,
+        past: Sequence[LayerPast] | None,
         first_frames: Sequence[int],
         mute_frames: int = 0,
     ) -> CallOutput:
@@ -84,7 +86,7 @@ class WanTransformer(nn.Module):
             x_BFZhw: noisy latents.
             timestep_BF: 0 to 1000, one for each frame.
             prompt: from `read_prompt`.
-            past: for each layer the frames before, oldest first, as `layers_of` gives them.
+            past: for each layer the frames before, oldest first, as `past.py` reads them.
             first_frames: for each of the B sessions the absolute number of the first of its F
                 frames.
             mute_frames: frames at the head of the call that see and are not seen (a recache whose
@@ -108,6 +110,17 @@ class WanTransformer(nn.Module):
             own.append(torch.stack((made.k_BAKd, made.v_BAKd), dim=1))
         flow = self._frames(self.head(x_BTD, level_BFD), frames, rows, columns)
         return CallOutput(flow, self._per_frame(torch.stack(own, dim=2), frames))
+
+    def attend_with(self, attention: Attention, in_blocks: BlockAttention | None = None) -> None:
+        """Have all layers attend by other backends; the model stays the same.
+
+        Args:
+            in_blocks: attends to cache blocks where they lie; None has windows copied.
+        """
+        for block in self._blocks():
+            block.self_attn.attention = block.cross_attn.attention = attention
+            block.self_attn.in_blocks = in_blocks
+        self.reads_blocks = in_blocks is not None
 
     @property
     def dtype(self) -> torch.dtype:
