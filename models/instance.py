@@ -7,6 +7,7 @@ import torch
 
 from reverie.models.blocks import BlockPool
 from reverie.models.cache import EncoderCache
+from reverie.models.parallel import ONE_DEVICE, ParallelPlan
 from reverie.models.spec import ModelSpec
 
 
@@ -43,6 +44,8 @@ class LoadOptions:
         adapters: LoRAs, merged or for sessions to choose.
         decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
         decoder_path: its weights.
+        attention: a backend of `kernels`; `auto` lets the family choose for the device.
+        parallel: devices to spread the instance over.
     """
 
     device: str = "auto"
@@ -54,6 +57,8 @@ class LoadOptions:
     adapters: tuple[AdapterOption, ...] = ()
     decoder: str = ""
     decoder_path: str | None = None
+    attention: str = "auto"
+    parallel: ParallelPlan = ONE_DEVICE
 
 
 @dataclass(slots=True)
