@@ -5,8 +5,23 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reverie.models.instance import LoadOptions
+from reverie.models.parallel import ParallelPlan
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+
+class ParallelOptions(BaseModel):
+    """Devices to spread a model over. This version runs each model on one: 1 everywhere."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tensor: int = Field(default=1, ge=1, le=64, description="Devices that share attention heads.")
+    sequence: int = Field(default=1, ge=1, le=64, description="Devices that share tokens.")
+    data: int = Field(default=1, ge=1, le=64, description="Devices with sessions of their own.")
+
+    def plan(self) -> ParallelPlan:
+        """Return what a model's description is asked about."""
+        return ParallelPlan(self.tensor, self.sequence, self.data)
 
 
 class ModelOptions(BaseModel):
@@ -32,6 +47,13 @@ class ModelOptions(BaseModel):
     sessions: int = Field(default=4, ge=1, le=1024, description="Sessions that run at once.")
     history_chunks: int = Field(default=8, ge=1, le=1024, description="Chunks kept to rewind to.")
     threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0: as the library")
+    attention: str = Field(
+        default="auto",
+        max_length=64,
+        description="auto, plain, products, sdpa, flash; triton reads cache blocks in place, "
+        "where the model can.",
+    )
+    parallel: ParallelOptions = Field(default=ParallelOptions())
     max_batch: int = Field(default=8, ge=1, le=1024, description="Sessions in one forward pass.")
 
     def load_options(self) -> LoadOptions:
@@ -43,6 +65,8 @@ class ModelOptions(BaseModel):
             sessions=self.sessions,
             history_chunks=self.history_chunks,
             threads=self.threads,
+            attention=self.attention,
+            parallel=self.parallel.plan(),
         )
 
 

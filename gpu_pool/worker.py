@@ -88,7 +88,7 @@ class Worker:
         sys.path.extend(place for place in message.search_path if place not in sys.path)
         if message.options.threads:
             torch.set_num_threads(message.options.threads)
-        family = find_family(message.family)
+        family = find_family(message.family, message.options.parallel)
         instance = family.load(message.options)
         options = DriverOptions(history_chunks=message.options.history_chunks)
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
