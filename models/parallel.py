@@ -61,4 +61,18 @@ class ParallelSpec:
 
 UNSPLIT = ParallelSpec()
 
+
+def require_one_device(plan: ParallelPlan) -> None:
+    """Refuse what this version has no code for.
+
+    Raises:
+        OptionError: names the field.
+    """
+    for field in fields(plan):
+        if (degree := getattr(plan, field.name)) != 1:
+            raise OptionError(
+                f"parallel.{field.name} is {degree}, and this version runs a model on one device"
+            )
+
+
 _PARTS = {"tensor": "attention heads", "sequence": "tokens a call", "data": "copies"}

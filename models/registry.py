@@ -19,6 +19,7 @@ from typing import Any, Protocol, cast
 from reverie.models.errors import UnknownModelError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
+from reverie.models.parallel import ONE_DEVICE, ParallelPlan, require_one_device
 from reverie.models.spec import ModelSpec
 
 GROUP = "reverie.models"
@@ -49,22 +50,25 @@ def installed_families() -> dict[str, Callable[[], ModelFamily]]:
     return {entry.name: partial(_made, entry) for entry in entry_points(group=GROUP)}
 
 
-def find_family(name: str) -> ModelFamily:
+def find_family(name: str, plan: ParallelPlan = ONE_DEVICE) -> ModelFamily:
     """Return the family called `name`, validated.
 
     Args:
         name: an installed family, `package.module:Name`, or `path/to/file.py:Name`.
+        plan: how it is to be spread over devices.
 
     Raises:
         UnknownModelError: there is none of that name, or what has it is no family.
         SpecError: its description contradicts itself.
+        OptionError: the model cannot follow the plan, or this version cannot.
     """
     family = _from_location(name) if ":" in name else _from_entry_point(name)
     missing = [part for part in _PARTS if not hasattr(family, part)]
     if missing or not isinstance(family.spec, ModelSpec):
         lacks = f"it has no {' and no '.join(missing)}" if missing else "its spec is no ModelSpec"
         raise UnknownModelError(f"{name!r} makes no model family: {lacks}")
-    family.spec.validate()
+    family.spec.validate(plan)
+    require_one_device(plan)
     return family
 
 

@@ -76,6 +76,10 @@ def test_a_variable_can_name_the_file(tmp_path: Path) -> None:
     [
         ("server: {port: 70000}", r"server\.port: .*65535.*set in .*deployment\.yaml"),
         ("server: {prot: 9000}", r"server\.prot: unknown setting; did you mean port\? \(set in"),
+        (
+            "pool: {models: [{name: wan, parallel: {tensor: none}}]}",
+            r"pool\.models\.0\.parallel\.tensor: .*integer",
+        ),
         ("servers: {port: 9000}", r"servers: unknown setting; did you mean server\?"),
         ("port: 9000", r"port: unknown setting; did you mean server\.port\?"),
         ("pool: {models: [{name: a, thread: 1}]}", r"models\.0\.thread: .*did you mean threads\?"),

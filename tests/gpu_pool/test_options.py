@@ -3,12 +3,21 @@ from pydantic import ValidationError
 
 from reverie.gpu_pool import ModelOptions, PoolOptions
 from reverie.models.instance import LoadOptions
+from reverie.models.parallel import ParallelPlan
 
 
 def test_a_name_is_all_that_must_be_said() -> None:
     options = PoolOptions(models=(ModelOptions(name="pocket"),))
     assert options.mode == "process"
     assert options.models[0].load_options() == LoadOptions()
+
+
+def test_what_an_operator_says_of_a_model_reaches_its_family() -> None:
+    told = ModelOptions.model_validate(
+        {"name": "wan", "attention": "triton", "parallel": {"tensor": 4}}
+    )
+    assert told.load_options().attention == "triton"
+    assert told.load_options().parallel == ParallelPlan(tensor=4)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +29,8 @@ def test_a_name_is_all_that_must_be_said() -> None:
         {"models": ({"name": "../a"},)},
         {"models": ({"name": "a", "sessions": 0},)},
         {"models": ({"name": "a", "colour": "red"},)},
+        {"models": ({"name": "a", "parallel": {"tensor": 0}},)},
+        {"models": ({"name": "a", "parallel": {"pipeline": 2}},)},
         {"models": ({"name": "a"},), "mode": "thread"},
         {"models": ({"name": "a"},), "step_limit_s": 0},
         {"models": ({"name": "a"},), "step_limit_s": float("inf")},

@@ -8,7 +8,7 @@ from pathlib import Path
 import block_cases
 import pytest
 import torch
-from block_cases import CASES
+from block_cases import CASES, wan_latents
 from torch import Tensor
 
 from reverie.kernels.attention import UnknownBackendError, plain
@@ -53,6 +53,13 @@ def test_the_kernel_makes_what_gather_and_the_equation_make(
     expected, made = Gathered(plain)(*case.inputs()), interpreted[name]
     assert made.dtype is case.dtype
     torch.testing.assert_close(made, expected, atol=TOLERANCE[case.dtype], rtol=0)
+
+
+@linux
+def test_wan_makes_the_same_video_from_blocks_in_place_as_from_a_copy(
+    interpreted: dict[str, Tensor],
+) -> None:
+    torch.testing.assert_close(interpreted["wan"], wan_latents("auto"), atol=2e-5, rtol=0)
 
 
 @linux

@@ -6,8 +6,9 @@ from textwrap import dedent
 import pytest
 from stub_model import LOCATION
 
-from reverie.models.errors import SpecError, UnknownModelError
+from reverie.models.errors import OptionError, SpecError, UnknownModelError
 from reverie.models.instance import LoadOptions
+from reverie.models.parallel import ParallelPlan
 from reverie.models.registry import find_family, installed_families
 
 FAMILY = """
@@ -114,3 +115,13 @@ def test_what_makes_no_family_is_said_in_a_line(location: str, name: str, words:
 
 def test_listing_what_is_installed_loads_none_of_it() -> None:
     assert "pocket" in installed_families()
+
+
+def test_a_plan_that_the_model_cannot_follow_is_refused_before_it_is_loaded() -> None:
+    with pytest.raises(OptionError, match=r"parallel\.tensor is 5, .* has 12 attention heads"):
+        find_family("wan", ParallelPlan(tensor=5))
+
+
+def test_a_plan_that_only_this_version_cannot_follow_is_refused_too() -> None:
+    with pytest.raises(OptionError, match=r"parallel\.tensor is 4, and this version runs .* one"):
+        find_family("wan", ParallelPlan(tensor=4))

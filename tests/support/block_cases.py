@@ -1,6 +1,7 @@
 """Windows of cache blocks to attend to, and the process in which Triton's interpreter does it.
 
-    TRITON_INTERPRET=1 python block_cases.py OUT      what the kernel makes of every case
+    TRITON_INTERPRET=1 python block_cases.py OUT      what the kernel makes of every case, and
+                                                      latents of Wan that attends with it
     python block_cases.py --compile                   the kernel for a GPU; none is needed
 
 Triton decides at its first import whether it interprets, and other tests of a process may have
@@ -8,13 +9,17 @@ imported it: so it gets a process of its own.
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from loop_rig import Rig
+from tiny_wan import TinyWan, tiny_options
 from torch import Tensor
 
-from reverie.kernels.block_attention import BlockTable, BlockWindow
+from reverie.engine.inputs import ControlId, PromptInput
+from reverie.kernels.block_attention import BlockTable, BlockWindow, choose_block_attention
+from reverie.models.loop import LoopRequest
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,30 @@ CASES = {
 
 
 def run(out: Path) -> None:
-    from reverie.kernels.block_attention import choose_block_attention
-
     attend = choose_block_attention("triton", torch.device("cpu"), torch.float32)
-    torch.save({name: attend(*case.inputs()) for name, case in CASES.items()}, out)
+    made = {name: attend(*case.inputs()) for name, case in CASES.items()}
+    torch.save(made | {"wan": wan_latents("triton")}, out)
+
+
+def wan_latents(attention: str) -> Tensor:
+    """Run two sessions of tiny Wan in batches, past a full window and a new prompt.
+
+    Returns:
+        the clean latents of their windows, [2, frames, Z, h, w].
+    """
+    rig = Rig(TinyWan(), replace(tiny_options(sessions=2), attention=attention))
+    for name in ("a", "b"):
+        rig.open(LoopRequest(name, ord(name), "a lake", {"on_prompt": 0}))
+    window = rig.kernel.spec.window_blocks
+    for chunk in range(window // rig.kernel.spec.chunk_blocks + 2):
+        if chunk == 2:
+            rig.drivers["a"].push([PromptInput(ControlId("p"), "night")])
+            rig.drivers["b"].push([PromptInput(ControlId("p"), "night")])
+        for name in ("a", "b"):
+            rig.run_chunks(name, 1)
+    states = [driver.state for driver in rig.drivers.values()]
+    frames = [[frame.clean_Zhw for frame in state.window] for state in states]
+    return torch.stack([torch.stack(each) for each in frames])
 
 
 def compile_for_a_gpu() -> None:
