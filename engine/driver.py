@@ -354,6 +354,11 @@ class LoopDriver(Generic[S]):
         """
         self._stepper.complete(result, started_us, ended_us, batch, self.waited)
 
+    def refuse(self, code: FaultCode, message: str) -> None:
+        """End the loop at once: what it is to go on with cannot be had, however often it tries."""
+        self._parts.strikes += 1
+        self._parts.fault(code, message)
+
     def fail(self, error: Exception) -> None:
         """Roll back after `begin` or the kernel raised; the second time in a row ends the loop."""
         self._parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")

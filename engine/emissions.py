@@ -114,11 +114,28 @@ class ControlSuperseded:
 
 
 class FaultCode(StrEnum):
-    """Why a step was rolled back."""
+    """Why a step was rolled back, or why a prompt could not be read."""
 
     STEP_RAISED = "step_raised"
     NON_FINITE = "non_finite"
     BAD_SHAPE = "bad_shape"
+    PROMPT_FAILED = "prompt_failed"
+    PROMPT_TIMEOUT = "prompt_timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFailed:
+    """A control never acted, for it could not be read; nothing has changed.
+
+    Attributes:
+        stands: what is in effect instead, a prompt or the value of a parameter.
+    """
+
+    session: str
+    control: ControlId
+    code: FaultCode
+    message: str
+    stands: str | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +191,7 @@ Emission = (
     | TextOut
     | ControlApplied
     | ControlSuperseded
+    | ControlFailed
     | StepFailed
     | SnapshotOut
     | StepTrace

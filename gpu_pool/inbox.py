@@ -20,6 +20,7 @@ class Inbox:
     connection: Connection[FromWorker, ToWorker]
     on_lost: Callable[[], None] | None = None
     _messages: list[ToWorker] = field(default_factory=list)
+    _woken: bool = False
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def start(self) -> None:
@@ -27,12 +28,24 @@ class Inbox:
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
     def take(self, *, wait: bool, limit_s: float | None = None) -> list[ToWorker]:
-        """Return all messages that are there; with `wait`, at least one or those after a limit."""
+        """Return all messages that are there.
+
+        Args:
+            wait: wait until there is one, somebody calls `wake`, or a limit has passed.
+            limit_s: that limit; None waits for as long as it takes.
+        """
         with self._changed:
             if wait:
-                self._changed.wait_for(lambda: self._messages, limit_s)
+                self._changed.wait_for(lambda: self._messages or self._woken, limit_s)
             messages, self._messages = self._messages, []
+            self._woken = False
             return messages
+
+    def wake(self) -> None:
+        """End a `take` that waits, or the next one that would; may be called by any thread."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
 
     def _read(self) -> None:
         try:

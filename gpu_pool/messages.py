@@ -26,6 +26,7 @@ class LoadModel:
         family: see `find_family`.
         ring_slots: frame slots to make in the shared memory.
         search_path: folders to import from, as in the server.
+        prompt_limit_s: the longest that reading a prompt may take.
     """
 
     family: str
@@ -33,6 +34,7 @@ class LoadModel:
     max_batch: int
     ring_slots: int
     search_path: tuple[str, ...] = ()
+    prompt_limit_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

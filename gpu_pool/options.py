@@ -83,6 +83,9 @@ class PoolOptions(BaseModel):
     step_limit_s: Seconds = Field(
         default=30.0, description="Longest that one unit may run, or a message wait."
     )
+    prompt_limit_s: Seconds = Field(
+        default=30.0, description="Longest that reading a prompt may take, its wait included."
+    )
     load_limit_s: Seconds = Field(default=300.0, description="Longest that loading may take.")
     ask_limit_s: Seconds = Field(default=60.0, description="Longest wait for an answer.")
     stop_limit_s: Seconds = Field(default=5.0, description="Time to leave before a kill.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from reverie.engine.emissions import (
     ControlApplied,
+    ControlFailed,
     ControlSuperseded,
     Emission,
     FramesOut,
@@ -184,7 +185,7 @@ class Remembered:
                 for item in self._pending.pop(control, ()):
                     self._fold(item, chunk)
                 return not self._heard_before(control)
-            case ControlSuperseded(control=control):
+            case ControlSuperseded(control=control) | ControlFailed(control=control):
                 self._pending.pop(control, None)
                 return not self._heard_before(control)
             case _:

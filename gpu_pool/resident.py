@@ -23,6 +23,7 @@ from reverie.engine.position import Position
 from reverie.gpu_pool.loop_starts import LoopStarts
 from reverie.gpu_pool.messages import OpenSession
 from reverie.gpu_pool.model import Model
+from reverie.gpu_pool.prompt_desk import InEffect
 from reverie.models.loop import Durable
 
 logger = logging.getLogger(__name__)
@@ -47,8 +48,10 @@ class Resident:
         self._drivers: dict[str, LoopDriver[Any]] = {}
         self._starts = LoopStarts(model, message, self._drivers)
         self._restarts: defaultdict[str, int] = defaultdict(int)
+        loops = model.loops(message.program)
+        self._reader = next((loop.name for loop in loops if loop.prompt_tokens), loops[0].name)
         try:
-            for loop in model.loops(message.program):
+            for loop in loops:
                 self._drivers[loop.name] = self._starts.first(loop)
         except BaseException:
             self.close()
@@ -70,6 +73,15 @@ class Resident:
         return {
             name: driver.next_chunk for name, driver in self._drivers.items() if not driver.is_paced
         }
+
+    @property
+    def in_effect(self) -> InEffect:
+        """The prompt and the parameters that were asked for last, of all loops."""
+        requests = {name: driver.request for name, driver in self._drivers.items()}
+        parameters: dict[str, float] = {}
+        for request in reversed(requests.values()):
+            parameters.update(request.parameters)
+        return InEffect(requests[self._reader].prompt, parameters)
 
     def driver(self, loop: str) -> LoopDriver[Any]:
         """Return the driver of a loop.

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from reverie.engine.candidate import Candidate
+from reverie.engine.emissions import Emission
 from reverie.engine.errors import AdmissionError, RefusedError
 from reverie.engine.position import Position
 from reverie.gpu_pool.heartbeat import Heartbeat
@@ -29,6 +30,7 @@ from reverie.gpu_pool.messages import (
 )
 from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.outgoing import Outgoing
+from reverie.gpu_pool.prompt_desk import Delivered, PromptDesk, failures
 from reverie.gpu_pool.resident import Resident
 from reverie.models.errors import SpecError
 from reverie.models.loop import Durable
@@ -45,11 +47,13 @@ class Residents:
         outgoing: Outgoing,
         heartbeat: Heartbeat,
         now_us: Callable[[], int],
+        desk: PromptDesk,
     ) -> None:
         self._model = model
         self._outgoing = outgoing
         self._heartbeat = heartbeat
         self._now_us = now_us
+        self._desk = desk
         self._sessions: dict[str, Resident] = {}
 
     def __getitem__(self, session: str) -> Resident:
@@ -59,7 +63,9 @@ class Residents:
         """Return what could run now."""
         now_us = self._now_us()
         candidates: list[Candidate] = []
-        for resident in self._sessions.values():
+        for session, resident in self._sessions.items():
+            if self._desk.holds(session):
+                continue
             with self._heartbeat.unit([resident.serial]):
                 candidates += resident.candidates(now_us)
             self._outgoing.emit(resident.take_emissions())
@@ -68,6 +74,7 @@ class Residents:
     def wait_s(self) -> float | None:
         """Return for how long nothing can run unless something comes in; None: until then."""
         times = [resident.wake_us for resident in self._sessions.values()]
+        times.append(self._desk.wake_us)
         wakes = [time_us for time_us in times if time_us is not None]
         return max(0, min(wakes) - self._now_us()) / 1e6 if wakes else None
 
@@ -90,6 +97,8 @@ class Residents:
             self._refuse(message, "open_failed", f"{type(resident).__name__}: {resident}")
             return
         self._sessions[message.session] = resident
+        if any(loop.prompt_tokens for loop in loops):
+            self._desk.open(message.session, resident.in_effect)
         self._done(message, resident.position)
 
     def close(self, message: CloseSession) -> None:
@@ -100,8 +109,17 @@ class Residents:
 
     def close_all(self) -> None:
         """End every session."""
+        self._desk.close()
         while self._sessions:
             self._end(*self._sessions.popitem())
+
+    def deliver_prompts(self) -> None:
+        """Pass on the prompts that have been read, and say which cannot be."""
+        for delivered in self._desk.take():
+            if resident := self._sessions.get(delivered.read.reading.session):
+                self._outgoing.emit(delivered.superseded)
+                self._outgoing.emit(_delivered(resident, delivered))
+                self._outgoing.emit(resident.take_emissions())
 
     def tell(self, message: Told) -> None:
         """Pass on what needs no answer; for a session that has gone it means nothing."""
@@ -129,6 +147,8 @@ class Residents:
             answer = _answer(resident, message)
             if isinstance(message, TakeSnapshot) and isinstance(answer, Position):
                 durables = resident.kept(message.name)
+        if isinstance(message, Reset):
+            self._desk.begin_again(message.session)
         self._outgoing.emit(resident.take_emissions())
         match answer:
             case Position():
@@ -147,6 +167,7 @@ class Residents:
             return error
 
     def _end(self, session: str, resident: Resident) -> Position:
+        self._desk.forget(session)
         try:
             with self._heartbeat.unit([resident.serial]):
                 position = resident.close()
@@ -156,7 +177,9 @@ class Residents:
         return position
 
     def _push(self, resident: Resident, message: PushInputs) -> None:
-        refused = resident.push(message.inputs)
+        passed = self._desk.bring(message.session, resident.in_effect, message.inputs)
+        self._outgoing.emit(passed.superseded)
+        refused = resident.push(passed.inputs)
         if refused:
             # The session checks before it sends, so this is rare; but each input gets its receipt.
             logger.warning("session %s: %d inputs for nobody", message.session, len(refused))
@@ -182,6 +205,16 @@ class Residents:
 
     def _refuse(self, message: OpenSession | Asked, code: str, text: str) -> None:
         self._outgoing.answer(Refused(message.request, message.session, code, text))
+
+
+def _delivered(resident: Resident, delivered: Delivered) -> Sequence[Emission]:
+    """Give a session what was kept back for it; return what there is to say of it."""
+    read = delivered.read
+    if read.fault is None:
+        return resident.push(delivered.inputs)
+    if read.reading.opening:
+        resident.leading.refuse(read.fault, read.message)
+    return failures(delivered, resident.in_effect)
 
 
 def _answer(resident: Resident, message: Asked) -> Position | Exception:

@@ -215,4 +215,5 @@ class Supervisor:
             max_batch=self.model.max_batch,
             ring_slots=slots,
             search_path=tuple(sys.path),
+            prompt_limit_s=self._options.prompt_limit_s,
         )

@@ -40,6 +40,7 @@ from reverie.gpu_pool.messages import (
 )
 from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.outgoing import Outgoing
+from reverie.gpu_pool.prompt_desk import PromptDesk
 from reverie.gpu_pool.residents import Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
@@ -109,7 +110,8 @@ class Worker:
                 ring=ring.layout,
             )
         )
-        return Floor(model, self._connection, ring, self._heartbeat, message.max_batch)
+        desk = PromptDesk(instance, now_us, self._inbox.wake, round(message.prompt_limit_s * 1e6))
+        return Floor(model, self._connection, ring, self._heartbeat, message.max_batch, desk)
 
 
 class Floor:
@@ -122,12 +124,13 @@ class Floor:
         ring: RingWriter,
         heartbeat: Heartbeat,
         max_batch: int,
+        desk: PromptDesk,
     ) -> None:
         self._model = model
         self._ring = ring
         self._heartbeat = heartbeat
         self._outgoing = Outgoing(connection, ring)
-        self._residents = Residents(model, self._outgoing, heartbeat, now_us)
+        self._residents = Residents(model, self._outgoing, heartbeat, now_us, desk)
         self._scheduler = StepScheduler(max_batch)
         self._costs = CostBook()
 
@@ -140,6 +143,7 @@ class Floor:
                     return
                 self._apply(message)
             self._heartbeat.take(len(messages))
+            self._residents.deliver_prompts()
             self._outgoing.flush()
             busy = self._step()
             self._outgoing.flush()

@@ -4,6 +4,7 @@ If a field can change the output it is in the key. That is the whole rule: two s
 entry only when every field is equal, and a change of weights or adapters finds nothing stale.
 """
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -31,35 +32,41 @@ class CacheKey:
 class EncoderCache:
     """The most recently used encoder outputs, shared by all sessions of an instance.
 
-    Not thread-safe: one step thread owns it.
+    Thread-safe: prompts are read beside the step thread. Two threads that miss the same entry both
+    make it, and both values are equal.
     """
 
     def __init__(self, capacity: int = 256) -> None:
         """Keep at most `capacity` entries; the least recently used goes first."""
         self._capacity = capacity
         self._entries: OrderedDict[CacheKey, Tensor] = OrderedDict()
+        self._lock = threading.Lock()
         self.hits = 0
         self.misses = 0
 
     def __len__(self) -> int:
-        return len(self._entries)
+        with self._lock:
+            return len(self._entries)
 
     def __contains__(self, key: CacheKey) -> bool:
-        return key in self._entries
+        with self._lock:
+            return key in self._entries
 
     def get(self, key: CacheKey) -> Tensor | None:
         """Return the entry, or None; the tensor is shared and must not be edited."""
-        entry = self._entries.get(key)
-        if entry is None:
-            self.misses += 1
-            return None
-        self.hits += 1
-        self._entries.move_to_end(key)
-        return entry
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                self.misses += 1
+                return None
+            self.hits += 1
+            self._entries.move_to_end(key)
+            return entry
 
     def put(self, key: CacheKey, value: Tensor) -> None:
         """Keep `value`; drop the least recently used entry when full."""
-        self._entries[key] = value
-        self._entries.move_to_end(key)
-        while len(self._entries) > self._capacity:
-            self._entries.popitem(last=False)
+        with self._lock:
+            self._entries[key] = value
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._capacity:
+                self._entries.popitem(last=False)

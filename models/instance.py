@@ -1,6 +1,6 @@
 """A loaded model: weights, cache pool and encoder cache on one device."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -70,6 +70,11 @@ class ModelInstance:
         weights_version: changes whenever any weight does; part of every cache key.
         components: modules by the names in the spec.
         blocks: the cache pool; None when no loop keeps a cache.
+        prepare_prompt: reads a prompt into `encodings`, under the parameters of a session, so that
+            the unit which takes the prompt finds it there. Called on a thread beside the step
+            thread, before the prompt is delivered; may take its time, and may raise. None: prompts
+            are read by units alone.
+        prompt_parameters: names of parameters that change how a prompt is read.
     """
 
     name: str
@@ -80,3 +85,5 @@ class ModelInstance:
     components: Mapping[str, torch.nn.Module] = field(default_factory=dict)
     blocks: BlockPool | None = None
     encodings: EncoderCache = field(default_factory=EncoderCache)
+    prepare_prompt: Callable[[str, Mapping[str, float]], None] | None = None
+    prompt_parameters: frozenset[str] = frozenset()

@@ -4,6 +4,7 @@ The text of their exceptions may hold anything (paths, keys, other people's word
 the server's log alone. Clients get a stable code and a sentence from here.
 """
 
+from reverie.engine.emissions import FaultCode
 from reverie.gpu_pool.errors import ModelUnavailableError, PoolError, RequestRefusedError
 
 WORKER_LOST = "the worker of the model was lost meanwhile; the world is being brought back"
@@ -23,7 +24,14 @@ _TOLD = {
 
 def step_failed(code: str) -> str:
     """Say that a step failed, as `StepFailed.code` has it."""
+    if code in (FaultCode.PROMPT_FAILED, FaultCode.PROMPT_TIMEOUT):
+        return f"the prompt that this world was to begin with could not be read ({code})"
     return f"a step of the model failed ({code})"
+
+
+def not_read(code: str) -> str:
+    """Say that a prompt could not be read, as `ControlFailed.code` has it."""
+    return f"the prompt could not be read ({code}); the one before it stays in effect"
 
 
 def loop_ended(loop: str) -> str:

@@ -85,6 +85,11 @@ class Receipts:
             pending.superseded_by = by.command if by and by is not pending else None
             self._tell_if_settled(pending)
 
+    def waits(self, control: ControlId) -> ControlInput | None:
+        """Return the input of a control that has no receipt yet; None for any other."""
+        owner = self._owners.get(control)
+        return owner.waiting.get(control) if owner is not None else None
+
     def before_frames(self) -> None:
         """Give every receipt that has begun: the frames that show it come next."""
         begun, self._begun = self._begun, []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from reverie.engine import emissions
 from reverie.engine.emissions import FaultCode, FramesOut, SamplesOut, StepFailed, TextOut
-from reverie.engine.inputs import OPENING
+from reverie.engine.inputs import OPENING, ParameterInput, PromptInput
 from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, WorkerLost
 from reverie.media import UnsupportedPictureError
 from reverie.sessions import faults
@@ -77,6 +77,8 @@ class Relay:
                 self._receipts.applied(notice)
             case emissions.ControlSuperseded():
                 self._receipts.superseded(notice)
+            case emissions.ControlFailed():
+                self._control_failed(notice)
             case StepFailed():
                 self._step_failed(notice)
             case WorkerLost():  # how, the pool has logged
@@ -102,6 +104,21 @@ class Relay:
             self._outputs.video(out.stream).publish(out)
         except UnsupportedPictureError as error:
             self._fail("bad_shape", str(error))
+
+    def _control_failed(self, failed: emissions.ControlFailed) -> None:
+        """Take a control back that could not be read, unless a newer one has come since."""
+        item = self._receipts.waits(failed.control)
+        self._receipts.superseded(emissions.ControlSuperseded(failed.session, failed.control, None))
+        code = failed.code.value
+        field = "prompt"
+        if isinstance(item, ParameterInput):
+            field = f"parameters.{item.name}"
+            if self._state.parameters.get(item.name) == item.value:
+                self._state.parameters[item.name] = float(failed.stands)
+        elif isinstance(item, PromptInput) and self._state.prompt.whole == item.text:
+            self._state.prompt = self._state.prompt.replaced(str(failed.stands))
+        self._audience.tell(Error(code=code, message=faults.not_read(code), field=field))
+        self._views.changed()
 
     def _step_failed(self, failed: StepFailed) -> None:
         self._state.steps_failed += 1

@@ -10,6 +10,8 @@ from reverie.gpu_pool.notices import SessionLost
 from reverie.media import Codec
 from reverie.sessions.events import (
     ControlApplied,
+    ControlSuperseded,
+    Error,
     MediaChunk,
     MediaComplete,
     MediaInit,
@@ -66,6 +68,29 @@ async def test_a_receipt_does_not_wait_for_parts_that_act_later_than_its_first_f
         types = [type for type in person.types() if type in ("control.applied", "media.chunk")]
         assert types == ["control.applied", *["media.chunk"] * 2 * FRAMES]
         assert isinstance(answer, RequestAccepted)
+
+
+async def test_a_prompt_that_cannot_be_read_is_told_and_taken_back() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven("a lake")
+        answer = await person.ask("update", prompt="b", parameters={"speed": 2.0})
+        assert isinstance(answer, RequestAccepted)
+        number, prompt = lease.waiting_controls()
+        code = emissions.FaultCode.PROMPT_TIMEOUT
+        lease.say(emissions.ControlFailed(session.id, number, code, "too late", 1.0))
+        lease.say(emissions.ControlFailed(session.id, prompt, code, "too late", "a lake"))
+        receipt = await person.until("control.superseded")
+        assert isinstance(receipt, ControlSuperseded)
+        assert (receipt.control, receipt.by) == (answer.command, None)
+        told = [event for event in person.events if isinstance(event, Error)]
+        fields = [(error.code, error.field) for error in told]
+        assert fields[0] == ("prompt_timeout", "parameters.speed")
+        error = await person.until("error")
+        assert isinstance(error, Error)
+        assert (error.code, error.field) == ("prompt_timeout", "prompt")
+        assert "too late" not in error.message
+        values = {each.name: each.value for each in session.view.parameters}
+        assert (session.view.prompt, values["speed"]) == ("a lake", 1.0)
 
 
 @pytest.mark.parametrize("codec", list(Codec))
