@@ -131,7 +131,7 @@ def test_whatever_is_asked_every_control_has_one_fate_and_no_block_is_lost(
         life.run(units)
         life.do(what, number)
     life.do("resume", 0)
-    life.run(240)  # enough for the answers to as many turns as a script may have
+    life.run(500)  # enough for the answers to as many turns as a script may have
     if not life.rig.residents["a"].leading.ended:
         turns = [told.control for told in life.told]
         assert set(life.controls) == set(turns), "what waits acts in the end"
