@@ -18,7 +18,7 @@ from reverie.models.loop import StepResult, StepUnit
 from reverie.models.wan.block import KeysAndValues
 from reverie.models.wan.features import FIRST_GROUP, GROUP
 from reverie.models.wan.parts import WanParts
-from reverie.models.wan.past import Past, joined, read_rows
+from reverie.models.wan.past import Past, left_in_place, read_rows, seen_by
 from reverie.models.wan.schedule import FlowSchedule
 from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
 from reverie.models.wan.transformer import Prompt
@@ -197,7 +197,7 @@ class FrameUnits:
 
     def _read(self, windows: Sequence[tuple[BlockId, ...]]) -> Sequence[Past | None]:
         in_place = self._parts.transformer.reads_blocks
-        return read_rows(self._pool, windows, in_place=in_place)
+        return left_in_place(windows) if in_place else read_rows(self._pool, windows)
 
     def _write(self, blocks: tuple[BlockId, ...], frames_F2LNAd: Tensor) -> None:
         for block, frame in zip(blocks, frames_F2LNAd, strict=True):
@@ -211,7 +211,7 @@ class FrameUnits:
             x_BFZhw,
             levels[:, None].expand(x_BFZhw.shape[:2]),
             _texts(rows),
-            joined(self._pool, [row.past for row in rows]),
+            seen_by(self._pool, [row.past for row in rows]),
             [row.first_frame for row in rows],
             mute,
         )

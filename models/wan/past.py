@@ -38,28 +38,29 @@ Past = PastRow | PastBlocks
 
 
 def read_rows(
-    pool: BlockPool, windows: Sequence[tuple[BlockId, ...]], *, in_place: bool
-) -> Sequence[Past | None]:
+    pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]
+) -> list[PastRow] | list[None]:
     """Read windows of equal length; nothing where they are empty."""
     if not windows or not windows[0]:
         return [None] * len(windows)
-    if in_place:
-        return [PastBlocks(window) for window in windows]
     frames = len(windows[0])
     blocks = tuple(block for window in windows for block in window)
     layers = layers_of(pool.gather(blocks).view(len(windows), frames, *pool.view(blocks[0]).shape))
     return [PastRow(layers, row) for row in range(len(windows))]
 
 
-def joined(pool: BlockPool, rows: Sequence[Past | None]) -> Sequence[LayerPast] | None:
-    """Return rows as one past, in their order; what was read in that order is not copied."""
-    if all(row is None for row in rows):
-        return None
-    in_place = [row for row in rows if isinstance(row, PastBlocks)]
-    if in_place:
-        assert len(in_place) == len(rows), "an instance reads all its windows in one way"
-        return windows_of(pool, [row.blocks for row in in_place])
-    return _stacked([row for row in rows if isinstance(row, PastRow)], len(rows))
+def left_in_place(windows: Sequence[tuple[BlockId, ...]]) -> Sequence[PastBlocks | None]:
+    """Read nothing, and say where the windows are; nothing where they are empty."""
+    return [PastBlocks(window) if window else None for window in windows]
+
+
+def seen_by(pool: BlockPool, rows: Sequence[Past | None]) -> Sequence[LayerPast] | None:
+    """Return what the layers of one call see, a row for each session, in their order."""
+    in_place = [row.blocks for row in rows if isinstance(row, PastBlocks)]
+    if not in_place:
+        return joined([row for row in rows if not isinstance(row, PastBlocks)])
+    assert len(in_place) == len(rows), "units with equal batch keys see equally many frames"
+    return windows_of(pool, in_place)
 
 
 def windows_of(pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]) -> list[BlockWindow]:
@@ -72,8 +73,12 @@ def windows_of(pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]) -> list[
     return [BlockWindow(keys[:, layer], values[:, layer], table) for layer in range(layers)]
 
 
-def _stacked(found: Sequence[PastRow], due: int) -> Layers:
-    assert len(found) == due, "units with equal batch keys see equally many frames"
+def joined(rows: Sequence[PastRow | None]) -> Layers | None:
+    """Return rows as one past, in their order; what was read in that order is not copied."""
+    found = [row for row in rows if row is not None]
+    if not found:
+        return None
+    assert len(found) == len(rows), "units with equal batch keys see equally many frames"
     first, wanted = found[0].layers, [row.row for row in found]
     if all(row.layers is first for row in found):
         if wanted == list(range(len(first[0].k_BAKd))):
