@@ -76,7 +76,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-dev: pyproject.toml $(VENV)/installed
+$(VENV)/installed-dev: pyproject.toml plugins/livekit-plugins-reverie/pyproject.toml $(VENV)/installed
 	@echo 'Installing what the tests need.'
-	@$(PIP) install --quiet --editable '.[dev]'
+	@$(PIP) install --quiet --editable '.[dev]' --editable plugins/livekit-plugins-reverie
 	@touch $@

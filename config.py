@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PREFIX = "REVERIE_"
 FILE_VARIABLE = "REVERIE_CONFIG"
 
+CLIENT_VARIABLES = frozenset({"REVERIE_URL", "REVERIE_API_KEY"})
+"""Not of a deployment: they tell a client of a server where that is."""
+
 FieldPath = tuple[str | int, ...]
 """Where a field is: keys and indices from the top."""
 
@@ -142,7 +145,7 @@ def _from_variables(variables: Mapping[str, str]) -> list[Setting]:
     return [
         Setting(_path_of(name), _read_value(name, variables[name]), name)
         for name in sorted(variables)
-        if name.startswith(PREFIX) and name != FILE_VARIABLE
+        if name.startswith(PREFIX) and name != FILE_VARIABLE and name not in CLIENT_VARIABLES
     ]
 
 

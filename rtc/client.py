@@ -44,6 +44,7 @@ async def connect(
     role: Literal["driver", "viewer"] = "driver",
     codecs: Sequence[str] = ("rgb24", "pcm16"),
     give_up_s: float = 30.0,
+    owner: str | None = None,
 ) -> AsyncIterator[RemoteSession]:
     """Open a session on a server, or attach to one, for as long as the block lasts.
 
@@ -63,6 +64,7 @@ async def connect(
         codecs: what frames and sound may come in, best first; `rgb24` and `pcm16` are exact. Name
             no codec of sound (`opus`, `pcm16`) to be sent none.
         give_up_s: how long to try to come back after a drop.
+        owner: the secret of the owner to open it for, as this server issued it; None: a new one.
 
     Raises:
         BadRequestError: the server cannot open such a session; names the field.
@@ -80,7 +82,8 @@ async def connect(
             "seed": seed,
             "voice": voice or None,
         }
-        opened = await _open_safely(url, {**wanted, "parameters": dict(parameters or {})})
+        wanted["parameters"] = dict(parameters or {})
+        opened = await _open_safely(url, wanted, owner)
         session, token = opened.id, opened.token
     if token is None:
         raise ValueError("attaching to a session needs its token")
@@ -105,9 +108,9 @@ async def _running(remote: RemoteSession) -> AsyncIterator[RemoteSession]:
         raise error from error.__cause__
 
 
-async def _open_safely(url: str, wanted: Mapping[str, object]) -> _Opened:
+async def _open_safely(url: str, wanted: Mapping[str, object], owner: str | None) -> _Opened:
     """Open a session; cancelled, leave none behind that nobody knows of and that holds a place."""
-    opening = asyncio.create_task(_open(url, wanted), name="open a session")
+    opening = asyncio.create_task(_open(url, wanted, owner), name="open a session")
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
@@ -124,11 +127,12 @@ async def _end(url: str, opened: _Opened) -> None:
             await client.delete(address, headers={"Authorization": f"Bearer {opened.token}"})
 
 
-async def _open(url: str, wanted: Mapping[str, object]) -> _Opened:
+async def _open(url: str, wanted: Mapping[str, object], owner: str | None) -> _Opened:
+    headers = {} if owner is None else {"Authorization": f"Bearer {owner}"}
     body = {name: value for name, value in wanted.items() if value is not None}
     try:
         async with httpx.AsyncClient(timeout=REQUEST_S, trust_env=False) as client:
-            answer = await client.post(f"{url.rstrip('/')}/v1/sessions", json=body)
+            answer = await client.post(f"{url.rstrip('/')}/v1/sessions", json=body, headers=headers)
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise ConnectionLostError(f"{url} cannot be reached: {error}") from None
     if answer.status_code != httpx.codes.CREATED:

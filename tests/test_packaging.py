@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOT_MODULES = {"__init__.py", "__main__.py", "cli.py", "config.py", "host.py"}
-NOT_SHIPPED = {"build", "dist", "docs", "examples", "runs", "tests", "typings"}
+NOT_SHIPPED = {"build", "dist", "docs", "examples", "plugins", "runs", "tests", "typings"}
 
 
 def setuptools_table() -> dict[str, Any]:

@@ -16,11 +16,13 @@ import numpy as np
 from livekit import rtc
 from numpy.typing import NDArray
 
-from reverie.rtc.livekit.errors import Ending
+from reverie.rtc.livekit.captions import Captions
+from reverie.rtc.livekit.errors import Ending, SteeringError
 from reverie.rtc.livekit.helm import OWN, Helm
 from reverie.rtc.livekit.lifetime import Lifetime
 from reverie.rtc.livekit.news import News
 from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.receipts import Receipt
 from reverie.rtc.livekit.seat import Change
 from reverie.rtc.livekit.status import StatusBoard
 from reverie.rtc.livekit.steering import Steering
@@ -43,6 +45,7 @@ class RoomBridge:
             lifetime=Lifetime(session, options, self._lifetime_changed),
             board=StatusBoard(options),
             news=News(options),
+            captions=Captions(options),
         )
         self._visit: Visit | None = None
         self._there = asyncio.Event()
@@ -56,6 +59,11 @@ class RoomBridge:
     def driver(self) -> str | None:
         """The identity of who drives."""
         return self._parts.helm.seat.driver
+
+    @property
+    def heard(self) -> str:
+        """What the world says, or said last."""
+        return self._parts.captions.heard
 
     async def serve(self, room: rtc.Room) -> Ending:
         """Serve a connected room until it or the session is over, or this is cancelled."""
@@ -76,13 +84,26 @@ class RoomBridge:
 
     # --- the program's own hand ---
 
-    async def say(self, text: str, mode: Literal["replace", "append", "turn"] = "replace") -> str:
+    async def say(
+        self,
+        text: str,
+        mode: Literal["replace", "append", "turn"] = "replace",
+        *,
+        by: str = OWN,
+    ) -> str:
         """Say what the world should become, and return the control's id.
+
+        Args:
+            by: the participant who says it, to whom the rule of the one driver applies.
 
         Raises:
             SteeringError: the session refuses, or does not answer; likewise below.
         """
-        return await self._parts.helm.say(OWN, text, mode)
+        return await self._parts.helm.say(by, text, mode)
+
+    async def receipt(self, control: str, limit_s: float = 5.0) -> Receipt | None:
+        """Wait for what becomes of a control; None when nobody knows in time."""
+        return await self._parts.receipts.of(control, limit_s)
 
     async def act(
         self,
@@ -99,6 +120,10 @@ class RoomBridge:
     async def show(self, picture: NDArray[np.uint8]) -> str:
         """Show the world a picture [H, W, 3], as a camera does."""
         return await self._parts.helm.do(OWN, lambda session: session.push_video(picture))
+
+    def refuse(self, by: str, why: SteeringError) -> None:
+        """Tell a participant that a wish, which the program took from them, is refused."""
+        self._parts.news.refuse(by, why)
 
     # --- what follows from changes ---
 

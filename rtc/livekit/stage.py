@@ -16,6 +16,9 @@ from reverie.rtc.livekit.sound import SoundTrack
 from reverie.sessions import Session
 from reverie.sessions.events import MediaChunk, MediaInit
 
+VOICE = "voice"
+"""The stream of what a program says, spoken (`docs/protocol.md`)."""
+
 
 class Stage:
     """The tracks of one room."""
@@ -75,6 +78,11 @@ class Stage:
             sound.cut()
         if self.video is not None:
             await self.video.cut()
+
+    def hush(self) -> None:
+        """Drop what was not heard yet of a voice that was broken off."""
+        if VOICE in self._sounds:
+            self._sounds[VOICE].cut()
 
     async def mend(self) -> bool:
         """Publish anew what the room has lost; tell whether it has everything now."""

@@ -28,6 +28,7 @@ from reverie.sessions.events import (
     MediaInit,
     SessionClosed,
     SessionInterrupted,
+    TextDelta,
 )
 
 MEND_S = 1.0
@@ -110,6 +111,7 @@ class Visit:
         tasks.create_task(parts.lifetime.keep(), name="rest")
         tasks.create_task(parts.board.tell(speaker), name="attributes")
         tasks.create_task(parts.news.send(speaker), name="news")
+        tasks.create_task(parts.captions.send(speaker), name="captions")
         for number in range(READERS):
             tasks.create_task(self._texts.serve(), name=f"texts {number}")
         parts.board.forget()
@@ -140,9 +142,16 @@ class Visit:
             case SessionInterrupted(chunk=chunk):
                 parts.chunk = chunk
                 await self._stage.cut()
+            case TextDelta():
+                parts.captions.note(event)
+                if event.cut:
+                    self._stage.hush()
+            case ControlApplied() | ControlSuperseded():
+                parts.receipts.note(event)
+                parts.news.note(event, parts.helm.author(event.control))
+        if not isinstance(event, ControlApplied | ControlSuperseded):
+            parts.news.note(event, None)
         parts.board.put(note(parts.board.status, event))
-        control = event.control if isinstance(event, ControlApplied | ControlSuperseded) else ""
-        parts.news.note(event, parts.helm.author(control))
 
     async def _begin(self, init: MediaInit) -> None:
         try:

@@ -12,6 +12,8 @@ TOPIC_CHAT: Final = "lk.chat"
 """Text streams of LiveKit's own chat; taken like prompts, where nobody else takes them."""
 TOPIC_INPUT: Final = "world.input"
 """Data packets: keys and axes."""
+TOPIC_CAPTIONS: Final = "lk.transcription"
+"""Text streams of LiveKit's own captions: what the world says."""
 TOPIC_EVENTS: Final = "world.events"
 """Text streams to the room: what happens, a JSON object a line."""
 

@@ -1,0 +1,76 @@
+"""Where a world comes from: a server, or an engine in this process."""
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from livekit.agents import NOT_GIVEN, NotGivenOr
+from livekit.agents.utils import is_given
+
+if TYPE_CHECKING:
+    from reverie import Engine, Session
+
+_T = TypeVar("_T")
+
+URL_VARIABLE = "REVERIE_URL"
+KEY_VARIABLE = "REVERIE_API_KEY"
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What world is wanted, and of whom.
+
+    Attributes:
+        engine: opens it in this process; None: the server at `url` does.
+        api_key: the secret of an owner, as that server issued it.
+    """
+
+    model: NotGivenOr[str] = NOT_GIVEN
+    program: NotGivenOr[str] = NOT_GIVEN
+    prompt: NotGivenOr[str] = NOT_GIVEN
+    seed: NotGivenOr[int] = NOT_GIVEN
+    parameters: NotGivenOr[Mapping[str, float]] = NOT_GIVEN
+    voice: bool = False
+    url: NotGivenOr[str] = NOT_GIVEN
+    api_key: NotGivenOr[str] = NOT_GIVEN
+    engine: "Engine | None" = None
+
+    def open(self) -> "AbstractAsyncContextManager[Session]":
+        """Return the session, to be entered; leaving it ends the world."""
+        if self.engine is not None:
+            return self.engine.session(
+                model=_or(self.model, ""),
+                program=_or(self.program, ""),
+                prompt=_or(self.prompt, ""),
+                seed=_or_none(self.seed),
+                parameters=_or_none(self.parameters),
+                voice=self.voice,
+            )
+        from reverie import connect
+
+        return connect(
+            self.where,
+            model=_or_none(self.model),
+            program=_or_none(self.program),
+            prompt=_or(self.prompt, ""),
+            seed=_or_none(self.seed),
+            parameters=_or_none(self.parameters),
+            voice=self.voice,
+            owner=_or(self.api_key, os.environ.get(KEY_VARIABLE, "")) or None,
+        )
+
+    @property
+    def where(self) -> str:
+        """The address of the server that is asked."""
+        return _or(self.url, os.environ.get(URL_VARIABLE, "")) or DEFAULT_URL
+
+
+def _or(value: NotGivenOr[str], otherwise: str) -> str:
+    return value if is_given(value) else otherwise
+
+
+def _or_none(value: NotGivenOr[_T]) -> _T | None:
+    return value if is_given(value) else None

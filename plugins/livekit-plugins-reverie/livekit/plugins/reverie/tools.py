@@ -1,0 +1,132 @@
+"""Tools for an LLM that plays: `set_scene`, `move` and `look`.
+
+What keys and axes there are, only the program knows, so an unknown direction is answered with those
+that there are: a model tries again with one of them.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from livekit.agents import ToolError, function_tool
+from livekit.agents.llm import Tool
+
+LONGEST_S = 10.0
+"""A key is held no longer in one call."""
+
+MEANINGS: Mapping[str, tuple[str, ...]] = {
+    "forward": ("forward", "up", "w"),
+    "backward": ("backward", "back", "down", "s"),
+    "up": ("up", "w", "forward", "jump"),
+    "down": ("down", "s", "backward", "back"),
+    "left": ("left", "a"),
+    "right": ("right", "d"),
+}
+"""What keys may stand for a direction, best first."""
+
+TURNS: Mapping[str, tuple[tuple[str, ...], float]] = {
+    "left": (("x", "yaw", "pan"), -1.0),
+    "right": (("x", "yaw", "pan"), 1.0),
+    "up": (("y", "pitch", "tilt"), -1.0),
+    "down": (("y", "pitch", "tilt"), 1.0),
+}
+"""How the names of axes end that turn the view, and which way."""
+
+
+class Played(Protocol):
+    """A world as the tools see it. What it refuses, it refuses with a `ToolError`."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that the program takes."""
+
+    @property
+    def axes(self) -> Mapping[str, tuple[float, float]]:
+        """The range of every axis that it takes."""
+
+    def describe(self) -> str:
+        """Return what is known of what is seen, in words."""
+
+    async def become(self, text: str) -> str:
+        """Say what the world should become; return what came of it, in words."""
+
+    async def hold(self, key: str, seconds: float) -> None:
+        """Hold a key for a while."""
+
+    async def turn(self, axis: str, amount: float) -> None:
+        """Move an axis."""
+
+
+def world_tools(world: Played) -> list[Tool]:
+    """Return the tools by which an LLM plays in a world."""
+
+    @function_tool
+    async def set_scene(description: str) -> str:
+        """Change what the world is. The whole scene is described, for nothing of before is kept.
+
+        Args:
+            description: the scene in one short plain sentence, such as "a forest at night".
+        """
+        return await world.become(description)
+
+    @function_tool
+    async def move(direction: str, seconds: float = 1.0) -> str:
+        """Move through the world by holding a key. Returns when that is done.
+
+        Args:
+            direction: forward, backward, left, right, up, down, or the name of a key.
+            seconds: for how long, up to 10.
+        """
+        key = key_for(direction, world.keys)
+        seconds = min(max(seconds, 0.1), LONGEST_S)
+        await world.hold(key, seconds)
+        return f"Moved {direction} for {seconds:g} seconds. {world.describe()}"
+
+    @function_tool
+    async def look(direction: str = "around") -> str:
+        """See where you are, after turning the view if a direction is given.
+
+        Args:
+            direction: around to turn nothing, or left, right, up, down.
+        """
+        if direction.strip().lower() != "around":
+            axis, amount = turn_for(direction, world.axes)
+            await world.turn(axis, amount)
+        return world.describe()
+
+    return [set_scene, move, look]
+
+
+def key_for(direction: str, keys: tuple[str, ...]) -> str:
+    """Return the key that a direction means.
+
+    Raises:
+        ToolError: none; names those that there are.
+    """
+    wanted = direction.strip().lower()
+    spelt = {key.lower(): key for key in keys}
+    for name in (wanted, *MEANINGS.get(wanted, ())):
+        if name in spelt:
+            return spelt[name]
+    known = ", ".join(keys)
+    raise ToolError(
+        f"There is no way to move {direction[:40]!r}. Known: {known}."
+        if keys
+        else "Nobody can move in this world; only its scene can be changed."
+    )
+
+
+def turn_for(direction: str, axes: Mapping[str, tuple[float, float]]) -> tuple[str, float]:
+    """Return the axis that turns the view in a direction, and how far.
+
+    Raises:
+        ToolError: there is none.
+    """
+    endings, way = TURNS.get(direction.strip().lower(), ((), 0.0))
+    for name, (low, high) in axes.items():
+        if name.lower().endswith(endings):
+            return name, low if way < 0 else high
+    raise ToolError(
+        f"The view cannot be turned {direction[:40]!r} here; move, or look around."
+        if endings
+        else f"{direction[:40]!r} is no direction to look in: around, left, right, up or down."
+    )

@@ -1,0 +1,306 @@
+"""`WorldSession`: a generated world as the video of an agent, by the avatar interface of agents.
+
+    world = reverie.WorldSession(prompt="a desert")
+    await world.start(agent_session, ctx.room)
+
+It opens a world on a reverie server, or in an engine of this process, and serves it to the room
+until either is over. `reverie.rtc.livekit` does the work; this is its form for agents.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from importlib import import_module
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from livekit import rtc
+from livekit.agents import (
+    DEFAULT_API_CONNECT_OPTIONS,
+    NOT_GIVEN,
+    AgentSession,
+    APIConnectionError,
+    APIConnectOptions,
+    APIStatusError,
+    NotGivenOr,
+    room_io,
+    utils,
+)
+from livekit.agents.llm import Tool
+from livekit.agents.utils import is_given
+from livekit.agents.voice.avatar import AvatarSession
+from livekit.plugins.reverie.audio_tail import install_tail
+from livekit.plugins.reverie.log import logger
+from livekit.plugins.reverie.opening import Opening
+from livekit.plugins.reverie.player import Player
+from livekit.plugins.reverie.tools import world_tools
+
+if TYPE_CHECKING:
+    from reverie import Engine, Session
+    from reverie.rtc.livekit import BridgeOptions, Ending, RoomBridge
+
+JOIN_S = 30.0
+"""For a room that is not connected yet when a world is started for it."""
+
+
+class WorldSession(AvatarSession[Literal["world_ended"]]):
+    """A world in a room, published by the agent itself. Emits `world_ended` with an `Ending`."""
+
+    def __init__(
+        self,
+        *,
+        model: NotGivenOr[str] = NOT_GIVEN,
+        program: NotGivenOr[str] = NOT_GIVEN,
+        prompt: NotGivenOr[str] = NOT_GIVEN,
+        seed: NotGivenOr[int] = NOT_GIVEN,
+        parameters: NotGivenOr[Mapping[str, float]] = NOT_GIVEN,
+        voice: bool = False,
+        url: NotGivenOr[str] = NOT_GIVEN,
+        api_key: NotGivenOr[str] = NOT_GIVEN,
+        engine: "Engine | None" = None,
+        participant_identity: NotGivenOr[str] = NOT_GIVEN,
+        webcam: bool = True,
+        chat: bool = False,
+        prompts_from: Literal["driver", "everyone"] = "driver",
+        keep_empty_s: NotGivenOr[float] = NOT_GIVEN,
+        max_bitrate: NotGivenOr[int] = NOT_GIVEN,
+        interrupted_by_agent: bool = True,
+        conn_options: APIConnectOptions = DEFAULT_API_CONNECT_OPTIONS,
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            model: what the server calls it; left out, its first; likewise `program`.
+            prompt: what the world is to be at first.
+            voice: have what the program says spoken, where the server has a voice.
+            url: of the server; left out, `REVERIE_URL`, or http://127.0.0.1:8000.
+            api_key: the secret of an owner, as that server issued it; left out, `REVERIE_API_KEY`.
+            engine: runs the world in this process instead; it must have been started.
+            participant_identity: whose camera the world sees; left out, that of who drives.
+            webcam: whether it sees any.
+            chat: take `lk.chat` as prompts, where no `AgentSession` reads it.
+            prompts_from: who may change what the world is.
+            keep_empty_s: how long a world waits in an empty room for somebody to come back.
+            interrupted_by_agent: whether cutting off the agent's voice interrupts the world.
+            conn_options: for opening the session on the server.
+        """
+        super().__init__()
+        self._opening = Opening(
+            model, program, prompt, seed, parameters, voice, url, api_key, engine
+        )
+        self._camera = "" if not webcam else participant_identity
+        self._chat = chat
+        self._prompts_from = prompts_from
+        self._keep_empty_s = keep_empty_s
+        self._max_bitrate = max_bitrate
+        self._interrupted_by_agent = interrupted_by_agent
+        self._conn_options = conn_options
+        self._identity = ""
+        self._bridge: RoomBridge | None = None
+        self._living: asyncio.Task[None] | None = None
+        self._cut_off = asyncio.Event()
+        self._tools = world_tools(Player(lambda: self._bridge))
+
+    @property
+    def avatar_identity(self) -> str:
+        """The agent's own identity: it publishes the world itself."""
+        return self._room.local_participant.identity if self._room else self._identity
+
+    @property
+    def provider(self) -> str:
+        """What metrics call this."""
+        return "reverie"
+
+    @property
+    def tools(self) -> list[Tool]:
+        """`set_scene`, `move` and `look`, for the `tools` of an `Agent`."""
+        return list(self._tools)
+
+    @property
+    def bridge(self) -> "RoomBridge":
+        """All that can be asked of the world.
+
+        Raises:
+            RuntimeError: there is none: not started yet, or over.
+        """
+        if self._bridge is None:
+            raise RuntimeError("the world is not there: start it first, or it is over")
+        return self._bridge
+
+    def room_options(self) -> room_io.RoomOptions:
+        """Return options for an `AgentSession` without a voice, whose chat goes to the world."""
+        return room_io.RoomOptions(
+            audio_input=False,
+            audio_output=False,
+            text_output=False,
+            text_input=room_io.TextInputOptions(text_input_cb=self.on_chat),
+            close_on_disconnect=False,
+        )
+
+    async def start(self, agent_session: AgentSession[Any], room: rtc.Room) -> None:
+        """Open a world and show it in the room; return once it is served there.
+
+        Raises:
+            APIConnectionError: no world could be had, after all retries.
+            APIStatusError: the server refuses to open such a world.
+        """
+        if self._living is not None:
+            raise RuntimeError("a world is started once")
+        await super().start(agent_session, room)
+        if self._interrupted_by_agent:
+            agent_session.on("agent_state_changed", self._listen_to_agent)
+            self._listen_to_agent()
+        served: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._living = asyncio.create_task(self._live(room, served), name="world")
+        try:
+            await asyncio.wait([served, self._living], return_when=asyncio.FIRST_COMPLETED)
+            if not served.done():
+                await self._living  # raises what went wrong
+                raise APIConnectionError("the world ended before it was shown")
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def update_prompt(self, text: str) -> str:
+        """Say what the world should become, and return the control's id."""
+        return await self.bridge.say(text)
+
+    async def send_action(
+        self,
+        action: Mapping[str, str | float],
+        edge: Literal["tap", "press", "release"] = "tap",
+    ) -> str:
+        """Press keys or move axes, and return the control's id."""
+        return await self.bridge.act(action, edge)
+
+    async def push_video(self, frame: rtc.VideoFrame) -> str:
+        """Show the world a picture."""
+        rgb = frame.convert(rtc.VideoBufferType.RGB24)
+        return await self.bridge.show(
+            np.frombuffer(rgb.data, np.uint8).reshape(rgb.height, rgb.width, 3)
+        )
+
+    async def interrupt(self) -> str:
+        """Drop what is unfinished or unseen, and go on from what was seen last."""
+        return await self.bridge.interrupt()
+
+    async def on_chat(self, _: AgentSession[Any], event: room_io.TextInputEvent) -> None:
+        """Take a line of chat as a prompt: the `text_input_cb` of an `AgentSession`."""
+        from reverie.rtc.livekit import SteeringError
+
+        if self._bridge is None:
+            logger.warning("a line of chat came for a world that is not there")
+            return
+        by = event.participant.identity if event.participant else ""
+        try:
+            await self._bridge.say(event.text, by=by)
+        except SteeringError as refusal:
+            self._bridge.refuse(by, refusal)
+
+    async def aclose(self) -> None:
+        """End the world and leave the room as it was. Closing twice is closing once."""
+        living, self._living = self._living, None
+        if living is not None:
+            await utils.aio.cancel_and_wait(living)
+        if self._agent_session is not None:
+            self._agent_session.off("agent_state_changed", self._listen_to_agent)
+        if self._room is not None:
+            self._identity = self.avatar_identity if self._room.isconnected() else self._identity
+            self._room.off("connection_state_changed", self._on_connection_state_changed)
+        self._room = None  # or the base would remove the agent itself from the room
+        await super().aclose()
+
+    async def _live(self, room: rtc.Room, served: "asyncio.Future[None]") -> None:
+        ending: Ending | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                # It takes a second or two, in which the loop of an agent must not stand still.
+                bridges = await asyncio.to_thread(import_module, "reverie.rtc.livekit")
+                async with asyncio.timeout(JOIN_S):
+                    await _connected(room)
+                session = await self._open(stack)
+                bridge: RoomBridge = bridges.RoomBridge(session, self._options())
+                self._bridge = bridge
+                async with asyncio.TaskGroup() as tasks:
+                    cutting = tasks.create_task(self._follow_agent(bridge), name="interruptions")
+                    asyncio.get_running_loop().call_soon(_settle, served)
+                    ending = await bridge.serve(room)
+                    cutting.cancel()
+        finally:
+            self._bridge = None
+        logger.info("the world is over: %s %s", ending.reason, ending.message)
+        self.emit("world_ended", ending)
+
+    async def _open(self, stack: AsyncExitStack) -> "Session":
+        from reverie.sessions import BadRequestError, SessionError
+
+        options = self._conn_options
+        for tried in count():
+            try:
+                async with asyncio.timeout(options.timeout):
+                    return await stack.enter_async_context(self._opening.open())
+            except BadRequestError as error:
+                raise APIStatusError(str(error), status_code=400, retryable=False) from error
+            except (SessionError, TimeoutError) as error:
+                if tried >= options.max_retry:
+                    message = f"no world could be had of {self._opening.where}"
+                    raise APIConnectionError(message) from error
+                logger.warning("no world yet (%s); trying again", error or "no answer in time")
+                await asyncio.sleep(options.retry_interval)
+        raise AssertionError("counting has no end")
+
+    def _options(self) -> "BridgeOptions":
+        from reverie.rtc.livekit import BridgeOptions
+
+        options = BridgeOptions(
+            takes_chat=self._chat,
+            prompts_from=self._prompts_from,
+            camera=self._camera if is_given(self._camera) else None,
+        )
+        if is_given(self._keep_empty_s):
+            options = replace(options, keep_empty_s=self._keep_empty_s)
+        if is_given(self._max_bitrate):
+            options = replace(options, max_bitrate=self._max_bitrate)
+        return options
+
+    def _listen_to_agent(self, _: object = None) -> None:
+        """Put a tail under the agent's voice, once it has one."""
+        if self._agent_session is None:
+            return
+        tail = install_tail(self._agent_session.output.audio, self._cut_off.set)
+        if tail is not None:
+            self._agent_session.output.replace_audio_tail(tail)
+
+    async def _follow_agent(self, bridge: "RoomBridge") -> None:
+        from reverie.rtc.livekit import SteeringError
+
+        while True:
+            await self._cut_off.wait()
+            self._cut_off.clear()
+            try:
+                await bridge.interrupt()
+            except SteeringError as refusal:
+                logger.warning("the world was not interrupted: %s", refusal)
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def _connected(room: rtc.Room) -> None:
+    """Return once the room is connected."""
+    joined = asyncio.Event()
+
+    def changed(_: int) -> None:
+        if room.isconnected():
+            joined.set()
+
+    room.on("connection_state_changed", changed)
+    try:
+        if not room.isconnected():
+            await joined.wait()
+    finally:
+        room.off("connection_state_changed", changed)

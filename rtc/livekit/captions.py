@@ -1,0 +1,79 @@
+"""What the world says, as LiveKit's own captions: one text stream for each utterance.
+
+Front ends show `lk.transcription` without knowing of worlds. Bounded: a room that takes no words
+loses the oldest; the next utterance is whole again.
+"""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+
+from livekit import rtc
+
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.vocabulary import TOPIC_CAPTIONS
+from reverie.sessions.events import TextDelta
+
+WAITING = 256
+HEARD_CHARS = 2000
+
+_FINAL = "lk.transcription_final"
+_SEGMENT = "lk.segment_id"
+
+
+class Captions:
+    """Words on their way to the room.
+
+    Attributes:
+        heard: what the newest utterance has said so far.
+        dropped: pieces that gave way.
+    """
+
+    def __init__(self, options: BridgeOptions) -> None:
+        self.heard = ""
+        self.dropped = 0
+        self._options = options
+        self._utterance = -1
+        self._waiting: deque[TextDelta] = deque()
+        self._news = asyncio.Event()
+
+    def note(self, event: TextDelta) -> None:
+        """Take words. Never waits."""
+        begun = self.heard if event.utterance == self._utterance else ""
+        self.heard = (begun + event.text)[-HEARD_CHARS:]
+        self._utterance = event.utterance
+        if len(self._waiting) >= WAITING:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._waiting.append(event)
+        self._news.set()
+
+    async def send(self, speaker: rtc.LocalParticipant) -> None:
+        """Send words until cancelled."""
+        writer: rtc.TextStreamWriter | None = None
+        writing = -1
+        while True:
+            while not self._waiting:
+                self._news.clear()
+                await self._news.wait()
+            event = self._waiting.popleft()
+            with suppress(TimeoutError, rtc.StreamError):
+                async with asyncio.timeout(self._options.room_s):
+                    if writer is not None and writing != event.utterance:
+                        before, writer = writer, None
+                        await before.aclose(attributes={_FINAL: "true"})
+                    if writer is None and event.text:
+                        writing = event.utterance
+                        writer = await _begin(speaker, event)
+                    if writer is not None:
+                        await writer.write(event.text)
+                    if writer is not None and (event.final or event.cut):
+                        before, writer = writer, None
+                        await before.aclose(attributes={_FINAL: "true"})
+                continue
+            writer = None  # the room does not take it: begin anew with what comes next
+
+
+async def _begin(speaker: rtc.LocalParticipant, event: TextDelta) -> rtc.TextStreamWriter:
+    attributes = {_SEGMENT: f"{event.stream}-{event.utterance}", _FINAL: "false"}
+    return await speaker.stream_text(topic=TOPIC_CAPTIONS, attributes=attributes)
