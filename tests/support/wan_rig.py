@@ -1,5 +1,7 @@
 """A tiny causal Wan under a driver, and what people show it."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import torch
 from loop_rig import Rig
@@ -19,6 +21,9 @@ from reverie.models.wan.state import WanState
 
 Pictures = list[NDArray[np.uint8]]
 
+Again = Callable[[], Rig]
+"""Makes a rig without sessions on a model that is loaded."""
+
 HEIGHT, WIDTH = (8 * side for side in TINY_GRID)
 
 
@@ -32,10 +37,14 @@ def parts_of(rig: Rig) -> WanParts:
 
 
 def opened(
-    rig: Rig, session: str = "s1", seed: int = 7, prompt: str = "a lake", **parameters: float
+    rig: Rig,
+    session: str = "s1",
+    seed: int = 7,
+    prompt: str = "a lake",
+    parameters: Mapping[str, float] | None = None,
 ) -> LoopDriver[WanState]:
     defaults = {spec.name: spec.default for spec in rig.kernel.spec.parameters}
-    request = LoopRequest(session, seed, prompt, {**defaults, **parameters})
+    request = LoopRequest(session, seed, prompt, {**defaults, **(parameters or {})})
     return rig.open(request, DriverOptions(history_chunks=3, trace=True))
 
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from loop_rig import Rig
 from wan_rig import (
+    Again,
     applied,
     cache_of,
     decoded,
@@ -17,6 +18,7 @@ from wan_rig import (
     wan_rig,
 )
 
+from reverie.engine.driver import LoopDriver
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.models.loop import LoopRequest
 from reverie.models.wan.durable import durable_latents
@@ -31,14 +33,14 @@ def loaded() -> Rig:
 
 def settle(rig: Rig) -> WanState:
     """Run until a chunk is to begin; return the state."""
-    driver = rig.drivers["s1"]
+    driver: LoopDriver[WanState] = rig.drivers["s1"]
     rig.run(lambda: driver.state.phase is Phase.BLOCK and not driver.state.fresh)
     return driver.state
 
 
-def state_after(loaded: Rig, count: int) -> tuple[Rig, WanState]:
+def state_after(again: Again, count: int) -> tuple[Rig, WanState]:
     """Push a clip to a session that has made a chunk; return it once the clip is history."""
-    rig = loaded.again()
+    rig = again()
     driver = opened(rig)
     rig.run_chunks("s1", 1)
     driver.push(shown("clip", pictures(count)))
@@ -47,8 +49,8 @@ def state_after(loaded: Rig, count: int) -> tuple[Rig, WanState]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 12, 14])
-def test_a_clip_is_shown_frame_for_frame_and_becomes_the_history(loaded: Rig, count: int) -> None:
-    rig, state = state_after(loaded, count)
+def test_a_clip_is_shown_frame_for_frame_and_becomes_the_history(again: Again, count: int) -> None:
+    rig, state = state_after(again, count)
     latents = encoded(rig, pictures(count))
     assert torch.equal(torch.stack([frame.clean_Zhw for frame in state.window]), latents)
     assert [frame.number for frame in state.window] == list(range(len(latents)))
@@ -59,10 +61,10 @@ def test_a_clip_is_shown_frame_for_frame_and_becomes_the_history(loaded: Rig, co
 
 @pytest.mark.parametrize("count", [1, 5, 14])
 def test_the_history_is_that_of_the_same_latents_given_at_the_start(
-    loaded: Rig, count: int
+    again: Again, count: int
 ) -> None:
-    rig, state = state_after(loaded, count)
-    other = loaded.again()
+    rig, state = state_after(again, count)
+    other = again()
     version = other.instance.weights_version
     given = durable_latents(encoded(rig, pictures(count)), "a lake", TINY_CAUSAL, version)
     driver = other.open(LoopRequest("s1", 7, "a lake", {"on_prompt": 1}), durable=given)
@@ -74,9 +76,9 @@ def test_the_history_is_that_of_the_same_latents_given_at_the_start(
     driver.close()
 
 
-def test_a_clip_that_comes_in_pieces_is_the_clip_that_comes_at_once(loaded: Rig) -> None:
-    rig, state = state_after(loaded, 14)
-    slow = loaded.again()
+def test_a_clip_that_comes_in_pieces_is_the_clip_that_comes_at_once(again: Again) -> None:
+    rig, state = state_after(again, 14)
+    slow = again()
     driver = opened(slow)
     slow.run_chunks("s1", 1)
     clip = shown("clip", pictures(14))
@@ -88,8 +90,8 @@ def test_a_clip_that_comes_in_pieces_is_the_clip_that_comes_at_once(loaded: Rig)
     assert np.array_equal(frames_out(slow, since=1)[:14], frames_out(rig, since=1)[:14])
 
 
-def test_what_is_missing_of_a_clip_is_waited_for(loaded: Rig) -> None:
-    rig = loaded.again()
+def test_what_is_missing_of_a_clip_is_waited_for(again: Again) -> None:
+    rig = again()
     driver = opened(rig)
     rig.run_chunks("s1", 1)
     driver.push([*shown("clip", pictures(3), ends=False), PromptInput(ControlId("p"), "night")])
@@ -100,8 +102,8 @@ def test_what_is_missing_of_a_clip_is_waited_for(loaded: Rig) -> None:
     assert [len(out.frames) for out in rig.frames("s1")] == [9, 1, 3, 12]
 
 
-def test_a_second_clip_takes_the_place_of_the_first(loaded: Rig) -> None:
-    rig = loaded.again()
+def test_a_second_clip_takes_the_place_of_the_first(again: Again) -> None:
+    rig = again()
     driver = opened(rig)
     driver.push([*shown("clip", pictures(5)), *shown("clip", pictures(6, seed=8), first=5)])
     rig.run(lambda: driver.state.frame == 3)
@@ -112,9 +114,9 @@ def test_a_second_clip_takes_the_place_of_the_first(loaded: Rig) -> None:
     assert kinds(rig, 0).count("context") == 0, "the first would be written for nothing"
 
 
-def test_a_clip_waits_for_the_block_in_the_making(loaded: Rig) -> None:
-    rig = loaded.again()
-    driver = opened(rig, on_prompt=OnPrompt.FINISH)
+def test_a_clip_waits_for_the_block_in_the_making(again: Again) -> None:
+    rig = again()
+    driver = opened(rig, parameters={"on_prompt": OnPrompt.FINISH})
     rig.run(lambda: driver.state.phase is Phase.DENOISE)
     driver.push([*shown("clip", pictures(1)), PromptInput(ControlId("p"), "night")])
     rig.run_chunks("s1", 3)
@@ -123,9 +125,9 @@ def test_a_clip_waits_for_the_block_in_the_making(loaded: Rig) -> None:
     assert "recache" not in kinds(rig, 1), "the window is replaced anyway"
 
 
-def test_a_clip_takes_the_place_of_a_block_that_would_begin_again(loaded: Rig) -> None:
-    rig = loaded.again()
-    driver = opened(rig, on_prompt=OnPrompt.RESTART)
+def test_a_clip_takes_the_place_of_a_block_that_would_begin_again(again: Again) -> None:
+    rig = again()
+    driver = opened(rig, parameters={"on_prompt": OnPrompt.RESTART})
     rig.run(lambda: driver.state.phase is Phase.DENOISE)
     driver.push(shown("clip", pictures(1)))
     rig.run_chunks("s1", 2)
@@ -133,8 +135,8 @@ def test_a_clip_takes_the_place_of_a_block_that_would_begin_again(loaded: Rig) -
     assert kinds(rig, 0) == ["encode_text", "denoise", "encode_clip", "decode"]
 
 
-def test_an_interrupt_within_a_clip_goes_on_with_the_rest_of_it(loaded: Rig) -> None:
-    rig = loaded.again()
+def test_an_interrupt_within_a_clip_goes_on_with_the_rest_of_it(again: Again) -> None:
+    rig = again()
     driver = opened(rig)
     rig.run_chunks("s1", 1)
     clip = shown("clip", pictures(14))
@@ -147,8 +149,8 @@ def test_an_interrupt_within_a_clip_goes_on_with_the_rest_of_it(loaded: Rig) -> 
     assert np.array_equal(out, decoded(rig, encoded(rig, pictures(14)))[:14])
 
 
-def test_a_rewind_goes_back_to_before_a_clip(loaded: Rig) -> None:
-    rig = loaded.again()
+def test_a_rewind_goes_back_to_before_a_clip(again: Again) -> None:
+    rig = again()
     driver = opened(rig)
     rig.run_chunks("s1", 1)
     undisturbed = rig.run_chunks("s1", 1)[0].frames
