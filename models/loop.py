@@ -49,13 +49,35 @@ class BatchKey:
     shape: tuple[int, ...] = ()
     precision: str = "float32"
     graph: str = ""
+    adapters: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, instance: ModelInstance, loop: str, kind: str, shape: tuple[int, ...] = ()
+        cls,
+        instance: ModelInstance,
+        loop: str,
+        kind: str,
+        shape: tuple[int, ...] = (),
+        adapters: tuple[str, ...] = (),
     ) -> "BatchKey":
-        """Return the key of units of `kind` that run on an instance as it is now."""
-        return cls(instance.name, instance.weights_version, loop, kind, shape, str(instance.dtype))
+        """Return the key of units of `kind` that run on an instance as it is now.
+
+        Args:
+            instance: what they run on.
+            loop: whose units they are.
+            kind: of the units.
+            shape: what else must be equal.
+            adapters: those in force and their strengths, as `Adapters.versions` says them.
+        """
+        return cls(
+            instance.name,
+            instance.weights_version,
+            loop,
+            kind,
+            shape,
+            str(instance.dtype),
+            adapters=adapters,
+        )
 
 
 @dataclass(frozen=True, slots=True)

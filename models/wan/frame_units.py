@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from reverie.models.adapters import Mix
 from reverie.models.blocks import BlockId, BlockPool
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import StepResult, StepUnit
@@ -38,6 +39,7 @@ class Row:
     timestep: float
     first_frame: int
     past: Past | None
+    mix: Mix
 
 
 class FrameUnits:
@@ -88,9 +90,15 @@ class FrameUnits:
         ]
 
     def recache(self, units: Sequence[Unit]) -> list[Result]:
-        """Compute each window's keys and values under the new prompt, in one call."""
+        """Compute each window's keys and values under the new prompt, in one call.
+
+        Under other adapters than before, what would stay of a sink is computed anew as well.
+        """
         held = unmoved(units[0].state.frame, units[0].state.window, self._causal)
-        sinks = self._read([unit.state.blocks[:held] for unit in units])
+        if held and units[0].state.stale:
+            self._write_sinks(units, held)
+        kept = [_sink_blocks(unit, held) for unit in units]
+        sinks = self._read(kept)
         rows = [
             _row(
                 replace(unit.state, past=sink),
@@ -102,10 +110,27 @@ class FrameUnits:
         ]
         _, cached = self._call(rows, held)
         results = []
-        for unit, own in zip(units, cached, strict=True):
-            self._write(unit.blocks, own[held:])
-            results.append(StepResult(self._recached(unit, held), checks=(own,)))
+        for unit, sink_blocks, own in zip(units, kept, cached, strict=True):
+            blocks = unit.blocks[len(unit.blocks) - (len(own) - held) :]
+            self._write(blocks, own[held:])
+            state = self._recached(unit.state, held, (*sink_blocks, *blocks))
+            results.append(StepResult(state, checks=(own,)))
         return results
+
+    def _write_sinks(self, units: Sequence[Unit], held: int) -> None:
+        """Compute the keys and values of the first frames, which see each other alone."""
+        rows = [
+            _row(
+                replace(unit.state, past=None),
+                _stacked(unit.state.sink[:held]),
+                self._causal.context_level,
+                unit.state.sink[0].number,
+            )
+            for unit in units
+        ]
+        _, cached = self._call(rows)
+        for unit, own in zip(units, cached, strict=True):
+            self._write(unit.blocks[:held], own)
 
     def committed(self, state: WanState, clean: Sequence[Tensor]) -> WanState:
         """Make a block final."""
@@ -178,14 +203,14 @@ class FrameUnits:
         )
         return StepResult(state, checks=(own_F2LNAd,))
 
-    def _recached(self, unit: Unit, held: int) -> WanState:
-        state = unit.state
+    def _recached(self, state: WanState, held: int, blocks: tuple[BlockId, ...]) -> WanState:
         return replace(
             state,
             phase=Phase.BLOCK if state.point_FZhw is None else Phase.DENOISE,
             past=None,
             sink=state.sink if held else state.window[: self._causal.sink],
-            blocks=(*state.blocks[:held], *unit.blocks),
+            blocks=blocks,
+            stale=False,
         )
 
     def _looking_back(self, states: Sequence[WanState]) -> list[WanState]:
@@ -207,20 +232,27 @@ class FrameUnits:
         """Return the flows [B, F, Z, h, w] and what the cache keeps, [B, F, 2, L, N, A, d]."""
         x_BFZhw = torch.stack([row.x_FZhw for row in rows])
         levels = torch.tensor([row.timestep for row in rows], device=x_BFZhw.device)
-        output = self._parts.transformer(
-            x_BFZhw,
-            levels[:, None].expand(x_BFZhw.shape[:2]),
-            _texts(rows),
-            seen_by(self._pool, [row.past for row in rows]),
-            [row.first_frame for row in rows],
-            mute,
-        )
+        assert len({row.mix for row in rows}) == 1, "a batch computes under one mix of adapters"
+        with self._parts.adapters.applied(rows[0].mix):
+            output = self._parts.transformer(
+                x_BFZhw,
+                levels[:, None].expand(x_BFZhw.shape[:2]),
+                _texts(rows),
+                seen_by(self._pool, [row.past for row in rows]),
+                [row.first_frame for row in rows],
+                mute,
+            )
         return output.flow_BFZhw.float(), output.kv_BFLNAd
 
 
 def _row(state: WanState, x_FZhw: Tensor, timestep: float, first_frame: int) -> Row:
     assert state.text is not None, "the prompt is read first"
-    return Row(state.text, x_FZhw, timestep, first_frame, state.past)
+    return Row(state.text, x_FZhw, timestep, first_frame, state.past, state.mix)
+
+
+def _sink_blocks(unit: Unit, held: int) -> tuple[BlockId, ...]:
+    """Return the blocks of the sink that a window is computed behind."""
+    return unit.blocks[:held] if unit.state.stale else unit.state.blocks[:held]
 
 
 def _point(state: WanState) -> Tensor:

@@ -9,6 +9,7 @@ unit, decoded and shown like what the model makes, and written to the cache, blo
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
@@ -45,11 +46,13 @@ class WanKernel(LoopKernel[WanState]):
         self.spec = spec
         self._instance = instance
         self._causal = parts.causal
+        self._adapters = parts.adapters
         self._units = Units(parts, instance)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> WanState:
         """Bind seed, prompt and parameters."""
-        state = WanState(request.seed, request.prompt)
+        mix = self._adapters.mix(request.parameters)
+        state = WanState(request.seed, request.prompt, mix=mix)
         return taken(state, Controls(parameters=request.parameters))
 
     def plan_step(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
@@ -57,7 +60,7 @@ class WanKernel(LoopKernel[WanState]):
         match state.phase:
             case Phase.BEGIN:
                 # A history that was given stands under a prompt of its own.
-                heard = controls.prompt is not None and not state.fresh
+                heard = hears(state, controls, self._adapters) and not state.fresh
                 return self._plan(state, "encode_text", "text", takes=heard)
             case Phase.WARM:
                 return self._plan(state, "warm_decoder", "vae", shape_key(state.decoder))
@@ -69,9 +72,9 @@ class WanKernel(LoopKernel[WanState]):
                 return self._plan_within(state, controls)
             case Phase.RECACHE:
                 frames, held = len(state.window), unmoved(state.frame, state.window, self._causal)
-                return self._plan(
-                    state, "recache", "transformer", (frames, held), writes=frames - held
-                )
+                writes = frames if state.stale else frames - held
+                call = (frames, held, writes)
+                return self._plan(state, "recache", "transformer", call, writes=writes)
             case Phase.DECODE:
                 shape = shape_key(decoder_of(state))
                 return self._plan(state, "decode", "vae", shape, shows=len(state.waiting) == 1)
@@ -98,6 +101,7 @@ class WanKernel(LoopKernel[WanState]):
         Exact while the window has not slid and the prompt was always the same.
         """
         state = revived_state(durable, request.seed, instance.device)
+        state = replace(state, mix=self._adapters.mix(request.parameters))
         return taken(state, Controls(parameters=request.parameters))
 
     # --- what a chunk can be ---
@@ -108,8 +112,8 @@ class WanKernel(LoopKernel[WanState]):
         ready = next_group(pictures, begins)
         if state.clip_goes_on and not ready:
             return Idle("more of the clip is to come")
-        if hears(state, controls):
-            return self._plan(state, "encode_text", "text", takes=True)
+        if hears(state, controls, self._adapters):
+            return self._plan_turn(state, controls)
         if not ready:
             return self._plan_denoise(state, takes=not state.turned)
         last = is_last_group(pictures, begins)
@@ -120,12 +124,17 @@ class WanKernel(LoopKernel[WanState]):
         pictures, wish = pushed(controls), on_prompt(state, controls)
         if pictures and (wish is not OnPrompt.RESTART or state.restarted):
             return self._plan_denoise(state)  # a prompt that comes with a clip waits with it
-        if hears(state, controls) and wish is not OnPrompt.WAIT:
-            return self._plan(state, "encode_text", "text", takes=True)
+        if hears(state, controls, self._adapters) and wish is not OnPrompt.WAIT:
+            return self._plan_turn(state, controls)
         if pictures and not state.turned:
             last = is_last_group(pictures, begins=True)
             return self._plan_encode(state, takes=True, commits=last)
         return self._plan_denoise(state)
+
+    def _plan_turn(self, state: WanState, controls: Controls) -> WorkPlan:
+        """Plan to go over to another prompt, or to other adapters alone."""
+        kind = "adapt" if controls.prompt is None else "encode_text"
+        return self._plan(state, kind, "text", takes=True)
 
     def _plan_rest(self, state: WanState) -> WorkPlan:
         """Plan the next of the pictures that were taken."""
@@ -164,9 +173,10 @@ class WanKernel(LoopKernel[WanState]):
         shows: bool = False,
         writes: int = 0,
     ) -> WorkPlan:
+        adapters = self._adapters.versions(state.mix) if component == "transformer" else ()
         return WorkPlan(
             kind=kind,
-            batch_key=BatchKey.of(self._instance, self.spec.name, kind, shape),
+            batch_key=BatchKey.of(self._instance, self.spec.name, kind, shape, adapters),
             writes=writes,
             reads=(component,),
             streams=("video",) if shows else (),

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from torch import Tensor
 
+from reverie.models.adapters import NO_ADAPTERS, Adapters
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.features import FeatureCache
 from reverie.models.wan.noise import Noise
@@ -45,7 +46,7 @@ class WanParts:
 
     Attributes:
         grid: rows and columns of the latents.
-        adapters: names and versions of the LoRAs in force.
+        adapters: the LoRAs that sessions can choose.
     """
 
     transformer: WanTransformer
@@ -55,4 +56,4 @@ class WanParts:
     causal: CausalConfig
     noise: Noise
     grid: tuple[int, int]
-    adapters: tuple[str, ...] = ()
+    adapters: Adapters = NO_ADAPTERS

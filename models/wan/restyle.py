@@ -21,8 +21,8 @@ class RestyleKernel(WanKernel):
     def _plan_chunk(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
         if state.source:  # the block begins again
             return self._plan_denoise(state, takes=not state.turned)
-        if hears(state, controls):
-            return self._plan(state, "encode_text", "text", takes=True)
+        if hears(state, controls, self._adapters):
+            return self._plan_turn(state, controls)
         come = state.pictures or (not state.turned and pushed(controls))
         changed = state.turned or bool(controls.parameters)
         if come or (state.newest is not None and changed):
@@ -35,8 +35,9 @@ class RestyleKernel(WanKernel):
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         # Pictures that come with the prompt are for the next block.
-        if hears(state, controls) and on_prompt(state, controls) is not OnPrompt.WAIT:
-            return self._plan(state, "encode_text", "text", takes=True)
+        now = on_prompt(state, controls) is not OnPrompt.WAIT
+        if now and hears(state, controls, self._adapters):
+            return self._plan_turn(state, controls)
         return self._plan_denoise(state)
 
     def _plan_rest(self, state: WanState) -> WorkPlan:

@@ -37,6 +37,7 @@ from reverie.models.spec import (
 from reverie.models.wan.config import LONGLIVE, T2V_1_3B, T2V_14B, CausalConfig, WanConfig
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.parts import WanParts
+from reverie.models.wan.prompts import Prompts
 from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
 from reverie.models.wan.restyle import RestyleKernel
 from reverie.models.wan.state import OnPrompt
@@ -76,9 +77,13 @@ _CAN = frozenset(
 
 
 def wan_spec(
-    config: WanConfig, causal: CausalConfig, grid: tuple[int, int], name: str = "wan"
+    config: WanConfig,
+    causal: CausalConfig,
+    grid: tuple[int, int],
+    name: str = "wan",
+    adapters: tuple[ParameterSpec, ...] = (),
 ) -> ModelSpec:
-    """Describe a causal Wan of these sizes."""
+    """Describe a causal Wan of these sizes, with the parameters of its adapters."""
     tokens = (grid[0] // config.patch) * (grid[1] // config.patch)
     block = (2, config.num_layers, tokens, config.num_heads, config.head_size)
     width, height = grid[1] * CELL_PX, grid[0] * CELL_PX
@@ -86,11 +91,11 @@ def wan_spec(
         name="video_continuation",
         components=("transformer", "vae", "text"),
         streams=(StreamSpec("video", StreamKind.VIDEO, width, height, RATE_HZ),),
-        parameters=(ON_PROMPT,),
+        parameters=(ON_PROMPT, *adapters),
         chunk_frames=causal.block * FRAMES_A_LATENT,
         window_blocks=causal.local,
         chunk_blocks=causal.block,
-        rebuild_blocks=causal.local if causal.recache else 0,
+        rebuild_blocks=causal.local if causal.recache or adapters else 0,
         prompt_tokens=config.text_len,
         inputs=(_pictures("clip", Merge.FIFO, CLIP_PICTURES, width, height, "Picture or clip"),),
         caches=("frames",),
@@ -98,7 +103,7 @@ def wan_spec(
     restyle = replace(
         continuation,
         name="restyle",
-        parameters=(ON_PROMPT, STRENGTH),
+        parameters=(ON_PROMPT, STRENGTH, *adapters),
         inputs=(_pictures("camera", Merge.LATEST, CAMERA_PICTURES, width, height, "Camera"),),
     )
     return ModelSpec(
@@ -174,14 +179,14 @@ class Wan:
 def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstance:
     """Put an instance together; its cache pool holds as many sessions as were asked for."""
     config = parts.transformer.config
-    spec = wan_spec(config, parts.causal, parts.grid)
+    spec = wan_spec(config, parts.causal, parts.grid, adapters=parts.adapters.parameters)
     weight = next(parts.transformer.parameters())
     parts.transformer.attend_with(
         attention_of(options, weight.device, weight.dtype, tables=True),
         block_attention_of(options, weight.device, weight.dtype),
     )
     blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
-    return ModelInstance(
+    instance = ModelInstance(
         name="wan",
         spec=spec,
         device=weight.device,
@@ -189,7 +194,10 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         weights_version=version,
         components={"transformer": parts.transformer},
         blocks=BlockPool(blocks, spec.caches[0].shape, weight.dtype, weight.device),
+        prompt_parameters=frozenset(spec.name for spec in parts.adapters.parameters),
     )
+    instance.prepare_prompt = Prompts(parts, instance).prepare
+    return instance
 
 
 def _loading() -> ModuleType:

@@ -8,6 +8,7 @@ from enum import Enum, IntEnum, auto
 
 from torch import Tensor
 
+from reverie.models.adapters import OFF, Mix
 from reverie.models.blocks import BlockId
 from reverie.models.controls import MediaInput
 from reverie.models.wan.features import FeatureCache
@@ -29,7 +30,7 @@ class Phase(Enum):
     DENOISE = auto()
     """A block is in the making."""
     RECACHE = auto()
-    """A new prompt was read; the window is to be computed under it."""
+    """A new prompt was read, or adapters chosen; the window is to be computed under them."""
     DECODE = auto()
     """Latents are final; their pictures are to be made."""
     CONTEXT = auto()
@@ -86,6 +87,8 @@ class WanState:
         turned: a prompt was read and no unit of a chunk has run since: one comes next, whatever
             else is said meanwhile.
         restarted: the block in the making has begun again once; it will not twice.
+        mix: the adapters in force, and how strong they are.
+        stale: the cache was written under another mix, and is to be computed anew.
         text: the prompt as the layers read it.
         point_FZhw: the block on its way from noise to latents.
         past: what the block looks back on; gathered once a block.
@@ -114,6 +117,8 @@ class WanState:
     timesteps: tuple[float, ...] = ()
     turned: bool = False
     restarted: bool = False
+    mix: Mix = OFF
+    stale: bool = False
     text: Prompt | None = None
     point_FZhw: Tensor | None = None
     past: Past | None = None

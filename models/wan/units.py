@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
-from reverie.models.cache import CacheKey
 from reverie.models.controls import Controls
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import StepResult, StepUnit
 from reverie.models.wan.frame_units import FrameUnits
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.picture_units import PictureUnits
+from reverie.models.wan.prompts import Prompts
 from reverie.models.wan.state import OnPrompt, Phase, WanState
 from reverie.models.wan.wishes import taken
 
@@ -28,13 +27,14 @@ class Units:
         self._causal = parts.causal
         self.frames = FrameUnits(parts, instance)
         self._pictures = PictureUnits(parts, self.frames.repainting, self.frames.committed)
+        self._prompts = Prompts(parts, instance)
 
     @torch.no_grad()
     def run(self, units: Sequence[Unit]) -> list[Result]:
         """Run the units that a plan names; their batch keys are equal."""
         match units[0].plan.kind:
-            case "encode_text":
-                return [self._encode_text(unit.state, unit.controls) for unit in units]
+            case "encode_text" | "adapt":
+                return [self._turn(unit.state, unit.controls) for unit in units]
             case "warm_decoder":
                 return self._pictures.warm(units)
             case "encode_clip":
@@ -51,14 +51,18 @@ class Units:
                 return self.frames.context(units)
         raise AssertionError(f"causal Wan has no unit called {units[0].plan.kind}")
 
-    def _encode_text(self, state: WanState, controls: Controls) -> Result:
+    def _turn(self, state: WanState, controls: Controls) -> Result:
+        """Go over to a prompt and a mix of adapters: what both have made is made anew."""
         prompt = state.prompt if controls.prompt is None else controls.prompt
+        mix = self._parts.adapters.mix(controls.parameters, state.mix)
         # A state that was revived is told its own prompt again.
-        changed = prompt != state.prompt
-        rows = self._rows(prompt)
-        text = self._parts.transformer.read_prompt(rows[None])
+        changed, adapted = prompt != state.prompt, mix != state.mix
+        rows = self._prompts.rows(prompt, mix)
+        with self._parts.adapters.applied(mix):
+            text = self._parts.transformer.read_prompt(rows[None])
         begun = state.phase is Phase.BEGIN
-        state = taken(replace(state, prompt=prompt, text=text, turned=not begun), controls)
+        state = replace(state, prompt=prompt, mix=mix, text=text, turned=not begun)
+        state = taken(state, controls)
         if begun:
             return StepResult(replace(state, phase=_first_phase(state)), checks=(rows,))
         restarts = state.on_prompt is OnPrompt.RESTART and not state.restarted
@@ -68,23 +72,10 @@ class Units:
                 state, phase=Phase.BLOCK, step=0, point_FZhw=None, past=None, restarted=True
             )
         replaced = bool(state.pictures) and state.encoder is None
-        if changed and self._causal.recache and state.window and not replaced:
-            state = replace(state, phase=Phase.RECACHE)
+        recached = adapted or (changed and self._causal.recache)
+        if recached and state.window and not replaced:
+            state = replace(state, phase=Phase.RECACHE, stale=adapted)
         return StepResult(state, checks=(rows,))
-
-    def _rows(self, prompt: str) -> Tensor:
-        key = CacheKey(
-            model=self._instance.spec.name,
-            component="text",
-            weights_version=self._instance.weights_version,
-            inputs=(prompt,),
-            precision=str(self._instance.dtype),
-        )
-        rows = self._instance.encodings.get(key)
-        if rows is None:
-            rows = self._parts.text.encode(prompt)
-            self._instance.encodings.put(key, rows)
-        return rows
 
 
 def _first_phase(state: WanState) -> Phase:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from reverie.models.adapters import Adapters
 from reverie.models.controls import Controls, MediaInput
 from reverie.models.wan.state import OnPrompt, WanState
 
@@ -16,9 +17,10 @@ def taken(state: WanState, controls: Controls) -> WanState:
     )
 
 
-def hears(state: WanState, controls: Controls) -> bool:
-    """Tell whether a new prompt is to be read now."""
-    return controls.prompt is not None and not state.turned
+def hears(state: WanState, controls: Controls, adapters: Adapters) -> bool:
+    """Tell whether a new prompt is to be read now, or another mix of adapters to be taken up."""
+    chosen = adapters.mix(controls.parameters, state.mix) != state.mix
+    return (controls.prompt is not None or chosen) and not state.turned
 
 
 def pushed(controls: Controls) -> tuple[MediaInput, ...]:

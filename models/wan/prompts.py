@@ -1,0 +1,73 @@
+"""Prompts as rows, each encoded once: equal words under equal weights share an entry of the cache.
+
+Rows are made beside the step thread, before a prompt is delivered (`prepare`); a unit that does not
+find them makes them itself.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from reverie.models.adapters import Mix
+from reverie.models.cache import CacheKey
+from reverie.models.instance import ModelInstance
+from reverie.models.wan.parts import WanParts
+
+COMPONENT = "text"
+
+_stream = cast(Callable[[torch.device], torch.cuda.Stream], torch.cuda.Stream)
+"""The library types its constructor in part."""
+
+
+class Prompts:
+    """Encodes prompts with an instance's text encoder."""
+
+    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+        self._encoder, self._adapters = parts.text, parts.adapters
+        self._instance = instance
+        self._beside: torch.cuda.Stream | None = None
+
+    def rows(self, prompt: str, mix: Mix) -> Tensor:
+        """Return the rows [rows, text_dim] of a prompt under a mix of adapters."""
+        key = self._key(prompt, mix)
+        rows = self._instance.encodings.get(key)
+        if rows is None:
+            rows = self._encoded(prompt, mix)
+            self._instance.encodings.put(key, rows)
+        return rows
+
+    def prepare(self, prompt: str, parameters: Mapping[str, float]) -> None:
+        """Have the rows of a prompt in the cache; see `ModelInstance.prepare_prompt`."""
+        mix = self._adapters.mix(parameters)
+        key = self._key(prompt, mix)
+        if key not in self._instance.encodings:
+            on_gpu = self._instance.device.type == "cuda"
+            encode = self._encoded_beside if on_gpu else self._encoded
+            self._instance.encodings.put(key, encode(prompt, mix))
+
+    def _key(self, prompt: str, mix: Mix) -> CacheKey:
+        return CacheKey(
+            model=self._instance.spec.name,
+            component=COMPONENT,
+            weights_version=self._instance.weights_version,
+            inputs=(prompt,),
+            adapters=self._adapters.versions(mix, COMPONENT),
+            precision=str(self._instance.dtype),
+        )
+
+    @torch.no_grad()
+    def _encoded(self, prompt: str, mix: Mix) -> Tensor:
+        with self._adapters.applied(mix):
+            return self._encoder.encode(prompt)
+
+    def _encoded_beside(self, prompt: str, mix: Mix) -> Tensor:
+        """Encode on a stream of its own, so that no step waits in line behind the encoder."""
+        device = self._instance.device
+        beside = self._beside = self._beside or _stream(device)
+        with torch.cuda.stream(beside):
+            rows = self._encoded(prompt, mix)
+        beside.synchronize()
+        rows.record_stream(torch.cuda.default_stream(device))
+        return rows
