@@ -15,6 +15,7 @@ from reverie.rtc.livekit.errors import (
     SteeringError,
 )
 from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.presence import Presence, PresenceOptions
 
 __all__ = [
     "BridgeOptions",
@@ -22,6 +23,8 @@ __all__ = [
     "LiveKitError",
     "NotJoinedError",
     "NotPublishedError",
+    "Presence",
+    "PresenceOptions",
     "RoomBridge",
     "SteeringError",
 ]

@@ -97,6 +97,7 @@ class Ears:
             self._room.local_participant.register_rpc_method(method, handler)
         try:
             self._look_round()
+            self._parts.lifetime.rest(Rest.AWAY, False)
             yield
         finally:
             for method in self._calls:

@@ -36,6 +36,7 @@ class Lifetime:
         self._session = session
         self._options = options
         self._changed = changed
+        self._told: bool | None = False  # whether it was told to pause; None: nobody knows
         self._moved = asyncio.Event()  # somebody came or left
         self._rested = asyncio.Event()  # a reason came or went
 
@@ -76,15 +77,15 @@ class Lifetime:
 
     async def keep(self) -> None:
         """Pause and resume the session as the reasons come and go, until cancelled."""
-        told: bool | None = False  # whether it was told to pause; None: nobody knows
         while True:
             self._rested.clear()
             wanted = bool(self.reasons)
-            if wanted is not told:
-                told = wanted if await self._ask(pause=wanted) else None
+            if wanted is not self._told:
+                self._told = None
+                self._told = wanted if await self._ask(pause=wanted) else None
             limit_s = self._options.touch_s if wanted else None
-            if not await _within(AGAIN_S if told is None else limit_s, self._rested):
-                told = None  # tell it again: it did not answer, or has to be touched
+            if not await _within(AGAIN_S if self._told is None else limit_s, self._rested):
+                self._told = None  # tell it again: it did not answer, or has to be touched
 
     async def _viewers(self, limit_s: float | None, *, some: bool) -> bool:
         """Wait until there are some, or none; tell whether that came in time."""

@@ -119,13 +119,11 @@ class Publication:
         await asyncio.sleep(0)  # a `show` that waited for room has it now
         await self._pacer.clear_queue()
 
-    async def repeat(self) -> None:
-        """Send the newest picture again whenever nothing new has come for a while."""
-        while True:
-            await asyncio.sleep(REPEAT_S)
-            rested_s = asyncio.get_running_loop().time() - self._newest_s
-            if self._newest is not None and rested_s >= REPEAT_S:
-                self._source.capture_frame(self._newest)
+    def repeat(self) -> None:
+        """Send the newest picture again, if nothing new has come for a while."""
+        rested_s = asyncio.get_running_loop().time() - self._newest_s
+        if self._newest is not None and rested_s >= REPEAT_S:
+            self._source.capture_frame(self._newest)
 
     async def close(self) -> None:
         """Take the track back. Closing twice is closing once."""

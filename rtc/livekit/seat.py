@@ -37,11 +37,11 @@ class DrivingSeat:
         """Note that somebody steers, who takes a free seat by it.
 
         Raises:
-            SteeringError: `not_driving`: somebody else drives.
+            SteeringError: `seat_taken`: somebody else drives.
         """
         if self.driver not in (None, identity):
             message = f"{self.driver!r} drives; ask with world.drive"
-            raise SteeringError("not_driving", message)
+            raise SteeringError("seat_taken", message)
         self._active_s = now_s
         return self._seat(identity)
 

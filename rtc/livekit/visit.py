@@ -16,6 +16,7 @@ from reverie.rtc.livekit.chat import READERS, TextIntake
 from reverie.rtc.livekit.ears import Ears
 from reverie.rtc.livekit.errors import Ending, NotPublishedError, SteeringError, VisitOverError
 from reverie.rtc.livekit.lifetime import Rest
+from reverie.rtc.livekit.publication import REPEAT_S
 from reverie.rtc.livekit.stage import Stage
 from reverie.rtc.livekit.status import note
 from reverie.rtc.livekit.world_parts import WorldParts
@@ -106,6 +107,7 @@ class Visit:
         tasks.create_task(self._steer(), name="steering")
         tasks.create_task(self._mend(), name="mend tracks")
         tasks.create_task(self._measure(), name="measure")
+        tasks.create_task(self._repeat(), name="repeat")
         tasks.create_task(self._watch(), name="viewers")
         tasks.create_task(self.camera.show(), name="camera")
         tasks.create_task(parts.lifetime.keep(), name="rest")
@@ -188,6 +190,13 @@ class Visit:
             fps = max(shown - before, 0) / MEASURE_S
             self._parts.board.change(fps=f"{fps:.1f}")
             before = shown
+
+    async def _repeat(self) -> None:
+        """Keep a picture on its way while the world rests: who comes now sees only what comes."""
+        while True:
+            await asyncio.sleep(REPEAT_S)
+            if self._stage.video is not None and not self._parts.lifetime.parked:
+                self._stage.video.repeat()
 
     async def _watch(self) -> None:
         await self._parts.lifetime.watch()
