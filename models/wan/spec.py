@@ -140,7 +140,9 @@ class Wan:
     """The family behind the entry point `wan`."""
 
     spec = wan_spec(T2V_1_3B, LONGLIVE, GRID)
-    variants: Mapping[str, ModelSpec] = MappingProxyType({"14B": wan_spec(T2V_14B, LONGLIVE, GRID)})
+    variants: Mapping[str, ModelSpec] = MappingProxyType(
+        {"1.3B": spec, "14B": wan_spec(T2V_14B, LONGLIVE, GRID)}
+    )
 
     def __init__(self) -> None:
         self._parts: dict[str, WanParts] = {}
