@@ -109,10 +109,12 @@ def _add_models(commands: "Commands") -> None:
     models = commands.add_parser(
         "models",
         help="list what can be served",
-        description="List the installed models: what they run, what they can do, and the cache "
-        "memory that a session takes. That memory is known once a model is loaded.",
+        description="List the installed models: what they run, what they can do, the memory that "
+        "a session takes, and licences. No weights are read for it.",
     )
-    models.add_argument("--no-load", action="store_true", help="load nothing; memory stays unknown")
+    models.add_argument(
+        "--load", action="store_true", help="load each as well, to see whether it can be served"
+    )
     models.set_defaults(command=_models)
     commands_of = models.add_subparsers(title="commands", metavar="COMMAND")
     check = commands_of.add_parser(
@@ -344,9 +346,9 @@ class _CheckpointOfModel(argparse.Action):
 
 
 def _models(chosen: argparse.Namespace) -> int:
-    from reverie.models.catalogue import as_table, catalogue
+    from reverie.models.catalogue import as_text, catalogue
 
-    print(as_table(catalogue(load=not chosen.no_load)))
+    print(as_text(catalogue(load=chosen.load)))
     return 0
 
 

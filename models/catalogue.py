@@ -1,6 +1,10 @@
-"""The list of models that can be served, for people to read."""
+"""The list of models that can be served, for people to read.
 
-from collections.abc import Sequence
+What is listed follows from a family's description alone: no weights are read, and none need be
+there. A family of several public sizes has a description of each in `variants`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -8,11 +12,14 @@ from reverie.models.checkpoints import CheckpointReport
 from reverie.models.errors import ModelError, UnknownModelError
 from reverie.models.instance import LoadOptions
 from reverie.models.registry import ModelFamily, find_family, installed_families
+from reverie.models.spec import ModelSpec
 
-UNKNOWN = "?"
+UNKNOWN = "unknown"
 
 LOAD_FAULTS = (ModelError, ImportError, OSError, RuntimeError, ValueError)
 """What a family's own code may raise; the list goes on without it."""
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,27 +27,21 @@ class CatalogueEntry:
     """One model, in words.
 
     Attributes:
-        memory: cache memory of one session; unknown when nothing was loaded.
-        fault: why the model cannot be served; empty when it can.
+        loops: what each can do, by its name.
+        memory: of one session, by size of the model; a size without a name is the only one.
+        licence: of the family.
+        weights_licence: of the weights that are public.
+        fault: why the model cannot be served; empty when it can, or when nobody has tried.
     """
 
     name: str
     title: str = UNKNOWN
-    licence: str = UNKNOWN
     programs: tuple[str, ...] = ()
-    loops: tuple[str, ...] = ()
-    capabilities: tuple[str, ...] = ()
-    memory: str = UNKNOWN
+    loops: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    memory: tuple[tuple[str, str], ...] = ()
+    licence: str = UNKNOWN
+    weights_licence: str = UNKNOWN
     fault: str = ""
-
-
-def catalogue(*, load: bool) -> list[CatalogueEntry]:
-    """Describe every installed model; one that is broken is listed with its fault.
-
-    Args:
-        load: load each model to learn what memory a session takes.
-    """
-    return [_entry(name, load=load) for name in sorted(installed_families())]
 
 
 class ChecksCheckpoints(Protocol):
@@ -48,6 +49,15 @@ class ChecksCheckpoints(Protocol):
 
     def check(self, path: str) -> CheckpointReport:
         """Return how the checkpoint fits; raise `CheckpointError` when it is none."""
+
+
+def catalogue(*, load: bool = False) -> list[CatalogueEntry]:
+    """Describe every installed model; one that is broken is listed with its fault.
+
+    Args:
+        load: load each as well, to learn whether it could be served here as it is.
+    """
+    return [_entry(name, load=load) for name in sorted(installed_families())]
 
 
 def checked(model: str, path: str) -> CheckpointReport:
@@ -63,59 +73,69 @@ def checked(model: str, path: str) -> CheckpointReport:
     return cast(ChecksCheckpoints, family).check(path)
 
 
-def as_table(entries: Sequence[CatalogueEntry]) -> str:
-    """Lay entries out in columns; faults follow below."""
-    head = ("NAME", "TITLE", "PROGRAMS", "LOOPS", "CAPABILITIES", "A SESSION", "LICENCE")
-    rows = [head, *(_cells(entry) for entry in entries)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    lines += [f"{entry.name} cannot be served: {entry.fault}" for entry in entries if entry.fault]
-    return "\n".join(lines)
+def as_text(entries: Sequence[CatalogueEntry]) -> str:
+    """Lay entries out, a paragraph each."""
+    return "\n\n".join("\n".join(_lines(entry)) for entry in entries)
+
+
+def memory_of(spec: ModelSpec) -> str:
+    """Return what one session takes, in words: in half precision where the model has it."""
+    options = LoadOptions()
+    precision = spec.precisions[-1]
+    size = spec.bytes_a_session(options.history_chunks, precision)
+    if size is None:
+        return "as the weights say"
+    back = f"with {options.history_chunks} chunks to go back to"
+    return f"{_size(size)} in {precision}, {back}" if size else "next to nothing"
 
 
 def _entry(name: str, *, load: bool) -> CatalogueEntry:
     try:
         family = find_family(name)
+        spec = family.spec
+        sizes: Mapping[str, ModelSpec] = getattr(family, "variants", {"": spec})
+        memory = tuple((size, memory_of(variant)) for size, variant in sizes.items())
     except LOAD_FAULTS as error:
         return CatalogueEntry(name, fault=str(error))
-    memory, fault = _session_memory(family) if load else (UNKNOWN, "")
-    spec = family.spec
-    capabilities = {can for loop in spec.loops for can in spec.capabilities.rows.get(loop.name, ())}
     return CatalogueEntry(
         name=name,
         title=spec.title,
-        licence=spec.licence,
         programs=tuple(program.name for program in spec.programs),
-        loops=tuple(loop.name for loop in spec.loops),
-        capabilities=tuple(sorted(capabilities)),
+        loops=tuple(
+            (loop.name, tuple(sorted(spec.capabilities.rows.get(loop.name, ()))))
+            for loop in spec.loops
+        ),
         memory=memory,
-        fault=fault,
+        licence=spec.licence,
+        weights_licence=spec.weights_licence or UNKNOWN,
+        fault=_fault(family) if load else "",
     )
 
 
-def _session_memory(family: ModelFamily) -> tuple[str, str]:
-    """Return the memory and the fault: one of them says something."""
-    options = LoadOptions(device="cpu", sessions=1)
+def _fault(family: ModelFamily) -> str:
     try:
-        instance = family.load(options)
+        family.load(LoadOptions(device="cpu", sessions=1))
     except LOAD_FAULTS as error:
-        return UNKNOWN, str(error)
-    if instance.blocks is None:
-        return "0 MiB", ""
-    blocks = family.spec.blocks_a_session(options.history_chunks)
-    return f"{blocks * instance.blocks.block_bytes / 2**20:.1f} MiB", ""
+        return str(error)
+    return ""
 
 
-def _cells(entry: CatalogueEntry) -> tuple[str, ...]:
-    return (
-        entry.name,
-        entry.title,
-        ", ".join(entry.programs),
-        ", ".join(entry.loops),
-        ", ".join(entry.capabilities),
-        entry.memory,
-        entry.licence,
-    )
+def _lines(entry: CatalogueEntry) -> Iterator[str]:
+    yield f"{entry.name}: {entry.title}" if entry.title != UNKNOWN else entry.name
+    if entry.programs:
+        yield f"  programs   {', '.join(entry.programs)}"
+    for name, capabilities in entry.loops:
+        yield f"  loop       {name}: {', '.join(capabilities) or 'steps forward, no more'}"
+    for size, memory in entry.memory:
+        yield f"  a session  {f'{size}: ' if size else ''}{memory}"
+    if entry.loops:
+        yield f"  licence    {entry.licence}; public weights: {entry.weights_licence}"
+    if entry.fault:
+        yield f"  cannot be served here: {entry.fault}"
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in a unit that leaves 1 to 1023 of it."""
+    power = min((count.bit_length() - 1) // 10, len(_UNITS) - 1) if count else 0
+    value = count / 1024**power
+    return f"{value:.0f} {_UNITS[power]}" if value >= 100 else f"{value:.3g} {_UNITS[power]}"

@@ -81,6 +81,7 @@ ECHO = ModelSpec(
     loops=(LOOP,),
     programs=(ProgramSpec("echo", ("echo",), lead_chunks=2),),
     capabilities=CapabilityMatrix({"echo": frozenset({Capability.REWIND})}),
+    weights_licence="there are none",
 )
 
 

@@ -31,7 +31,7 @@ def run(*arguments: str) -> int:
     [
         ((), ["serve", "models", "train", "eval", "bench", "REVERIE_SERVER__PORT"]),
         (("serve",), ["--config", "--host", "--port", "--model", "--inline", "Ctrl-C"]),
-        (("models",), ["--no-load"]),
+        (("models",), ["--load"]),
         (("train",), ["pocket"]),
         (("train", "pocket"), ["--out", "--seed", "--minutes", "--fresh", "runs/pocket"]),
         (("eval",), ["pocket"]),
@@ -74,7 +74,7 @@ def test_a_deployment_that_is_not_there_is_named(
 
 
 def test_models_lists_the_embedded_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("models", "--no-load") == 0
+    assert run("models") == 0
     assert "pocket" in capsys.readouterr().out
 
 

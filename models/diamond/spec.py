@@ -109,7 +109,9 @@ class Diamond:
     """The family behind the entry point `diamond`."""
 
     spec = diamond_spec(ATARI)
-    variants: Mapping[str, ModelSpec] = MappingProxyType({"csgo": diamond_spec(CSGO)})
+    variants: Mapping[str, ModelSpec] = MappingProxyType(
+        {game.name: diamond_spec(game) for game in (ATARI, CSGO)}
+    )
 
     def __init__(self) -> None:
         self._parts: dict[str, DiamondParts] = {}

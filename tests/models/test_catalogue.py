@@ -1,26 +1,113 @@
 """The list of models, for people."""
 
-from reverie.models.catalogue import CatalogueEntry, as_table, catalogue
+from collections.abc import Callable
+
+import pytest
+from stub_model import StubFamily
+
+from reverie.models import catalogue as listed
+from reverie.models.catalogue import CatalogueEntry, as_text, catalogue, memory_of
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.registry import ModelFamily
 
 
-def test_the_embedded_model_is_listed_without_loading_it() -> None:
-    (pocket,) = (entry for entry in catalogue(load=False) if entry.name == "pocket")
+@pytest.fixture(scope="module")
+def entries() -> dict[str, CatalogueEntry]:
+    return {entry.name: entry for entry in catalogue()}
+
+
+class Weightless(StubFamily):
+    """Has a description, and nothing to load."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        raise CheckpointError("there are no weights")
+
+
+class Contradicting(StubFamily):
+    """Cannot even be described."""
+
+    def __init__(self) -> None:
+        raise ImportError("no module called elsewhere")
+
+
+def test_every_family_is_listed_with_its_loops_and_what_they_can_do(
+    entries: dict[str, CatalogueEntry],
+) -> None:
+    assert {"pocket", "wan", "diamond", "oasis", "causal_lm"} <= set(entries)
+    pocket = entries["pocket"]
     assert pocket.programs[0] == "world"
-    assert pocket.loops[:2] == ("world_model", "ar_decode")
-    assert "actions" in pocket.capabilities
-    assert (pocket.memory, pocket.fault) == ("?", "")
+    assert [name for name, _ in pocket.loops[:2]] == ["world_model", "ar_decode"]
+    assert "actions" in dict(pocket.loops)["world_model"]
+    assert "actions" not in dict(pocket.loops)["restyle"]
+    assert all(entry.fault == "" for entry in entries.values())
 
 
-def test_loading_tells_the_memory_of_a_session() -> None:
-    (pocket,) = (entry for entry in catalogue(load=True) if entry.name == "pocket")
-    assert pocket.memory.endswith(" MiB")
+@pytest.mark.parametrize("name", ["pocket", "wan", "diamond", "oasis"])
+def test_the_memory_of_a_session_is_known_without_weights(
+    entries: dict[str, CatalogueEntry], name: str
+) -> None:
+    assert all("iB in " in memory for _, memory in entries[name].memory)
 
 
-def test_the_table_is_aligned_and_faults_are_told_below() -> None:
-    entries = [
-        CatalogueEntry("a", title="Short", programs=("world",)),
-        CatalogueEntry("longer", title="A longer title", fault="no weights"),
+def test_every_public_size_of_a_family_has_its_memory(entries: dict[str, CatalogueEntry]) -> None:
+    assert [size for size, _ in entries["wan"].memory] == ["1.3B", "14B"]
+    assert [size for size, _ in entries["diamond"].memory] == ["atari", "csgo"]
+
+
+def test_the_memory_of_a_language_model_is_left_to_its_weights(
+    entries: dict[str, CatalogueEntry],
+) -> None:
+    assert entries["causal_lm"].memory == (("", "as the weights say"),)
+
+
+def test_a_licence_that_nobody_knows_is_called_unknown(entries: dict[str, CatalogueEntry]) -> None:
+    assert entries["oasis"].weights_licence == "unknown"
+    assert entries["wan"].weights_licence.startswith("Wan 2.1: Apache-2.0")
+
+
+def test_memory_is_told_in_a_unit_that_can_be_read() -> None:
+    assert memory_of(StubFamily().spec).startswith("416 B in ")
+
+
+@pytest.mark.parametrize(
+    ("family", "load", "fault"),
+    [
+        (Weightless, False, ""),
+        (Weightless, True, "there are no weights"),
+        (Contradicting, False, "cannot load model 'stub': no module called elsewhere"),
+    ],
+)
+def test_a_model_that_cannot_be_served_is_listed_with_its_fault(
+    monkeypatch: pytest.MonkeyPatch, family: Callable[[], ModelFamily], load: bool, fault: str
+) -> None:
+    found = {"stub": family}
+    monkeypatch.setattr(listed, "installed_families", lambda: found)
+    monkeypatch.setattr("reverie.models.registry.installed_families", lambda: found)
+    [entry] = catalogue(load=load)
+    assert entry.fault == fault
+
+
+def test_an_entry_is_a_paragraph_and_its_fault_stands_below() -> None:
+    entry = CatalogueEntry(
+        "wave",
+        title="A wave",
+        programs=("world",),
+        loops=(("world_model", ("actions", "fork")), ("bare", ())),
+        memory=(("", "1 GiB"), ("large", "2 GiB")),
+        licence="MIT",
+        fault="no weights",
+    )
+    assert as_text([entry, CatalogueEntry("broken", fault="no module")]).splitlines() == [
+        "wave: A wave",
+        "  programs   world",
+        "  loop       world_model: actions, fork",
+        "  loop       bare: steps forward, no more",
+        "  a session  1 GiB",
+        "  a session  large: 2 GiB",
+        "  licence    MIT; public weights: unknown",
+        "  cannot be served here: no weights",
+        "",
+        "broken",
+        "  cannot be served here: no module",
     ]
-    head, first, second, fault = as_table(entries).splitlines()
-    assert head.index("TITLE") == first.index("Short") == second.index("A longer")
-    assert fault == "longer cannot be served: no weights"
