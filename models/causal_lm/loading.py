@@ -16,12 +16,16 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from reverie.kernels.attention import AUTO
 from reverie.models.causal_lm.conversation import Conversation
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
-from reverie.models.errors import CheckpointError
+from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions
 from reverie.models.placement import device_of, half_on_cuda, precision_of
+
+_ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
+"""What the library calls the backends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,11 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
     """
     device = device_of(options)
     dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "causal_lm")
+    attention = options.attention
+    if attention not in _ATTENTION:
+        raise OptionError(f"attention: causal_lm has {', '.join(_ATTENTION)}, not {attention!r}")
     if options.checkpoint == RANDOM:
-        return speaker_of(*random_model(), "random", device, torch.float32)
+        return speaker_of(*random_model(), "random", device, torch.float32, attention)
     folder = Path(options.checkpoint or "")
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: no such folder")
@@ -65,7 +72,7 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"cannot load {folder}: {error}") from error
     version = f"{folder.name}-{max(int(p.stat().st_mtime) for p in folder.iterdir())}"
-    return speaker_of(model, tokenizer, version, device, dtype)
+    return speaker_of(model, tokenizer, version, device, dtype, attention)
 
 
 def speaker_of(
@@ -74,11 +81,16 @@ def speaker_of(
     version: str,
     device: torch.device,
     dtype: torch.dtype,
+    attention: str = AUTO,
 ) -> LoadedSpeaker:
     """Let a loaded model speak.
 
+    Args:
+        attention: a backend, by the name that it has in `kernels`.
+
     Raises:
         CheckpointError: its configuration does not say what a plain key/value cache needs.
+        OptionError: it cannot attend so, here.
     """
     config = model.config.get_text_config()
     try:
@@ -90,6 +102,7 @@ def speaker_of(
     except AttributeError as error:
         raise CheckpointError(f"no decoder-only model with a plain cache: {error}") from error
     context = min(CONTEXT, longest) // PAGE_TOKENS * PAGE_TOKENS
+    _attend_with(model, attention)
     torch.nn.Module.to(model, device=device, dtype=dtype)
     torch.nn.Module.train(model, mode=False)
     model.requires_grad_(False)
@@ -104,6 +117,16 @@ def speaker_of(
         device,
         dtype,
     )
+
+
+def _attend_with(model: PreTrainedModel, attention: str) -> None:
+    """Have the library attend by another of its own backends: it owns the model's attention."""
+    if (name := _ATTENTION[attention]) is None:
+        return
+    try:
+        model.set_attn_implementation(name)
+    except (ImportError, ValueError) as error:
+        raise OptionError(f"attention: {attention!r} cannot run here: {error}") from error
 
 
 def random_model(seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

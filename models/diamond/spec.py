@@ -16,6 +16,7 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
+from reverie.models.attending import attention_of
 from reverie.models.checkpoints import (
     CheckpointManifest,
     CheckpointReport,
@@ -121,6 +122,7 @@ class Diamond:
 
         Raises:
             CheckpointError: nothing is named, a file is missing, or one does not fit.
+            OptionError: there is no such device or attention.
         """
         if options.checkpoint is None:
             raise CheckpointError(
@@ -131,6 +133,10 @@ class Diamond:
             parts, version = random_parts(device), RANDOM
         else:
             parts, version = _load(Path(options.checkpoint), device)
+        attention = attention_of(options, device, torch.float32)
+        for network in (parts.world, parts.upsampler):
+            if network is not None:
+                network.inner_model.unet.attend_with(attention)
         instance = ModelInstance(
             name="diamond",
             spec=diamond_spec(parts.game),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reverie.kernels.attention import Attention, sdpa
 from reverie.models.diamond.config import UNetConfig
 
 GROUP = 32
@@ -62,13 +63,14 @@ class SelfAttention2d(nn.Module):
         self.norm = GroupNorm(channels)
         self.qkv_proj = nn.Conv2d(channels, 3 * channels, 1)
         self.out_proj = nn.Conv2d(channels, channels, 1)
+        self.attention: Attention = sdpa  # see `UNet.attend_with`
 
     def forward(self, x_BCHW: Tensor) -> Tensor:
         """Return the same shape."""
         B, C, H, W = x_BCHW.shape
         qkv = self.qkv_proj(self.norm(x_BCHW)).view(B, 3 * self.heads, C // self.heads, H * W)
         q, k, v = qkv.transpose(2, 3).chunk(3, dim=1)
-        mixed = functional.scaled_dot_product_attention(q, k, v)
+        mixed = self.attention(q, k, v)
         result: Tensor = x_BCHW + self.out_proj(mixed.transpose(2, 3).reshape(B, C, H, W))
         return result
 
@@ -189,3 +191,9 @@ class UNet(nn.Module):
         ):
             x, _ = cast(ResBlocks, block)(upsample(x), condition_BD, beside[::-1])
         return x[..., :H, :W]
+
+    def attend_with(self, attention: Attention) -> None:
+        """Have every level attend by another backend; the model stays the same."""
+        for part in self.modules():
+            if isinstance(part, SelfAttention2d):
+                part.attention = attention

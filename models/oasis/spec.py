@@ -14,6 +14,7 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
+from reverie.models.attending import attention_of
 from reverie.models.blocks import BlockPool
 from reverie.models.checkpoints import CheckpointManifest, CheckpointReport, fill, inspect
 from reverie.models.controls import ControlSpec, Merge
@@ -115,6 +116,7 @@ class Oasis:
 
         Raises:
             CheckpointError: nothing is named, a file is missing, or one does not fit.
+            OptionError: there is no such device, precision or attention.
         """
         if options.checkpoint is None:
             raise CheckpointError(
@@ -129,6 +131,9 @@ class Oasis:
         dit = parts.transformer.config
         spec = oasis_spec(dit, parts.vae.config)
         dtype = parts.transformer.dtype
+        attention = attention_of(options, device, dtype)
+        parts.transformer.attend_with(attention)
+        parts.vae.attend_with(attention)
         blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
         instance = ModelInstance(
             name="oasis",

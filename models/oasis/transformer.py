@@ -234,6 +234,11 @@ class OasisTransformer(nn.Module):
         patches = self.final_layer(x_BFND, condition)
         return DitOutput(self._cells(patches), torch.stack(kept, dim=3))
 
+    def attend_with(self, attention: Attention) -> None:
+        """Have all blocks attend by another backend; the model stays the same."""
+        for block in self.blocks:
+            cast(Block, block).attention = attention
+
     @property
     def dtype(self) -> torch.dtype:
         """The type that the weights have."""

@@ -7,6 +7,7 @@ pixels. Names of parameters are the public ones.
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reverie.kernels.attention import Attention, sdpa
 from reverie.models.oasis.config import VaeConfig
 from reverie.models.oasis.rotary import place_angles, turn
 
@@ -21,6 +22,7 @@ class VaeAttention(nn.Module):
         self.config = config
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.proj = nn.Linear(config.width, config.width)
+        self.attention: Attention = sdpa  # see `OasisVae.attend_with`
 
     def forward(self, x_BND: Tensor) -> Tensor:
         """Return the same shape."""
@@ -30,7 +32,7 @@ class VaeAttention(nn.Module):
         q, k, v = self.qkv(x_BND).view(B, N, 3, config.heads, size).permute(2, 0, 3, 1, 4)
         cells = config.rows * config.columns
         angles = place_angles(config.rows, config.columns, size // 4, cells / 2)
-        mixed = functional.scaled_dot_product_attention(turn(q, angles), turn(k, angles), v)
+        mixed = self.attention(turn(q, angles), turn(k, angles), v)
         result: Tensor = self.proj(mixed.transpose(1, 2).reshape(B, N, D))
         return result
 
@@ -111,3 +113,9 @@ class OasisVae(nn.Module):
         cut = patches.reshape(-1, config.rows, config.columns, 3, p, p)
         pictures = cut.permute(0, 3, 1, 4, 2, 5).reshape(-1, 3, config.rows * p, config.columns * p)
         return pictures / 2 + 0.5
+
+    def attend_with(self, attention: Attention) -> None:
+        """Have all blocks attend by another backend; the model stays the same."""
+        for part in self.modules():
+            if isinstance(part, VaeAttention):
+                part.attention = attention

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reverie.kernels.attention import Attention, choose_attention
+from reverie.kernels.attention import AUTO
 from reverie.models.pocket.codec import Codec, frames_to_tensor, tensor_to_frames
 from reverie.models.pocket.config import PocketConfig
 from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
@@ -75,7 +75,7 @@ def fast_dtype(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32
 
 
-def attention_for(device: torch.device, dtype: torch.dtype) -> Attention:
-    """Return the fastest attention for a frame that looks back over a window of a few frames."""
+def fast_attention(device: torch.device, dtype: torch.dtype) -> str:
+    """Name the fastest attention for a frame that looks back over a window of a few frames."""
     few_keys_on_a_cpu = device.type == "cpu" and dtype is torch.bfloat16
-    return choose_attention("products" if few_keys_on_a_cpu else "auto", device, dtype)
+    return "products" if few_keys_on_a_cpu else AUTO

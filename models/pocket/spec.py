@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
+from reverie.models.attending import attention_of
 from reverie.models.blocks import BlockPool
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
@@ -22,7 +23,7 @@ from reverie.models.pocket.kernel import PocketKernel
 from reverie.models.pocket.moves import MOVES
 from reverie.models.pocket.narrator import NarratorKernel
 from reverie.models.pocket.narrator_units import STREAM as NARRATION
-from reverie.models.pocket.nets import PocketNets, attention_for, fast_dtype
+from reverie.models.pocket.nets import PocketNets, fast_attention, fast_dtype
 from reverie.models.pocket.restyle import RestyleKernel
 from reverie.models.pocket.sampler import MAX_STEPS
 from reverie.models.pocket.simulator import FRAME_PX
@@ -194,6 +195,9 @@ _KERNELS: dict[str, type[PocketKernel]] = {
 }
 
 
+_AS_USUAL = LoadOptions()
+
+
 class Pocket:
     """The family behind the entry point `pocket`."""
 
@@ -212,7 +216,7 @@ class Pocket:
         device = device_of(options)
         dtype = precision_of(options, self.spec.precisions, fast_dtype(device), "pocket")
         nets = _load(options.checkpoint, device, dtype)
-        instance = instance_of(nets, options.sessions, options.history_chunks)
+        instance = instance_of(nets, options.sessions, options.history_chunks, options)
         self._nets[instance.name] = nets
         return instance
 
@@ -224,10 +228,19 @@ class Pocket:
         return _KERNELS[loop](spec, nets, instance)
 
 
-def instance_of(nets: PocketNets, sessions: int, history_chunks: int) -> ModelInstance:
-    """Return an instance of networks that are there already, with room for so many sessions."""
-    world = nets.world.config
-    nets.world.attend_with(attention_for(nets.device, nets.dtype))
+def instance_of(
+    nets: PocketNets, sessions: int, history_chunks: int, options: LoadOptions = _AS_USUAL
+) -> ModelInstance:
+    """Return an instance of networks that are there already, with room for so many sessions.
+
+    Args:
+        options: whose choice of attention counts, and nothing else.
+
+    Raises:
+        OptionError: there is no such attention, or not here.
+    """
+    world, fast = nets.world.config, fast_attention(nets.device, nets.dtype)
+    nets.world.attend_with(attention_of(options, nets.device, nets.dtype, fast=fast))
     return ModelInstance(
         name="pocket",
         spec=POCKET,
