@@ -97,6 +97,19 @@ def _add_serve(commands: "Commands") -> None:
         help="weights of the --model before it (default: those that ship with the model)",
     )
     serve.add_argument(
+        "--lora",
+        action=_AdapterOfModel,
+        metavar="NAME=PATH",
+        help="a LoRA that sessions of the --model before it can choose, by the parameter "
+        "lora_NAME; may be repeated",
+    )
+    serve.add_argument(
+        "--lora-merged",
+        action=_AdapterOfModel,
+        metavar="PATH",
+        help="a LoRA that becomes part of the weights of the --model before it; may be repeated",
+    )
+    serve.add_argument(
         "--inline",
         action="store_true",
         help="run models on a thread of this process, for debugging, and not in workers",
@@ -126,6 +139,11 @@ def _add_models(commands: "Commands") -> None:
     check.add_argument("path", metavar="PATH", help="a folder or a file")
     check.add_argument(
         "--model", metavar="MODEL", default="wan", help="which family (default: %(default)s)"
+    )
+    check.add_argument(
+        "--checkpoint",
+        metavar="BASE",
+        help="of a LoRA, the checkpoint that it is for (default: the published sizes)",
     )
     check.set_defaults(command=_check_checkpoint)
 
@@ -320,7 +338,7 @@ def settings_of(chosen: argparse.Namespace) -> "list[Setting]":
     return settings
 
 
-def _model(text: str) -> dict[str, str]:
+def _model(text: str) -> dict[str, object]:
     """Read `--model`: a name, a location (named after its module), or `name=location`."""
     name, equals, family = text.partition("=")
     if equals:
@@ -345,6 +363,27 @@ class _CheckpointOfModel(argparse.Action):
         models[-1]["checkpoint"] = str(values)
 
 
+class _AdapterOfModel(argparse.Action):
+    """Gives the newest `--model` a LoRA; without one, the model that is served by default."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        name, equals, path = str(values).partition("=")
+        merged = option_string == "--lora-merged"
+        if merged:
+            path = str(values)
+            name = re.sub(r"[^a-z0-9_]+", "_", Path(path).stem.lower())
+        elif not (equals and name and path):
+            parser.error(f"{option_string} takes NAME=PATH, not {values!r}")
+        models = namespace.model = namespace.model or [_model("pocket")]
+        models[-1].setdefault("adapters", []).append({"name": name, "path": path, "merged": merged})
+
+
 def _models(chosen: argparse.Namespace) -> int:
     from reverie.models.catalogue import as_text, catalogue
 
@@ -357,7 +396,7 @@ def _check_checkpoint(chosen: argparse.Namespace) -> int:
     from reverie.models.errors import ModelError
 
     try:
-        report = checked(chosen.model, chosen.path)
+        report = checked(chosen.model, chosen.path, chosen.checkpoint)
     except ModelError as error:
         return _complain(str(error), FAILED)
     print("\n".join(report.lines()))

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reverie.models.instance import LoadOptions
+from reverie.models.instance import AdapterOption, LoadOptions
 from reverie.models.parallel import ParallelPlan
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -22,6 +22,46 @@ class ParallelOptions(BaseModel):
     def plan(self) -> ParallelPlan:
         """Return what a model's description is asked about."""
         return ParallelPlan(self.tensor, self.sequence, self.data)
+
+
+class AdapterOptions(BaseModel):
+    """A LoRA that is served with a model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(
+        min_length=1,
+        max_length=48,
+        pattern=r"^[a-z0-9_]+$",
+        description="Sessions choose its strength by the parameter lora_<name>.",
+    )
+    path: str = Field(min_length=1, max_length=4096, description="A file, or a folder of peft's.")
+    merged: bool = Field(
+        default=False, description="Part of the weights: nobody chooses, and steps cost no more."
+    )
+    strength: float | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        allow_inf_nan=False,
+        description="What sessions begin with (null: 0, without it); of a merged one, its strength "
+        "(null: 1).",
+    )
+    most: float = Field(
+        default=2.0, gt=0, le=100, allow_inf_nan=False, description="Greatest strength to choose."
+    )
+
+    @model_validator(mode="after")
+    def _begins_in_range(self) -> Self:
+        if not self.merged and (self.strength or 0.0) > self.most:
+            raise ValueError(f"strength {self.strength:g} is more than most, {self.most:g}")
+        return self
+
+    def option(self) -> AdapterOption:
+        """Return what the family sees when it loads."""
+        otherwise = 1.0 if self.merged else 0.0
+        strength = otherwise if self.strength is None else self.strength
+        return AdapterOption(self.name, self.path, self.merged, strength, self.most)
 
 
 class ModelOptions(BaseModel):
@@ -54,6 +94,15 @@ class ModelOptions(BaseModel):
         "where the model can.",
     )
     parallel: ParallelOptions = Field(default=ParallelOptions())
+    adapters: tuple[AdapterOptions, ...] = Field(
+        default=(), max_length=16, description="LoRAs, where the model takes any."
+    )
+    decoder: str = Field(
+        default="",
+        max_length=64,
+        description="Another decoder of latents, by its kind, such as taehv; empty: the model's.",
+    )
+    decoder_path: str | None = Field(default=None, description="Path to that decoder's weights.")
     max_batch: int = Field(default=8, ge=1, le=1024, description="Sessions in one forward pass.")
 
     def load_options(self) -> LoadOptions:
@@ -67,7 +116,17 @@ class ModelOptions(BaseModel):
             threads=self.threads,
             attention=self.attention,
             parallel=self.parallel.plan(),
+            adapters=tuple(adapter.option() for adapter in self.adapters),
+            decoder=self.decoder,
+            decoder_path=self.decoder_path,
         )
+
+    @model_validator(mode="after")
+    def _adapters_have_names_of_their_own(self) -> Self:
+        names = [adapter.name for adapter in self.adapters]
+        if len(set(names)) < len(names):
+            raise ValueError(f"an adapter name is used twice: {', '.join(sorted(names))}")
+        return self
 
 
 class PoolOptions(BaseModel):

@@ -45,6 +45,7 @@ from reverie.gpu_pool.residents import Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.errors import ModelError
+from reverie.models.instance import require_taken
 from reverie.models.registry import find_family
 
 logger = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class Worker:
         if message.options.threads:
             torch.set_num_threads(message.options.threads)
         family = find_family(message.family, message.options.parallel)
+        require_taken(message.options, family.spec)
         instance = family.load(message.options)
         options = DriverOptions(history_chunks=message.options.history_chunks)
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}

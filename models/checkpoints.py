@@ -105,6 +105,17 @@ class CheckpointReport:
         """Whether every tensor has its place, and every place its tensor."""
         return not (self.unmatched or self.missing or self.misshapen)
 
+    def joined(self, other: "CheckpointReport") -> "CheckpointReport":
+        """Return what both say, of two parts of one model."""
+        return CheckpointReport(
+            layout=f"{self.layout}, with {other.layout}",
+            matched=self.matched + other.matched,
+            unmatched=self.unmatched + other.unmatched,
+            missing=self.missing + other.missing,
+            misshapen=self.misshapen + other.misshapen,
+            dtypes=Counter(self.dtypes) + Counter(other.dtypes),
+        )
+
     def lines(self) -> Iterator[str]:
         """Say it for a person."""
         types = ", ".join(f"{count} {dtype}" for dtype, count in sorted(self.dtypes.items()))

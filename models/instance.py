@@ -7,6 +7,7 @@ import torch
 
 from reverie.models.blocks import BlockPool
 from reverie.models.cache import EncoderCache
+from reverie.models.errors import OptionError
 from reverie.models.parallel import ONE_DEVICE, ParallelPlan
 from reverie.models.spec import ModelSpec
 
@@ -59,6 +60,20 @@ class LoadOptions:
     decoder_path: str | None = None
     attention: str = "auto"
     parallel: ParallelPlan = ONE_DEVICE
+
+
+def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
+    """Refuse options that a family would not heed, before anything of it is loaded.
+
+    Raises:
+        OptionError: names the option, and what there is instead.
+    """
+    if options.adapters and not any(part.adaptable for part in spec.components):
+        raise OptionError(f"{spec.name} takes no adapters")
+    decoders = [kind for part in spec.components for kind in part.decoders]
+    if options.decoder and options.decoder not in decoders:
+        known = f"it has {', '.join(decoders)}" if decoders else "it has its own alone"
+        raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
 
 
 @dataclass(slots=True)

@@ -28,11 +28,18 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComponentSpec:
-    """A part with weights: a transformer, a codec, a text encoder."""
+    """A part with weights: a transformer, a codec, a text encoder.
+
+    Attributes:
+        adaptable: whether LoRAs can change it (`LoadOptions.adapters`).
+        decoders: kinds of decoders that can stand in for its own (`LoadOptions.decoder`).
+    """
 
     name: str
     role: str
     parameters: int = 0
+    adaptable: bool = False
+    decoders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

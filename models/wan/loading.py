@@ -3,7 +3,7 @@
 A folder holds the transformer in one of the public layouts (`layouts.py`), the VAE (`vae/` as
 diffusers has it, or the original `Wan2.1_VAE.pth`), the text encoder (`text_encoder/` and
 `tokenizer/` as transformers has them), and may hold `causal.json` with fields of `CausalConfig` and
-`"height"` and `"width"` in pixels.
+`"height"` and `"width"` in pixels. LongLive's `lora.pt` beside its base is part of the model.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,9 @@ from reverie.models.checkpoints import (
     read_config,
 )
 from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions
+from reverie.models.instance import AdapterOption, LoadOptions
 from reverie.models.placement import device_of, half_on_cuda, precision_of
+from reverie.models.wan import loras
 from reverie.models.wan.config import LONGLIVE, SELF_FORCING, CausalConfig, WanConfig
 from reverie.models.wan.layouts import config_of, find_layout
 from reverie.models.wan.noise import SeededNoise
@@ -71,7 +72,7 @@ def load_parts(options: LoadOptions) -> Loaded:
     """
     device = device_of(options)
     if options.checkpoint == RANDOM:
-        return random_parts()
+        return random_parts(adapters=options.adapters)
     folder = Path(options.checkpoint or "")
     dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "wan")
     found = find_transformer(folder)
@@ -81,16 +82,21 @@ def load_parts(options: LoadOptions) -> Loaded:
     fill(transformer, found.stored, device, dtype)
     causal, grid = causal_of(folder, found.report.layout)
     vae = StreamingVae(_placed(load_vae(folder), device, dtype))
+    text = load_text(folder, found.config.text_len, device, dtype)
+    fitted = loras.fit(
+        (*loras.brought_along(folder), *options.adapters), transformer, text.encoder, found.stored
+    )
     parts = WanParts(
         transformer=transformer,
         decoder=vae,
         encoder=vae,
-        text=load_text(folder, found.config.text_len, device, dtype),
+        text=text,
         causal=causal,
         noise=SeededNoise(),
         grid=grid,
+        adapters=fitted.beside,
     )
-    return Loaded(parts, version_of(folder))
+    return Loaded(parts, fitted.version(version_of(folder)))
 
 
 def find_transformer(folder: Path) -> FoundTransformer:
@@ -182,13 +188,14 @@ def version_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def random_parts(seed: int = 0) -> Loaded:
+def random_parts(seed: int = 0, adapters: tuple[AdapterOption, ...] = ()) -> Loaded:
     """Make a tiny causal Wan that has learnt nothing; the same for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         transformer = WanTransformer(TINY).eval().requires_grad_(False)
         vae = AutoencoderKLWan(base_dim=4, z_dim=16, num_res_blocks=1).eval()
     streaming = StreamingVae(vae.requires_grad_(False))
+    fitted = loras.fit(adapters, transformer, None)
     parts = WanParts(
         transformer=transformer,
         decoder=streaming,
@@ -197,8 +204,9 @@ def random_parts(seed: int = 0) -> Loaded:
         causal=TINY_CAUSAL,
         noise=SeededNoise(),
         grid=TINY_GRID,
+        adapters=fitted.beside,
     )
-    return Loaded(parts, f"random-{seed}")
+    return Loaded(parts, fitted.version(f"random-{seed}"))
 
 
 def _placed(part: Part, device: torch.device, dtype: torch.dtype) -> Part:

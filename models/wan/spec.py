@@ -36,6 +36,8 @@ from reverie.models.spec import (
 )
 from reverie.models.wan.config import LONGLIVE, T2V_1_3B, T2V_14B, CausalConfig, WanConfig
 from reverie.models.wan.kernel import WanKernel
+from reverie.models.wan.loras import brought_along
+from reverie.models.wan.loras import check as check_lora
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.prompts import Prompts
 from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
@@ -50,6 +52,7 @@ GRID = (60, 104)
 """Rows and columns of the latents: 480 x 832 pixels."""
 CELL_PX = 8
 FRAMES_A_LATENT = 4
+FAST_DECODER = "taehv"
 RANDOM = "random"
 """The checkpoint that is no file: tiny random weights."""
 
@@ -111,9 +114,9 @@ def wan_spec(
         title="Causal Wan: video made block by block from text (Self-Forcing, LongLive)",
         licence="Apache-2.0",
         components=(
-            ComponentSpec("transformer", "causal diffusion transformer"),
-            ComponentSpec("vae", "latents to pictures and back"),
-            ComponentSpec("text", "umT5 prompt encoder"),
+            ComponentSpec("transformer", "causal diffusion transformer", adaptable=True),
+            ComponentSpec("vae", "latents to pictures and back", decoders=(FAST_DECODER,)),
+            ComponentSpec("text", "umT5 prompt encoder", adaptable=True),
         ),
         loops=(continuation, restyle),
         programs=(
@@ -175,7 +178,23 @@ class Wan:
             CheckpointError: there is none in a known layout, or the extra `wan` is not installed.
         """
         found: FoundTransformer = _loading().find_transformer(Path(path))
-        return found.report
+        report = found.report
+        for option in brought_along(Path(path)):
+            report = report.joined(check_lora(Path(option.path), found.config))
+        return report
+
+    def check_adapter(self, path: str, base: str | None) -> CheckpointReport:
+        """Compare a LoRA with the transformer that it is for, without reading its weights.
+
+        Args:
+            path: a file, or a folder of peft's.
+            base: the checkpoint that it is for; None: the published sizes.
+
+        Raises:
+            CheckpointError: one of them cannot be read.
+        """
+        config = None if base is None else _loading().find_transformer(Path(base)).config
+        return check_lora(Path(path), config)
 
 
 def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstance:

@@ -1,6 +1,7 @@
 """From a prompt to the rows that the transformer reads."""
 
 import hashlib
+import threading
 
 import torch
 from torch import Tensor
@@ -14,15 +15,18 @@ class Umt5Text:
         self, encoder: UMT5EncoderModel, tokenizer: PreTrainedTokenizerBase, length: int
     ) -> None:
         """Use loaded parts; `length` is the most tokens that are read."""
-        self._encoder, self._tokenizer, self._length = encoder, tokenizer, length
+        self.encoder, self._tokenizer, self._length = encoder, tokenizer, length
+        self._reading = threading.Lock()  # a fast tokenizer is no good to two threads at once
 
     @torch.no_grad()
     def encode(self, prompt: str) -> Tensor:
-        """Return [rows, text_dim]; a longer prompt is cut at `length` tokens."""
-        read = self._tokenizer(
-            [prompt], max_length=self._length, truncation=True, return_tensors="pt"
-        ).to(self._encoder.device)
-        rows: Tensor = self._encoder(read.input_ids, read.attention_mask).last_hidden_state[0]
+        """Return [rows, text_dim]; a longer prompt is cut at `length` tokens. Thread-safe."""
+        with self._reading:
+            read = self._tokenizer(
+                [prompt], max_length=self._length, truncation=True, return_tensors="pt"
+            )
+        read = read.to(self.encoder.device)
+        rows: Tensor = self.encoder(read.input_ids, read.attention_mask).last_hidden_state[0]
         return rows
 
 
