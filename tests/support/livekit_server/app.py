@@ -24,6 +24,7 @@ class Server:
     async def serving(self, host: str, port: int) -> AsyncIterator[str]:
         """Serve for as long as the block lasts; yields the URL. Port 0 takes a free one."""
         application = web.Application()
+        application.on_response_prepare.append(_let_pages_read)
         application.add_routes(
             [
                 # There is no `/rtc/v1`: clients that get 404 for it come to `/rtc`.
@@ -58,3 +59,8 @@ class Server:
         if claims.room not in self._rooms:
             await self._agents.greet(self._rooms.named(claims.room).info)
         return await self._rooms.join(claims, request)
+
+
+async def _let_pages_read(_: web.Request, response: web.StreamResponse) -> None:
+    """Let a page of another origin see an answer, such as the 404 that sends it to `/rtc`."""
+    response.headers["Access-Control-Allow-Origin"] = "*"

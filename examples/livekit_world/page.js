@@ -1,0 +1,156 @@
+// Joins a room, shows the world that is in it, and steers it. Nothing here is reverie's own protocol:
+// tracks, data, text streams, RPC and attributes of LiveKit are all there is (docs/livekit.md).
+
+const { Room, RoomEvent, Track } = window.LivekitClient;
+const ARROWS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" };
+const LETTERS = { a: "left", d: "right", w: "up", s: "down" };
+
+const find = (id) => document.getElementById(id);
+const video = document.querySelector("video");
+const room = new Room();
+const held = new Set();
+let world = null; // the participant that shows one
+
+function say(text) {
+  const line = document.createElement("li");
+  line.textContent = text;
+  find("log").prepend(line);
+  while (find("log").children.length > 30) find("log").lastChild.remove();
+}
+
+function veil(text) {
+  find("veil").textContent = text;
+  find("veil").hidden = !text;
+}
+
+function told(name) {
+  return world?.attributes[`world.${name}`] ?? "";
+}
+
+function showStatus() {
+  const status = told("status");
+  const me = room.localParticipant.identity;
+  const driver = told("driver") === me ? "you" : told("driver") || "nobody";
+  find("status").textContent = world
+    ? `${status} · ${told("prompt") || "no prompt"} · ${told("fps")} pictures a second · ${driver} at the wheel`
+    : "The world has not come yet.";
+  for (const button of document.querySelectorAll("#prompt button, .row button")) button.disabled = !world;
+  find("drive").textContent = driver === "you" ? "Let others drive" : "Drive";
+  find("camera").hidden = !told("camera");
+  const over = status === "ended" ? `The world is over: ${told("reason")}` : "";
+  const waiting = { queued: "The world waits for a free place.", recovering: "One moment." }[status] ?? "";
+  veil(over || waiting || (video.srcObject ? "" : "The world comes."));
+}
+
+async function call(method, payload = {}) {
+  try {
+    return await room.localParticipant.performRpc({
+      destinationIdentity: world.identity, method: `world.${method}`, payload: JSON.stringify(payload),
+    });
+  } catch (error) {
+    say(`refused: ${error.message}`);
+  }
+}
+
+function send(input) {
+  if (!world) return;
+  const bytes = new TextEncoder().encode(JSON.stringify(input));
+  room.localParticipant.publishData(bytes, { reliable: true, topic: "world.input" });
+}
+
+function keyOf(event) {
+  const key = ARROWS[event.key] ?? LETTERS[event.key.toLowerCase()] ?? event.key.toLowerCase();
+  return told("keys").split(",").includes(key) ? key : null;
+}
+
+function letGo() {
+  if (held.size) send({ release_all: true });
+  held.clear();
+}
+
+find("stage").addEventListener("keydown", (event) => {
+  const key = keyOf(event);
+  if (!key || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  if (held.has(key)) return;
+  held.add(key);
+  send({ key, edge: "press" });
+});
+find("stage").addEventListener("keyup", (event) => {
+  const key = keyOf(event);
+  if (held.delete(key)) send({ key, edge: "release" });
+});
+find("stage").addEventListener("blur", letGo);
+window.addEventListener("blur", letGo);
+
+room
+  .on(RoomEvent.TrackSubscribed, (track, publication, participant) => {
+    if (publication.trackName === "world_video") {
+      world = participant;
+      track.attach(video);
+      find("stage").focus();
+    } else if (track.kind === Track.Kind.Audio) {
+      document.body.append(track.attach());
+    }
+    showStatus();
+  })
+  .on(RoomEvent.TrackUnsubscribed, (track) => {
+    for (const element of track.detach()) if (element !== video) element.remove();
+    showStatus();
+  })
+  .on(RoomEvent.ParticipantDisconnected, (participant) => {
+    if (participant !== world) return;
+    world = null;
+    showStatus();
+  })
+  .on(RoomEvent.ParticipantAttributesChanged, showStatus)
+  .on(RoomEvent.Reconnecting, () => veil("The connection broke; coming back."))
+  .on(RoomEvent.Reconnected, showStatus)
+  .on(RoomEvent.Disconnected, () => veil("You have left the room."));
+
+room.registerTextStreamHandler("world.events", async (reader) => {
+  for (const line of (await reader.readAll()).split("\n")) {
+    const event = JSON.parse(line);
+    const what = {
+      "world.refused": event.message,
+      "world.driver": `${event.driver ?? "nobody"} drives`,
+      "control.applied": "shows now",
+      "session.interrupted": "goes on from here",
+    };
+    const unknown = event.unknown_words?.length ? `; unknown: ${event.unknown_words.join(", ")}` : "";
+    say(`${event.by ? `${event.by}: ` : ""}${what[event.type] ?? event.type}${unknown}`);
+  }
+});
+
+find("join").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = event.target.querySelector("button");
+  button.disabled = true;
+  try {
+    const answer = await fetch(`token?${new URLSearchParams(new FormData(event.target))}`);
+    const { url, token } = await answer.json();
+    await room.connect(url, token);
+    event.target.hidden = true;
+    showStatus();
+  } catch (error) {
+    veil(`The room cannot be joined: ${error.message}`);
+    button.disabled = false;
+  }
+});
+
+find("prompt").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = event.target.elements.text.value.trim();
+  if (text && world) room.localParticipant.sendText(text, { topic: "world.prompt" });
+  event.target.reset();
+});
+
+find("drive").addEventListener("click", () =>
+  call("drive", { release: told("driver") === room.localParticipant.identity }));
+find("interrupt").addEventListener("click", () => call("interrupt"));
+find("back").addEventListener("click", () => call("rewind", { chunks: 6 }));
+find("camera").addEventListener("click", async (event) => {
+  const shown = room.localParticipant.isCameraEnabled;
+  await room.localParticipant.setCameraEnabled(!shown);
+  event.target.textContent = shown ? "Show my camera" : "Hide my camera";
+});
