@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from livekit import rtc
@@ -71,7 +72,7 @@ class Guest:
     @asynccontextmanager
     async def joined(
         cls, livekit: LiveKit, room: str, identity: str, *, topics: tuple[str, ...] = ()
-    ) -> AsyncIterator["Guest"]:
+    ) -> AsyncIterator[Self]:
         """Be in a room for as long as the block lasts.
 
         Args:
@@ -137,6 +138,10 @@ class Guest:
         """Publish a camera that sees one colour."""
         return await Camera.published(self.me, colour, size)
 
+    def see(self, picture: Picture) -> None:
+        """Take a picture that has come."""
+        self.pictures.append(picture)
+
     def _attend(self, topics: tuple[str, ...]) -> None:
         for name in (
             "participant_connected", "participant_disconnected", "disconnected", "reconnecting",
@@ -170,7 +175,7 @@ class Guest:
                 pixels = np.frombuffer(frame.data, np.uint8)
                 self.seen += 1
                 shape = (frame.height, frame.width, 3)
-                self.pictures.append(Picture(owner, self.seen, pixels.reshape(shape)))
+                self.see(Picture(owner, self.seen, pixels.reshape(shape)))
         finally:
             await stream.aclose()
 

@@ -4,7 +4,6 @@ Written against the insides of aiortc 1.16: its receiver hands each packet to `_
 its sender each report to `_handle_rtcp_packet`, and both are replaced here.
 """
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -98,7 +97,8 @@ class Forwarder:
         self._outputs: dict[RTCRtpSender, _Output] = {}
         self._source_number = 0
         self._next_remb_s = 0.0
-        self._next_key_frame_s = 0.0
+        self._wants_key_frame = True
+        self._next_ask_s = 0.0
         self._receiver.__setattr__("_handle_rtp_packet", self._on_packet)
 
     def add(self, transceiver: RTCRtpTransceiver) -> None:
@@ -114,11 +114,9 @@ class Forwarder:
         self._outputs.pop(sender, None)
 
     async def ask_for_key_frame(self) -> None:
-        """Have the publisher begin a picture that needs none before it, not too often."""
-        now = asyncio.get_running_loop().time()
-        if self.kind == "video" and self._source_number and now >= self._next_key_frame_s:
-            self._next_key_frame_s = now + KEY_FRAME_EVERY_S
-            await self._receiver._send_rtcp_pli(self._source_number)
+        """Have the publisher soon begin a picture that needs none before it."""
+        self._wants_key_frame = self.kind == "video"
+        await self._ask()
 
     def _report_handler(
         self, output: _Output, default: Callable[[AnyRtcpPacket], Awaitable[None]]
@@ -139,13 +137,19 @@ class Forwarder:
         mime_type = self._mime_types.get(packet.payload_type)
         if mime_type is None or mime_type.endswith("/rtx"):
             return
-        is_first, self._source_number = not self._source_number, packet.ssrc
+        self._source_number = packet.ssrc
         await self._allow_the_rate()
         for sender, output in list(self._outputs.items()):
             if not await output.send(packet, mime_type):
                 self.remove(sender)
-        if is_first:
-            await self.ask_for_key_frame()
+        await self._ask()
+
+    async def _ask(self) -> None:
+        """Pass a wish for a key frame on, unless that was done a moment ago; then later."""
+        if self._wants_key_frame and self._source_number and time.monotonic() > self._next_ask_s:
+            self._wants_key_frame = False
+            self._next_ask_s = time.monotonic() + KEY_FRAME_EVERY_S
+            await self._receiver._send_rtcp_pli(self._source_number)
 
     async def _allow_the_rate(self) -> None:
         """Tell the publisher its bit rate: aiortc measures none without its own decoder."""

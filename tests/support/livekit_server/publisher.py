@@ -64,6 +64,8 @@ class Publisher:
 
     async def answer(self, sdp: str) -> str:
         """Take an offer, and return the answer to it."""
+        if self.connection.inner.remoteDescription is not None:
+            await self.connection.settled()
         self._client_ids = sent_tracks(sdp)
         await self.connection.describe_far(sdp, "offer")
         return started_at(await self.connection.answer(), RATE_BPS // 2000)

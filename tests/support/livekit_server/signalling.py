@@ -53,7 +53,7 @@ class Signalling:
                 side = peer.publisher if is_sent else peer.subscriber
                 await side.connection.trickle(request.trickle.candidateInit)
             case "offer":
-                await _take_offer(peer, request.offer.sdp)
+                peer.spawn(_take_offer(peer, request.offer.sdp))  # it may wait for candidates
             case "answer":
                 peer.subscriber.answered(request.answer.sdp)
             case "add_track":

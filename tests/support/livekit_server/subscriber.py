@@ -34,6 +34,7 @@ class Subscriber:
         """Make the first offer; the client counts as connected when this connection is."""
         async with self._turn:
             await self._negotiate()
+            await self.connection.settled()
 
     async def take(self, owner: Member, track: str) -> bool:
         """Begin to send a track; return whether it had not been sent before."""
