@@ -135,14 +135,6 @@ class Adapters:
             if component is None or component in self._served[name].components
         )
 
-    def touching(self, component: str) -> frozenset[str]:
-        """Return the parameters whose adapters change a component."""
-        return frozenset(
-            adapter.parameter.name
-            for adapter in self._served.values()
-            if component in adapter.components
-        )
-
     @contextmanager
     def applied(self, mix: Mix) -> Iterator[None]:
         """Let this thread compute under a mix."""

@@ -217,3 +217,14 @@ def test_a_model_is_named_after_its_module_unless_a_name_is_given(
         settings=settings_of(make_parser().parse_args(["serve", "--model", text]))
     )
     assert [(model.name, model.family) for model in deployment.pool.models] == [(name, family)]
+
+
+def test_adapters_are_those_of_the_model_before_them(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["--model", "wan", "--lora", "ink=ink.safetensors", "--lora-merged", "d/My Base.pt"]
+    chosen = make_parser().parse_args(["serve", "--model", "pocket", *line])
+    pocket, wan = Deployment.read(settings=settings_of(chosen)).pool.models
+    assert pocket.adapters == ()
+    found = [(each.name, each.path, each.merged) for each in wan.adapters]
+    assert found == [("ink", "ink.safetensors", False), ("my_base", "d/My Base.pt", True)]
+    assert run("serve", "--lora", "ink.safetensors") == 2
+    assert "--lora takes NAME=PATH" in capsys.readouterr().err

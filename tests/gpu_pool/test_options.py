@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from reverie.gpu_pool import ModelOptions, PoolOptions
-from reverie.models.instance import LoadOptions
+from reverie.models.instance import AdapterOption, LoadOptions
 from reverie.models.parallel import ParallelPlan
 
 
@@ -20,9 +20,31 @@ def test_what_an_operator_says_of_a_model_reaches_its_family() -> None:
     assert told.load_options().parallel == ParallelPlan(tensor=4)
 
 
+def test_an_adapter_is_off_until_it_is_chosen_and_merged_in_full() -> None:
+    told = ModelOptions.model_validate(
+        {
+            "name": "wan",
+            "adapters": [
+                {"name": "ink", "path": "ink.safetensors"},
+                {"name": "base", "path": "lora.pt", "merged": True},
+                {"name": "oil", "path": "oil", "strength": 0.5, "most": 1.5},
+            ],
+        }
+    )
+    assert told.load_options().adapters == (
+        AdapterOption("ink", "ink.safetensors", strength=0.0, most=2.0),
+        AdapterOption("base", "lora.pt", merged=True, strength=1.0),
+        AdapterOption("oil", "oil", strength=0.5, most=1.5),
+    )
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"models": ({"name": "a", "adapters": [{"name": "x"}]},)},
+        {"models": ({"name": "a", "adapters": [{"name": "X y", "path": "p"}]},)},
+        {"models": ({"name": "a", "adapters": [{"name": "x", "path": "p", "strength": 3}]},)},
+        {"models": ({"name": "a", "adapters": [{"name": "x", "path": "p"}] * 2},)},
         {"models": ()},
         {"models": ({"name": "a"}, {"name": "a"})},
         {"models": ({"name": ""},)},

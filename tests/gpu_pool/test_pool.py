@@ -3,6 +3,7 @@ import time
 
 import odd_models
 import pytest
+import stub_model
 from pool_rig import Viewer, becomes, is_alive, options, running, worker_pid
 
 from reverie.engine.emissions import FramesOut
@@ -11,6 +12,7 @@ from reverie.gpu_pool import (
     Opening,
     Pool,
     PoolClosedError,
+    PoolOptions,
     SessionLost,
 )
 from reverie.gpu_pool.messages import Pause
@@ -34,6 +36,22 @@ async def test_a_model_that_cannot_be_loaded_ends_the_start(family: str, reason:
     assert not pool.ready
     with pytest.raises(PoolClosedError):
         await Viewer("a").open(pool)
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"adapters": [{"name": "ink", "path": "ink"}]}, "stub takes no adapters"),
+        ({"decoder": "fast"}, "stub has no decoder 'fast'; it has its own alone"),
+    ],
+)
+async def test_what_a_model_would_not_heed_is_refused(
+    option: dict[str, object], reason: str
+) -> None:
+    stub = {"name": "stub", "family": stub_model.LOCATION, **option}
+    pool = Pool(PoolOptions.model_validate({"mode": "inline", "models": [stub]}))
+    with pytest.raises(ModelUnavailableError, match=reason):
+        await pool.start()
 
 
 @pytest.mark.parametrize(

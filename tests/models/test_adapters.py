@@ -108,7 +108,6 @@ class TestMix:
         assert one != other
         assert one.startswith("a@0.1:")
         assert adapters.versions((("a", 1.0),), "text") == ()
-        assert adapters.touching("net") == {"lora_a", "lora_b"}
 
     def test_an_operator_decides_range_and_beginning(self, tmp_path: Path) -> None:
         model = net()

@@ -1,0 +1,193 @@
+"""LoRAs beside checkpoints: names of the public tools, what is merged, what `models check` says."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from lora_files import Pairs, linear, pairs_for, tensors_of, write_peft
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from wan_folders import SIZES, longlive, original, self_forcing, weights, write_rest
+
+from reverie.cli import main
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import AdapterOption, LoadOptions, ModelInstance
+from reverie.models.wan.loras import own_name
+from reverie.models.wan.parts import WanParts
+from reverie.models.wan.prompts import Prompts
+from reverie.models.wan.spec import Wan
+from reverie.models.wan.text import Umt5Text
+from reverie.models.wan.transformer import WanTransformer
+
+Q = "blocks.0.self_attn.q"
+
+
+def pairs(paths: tuple[str, ...] = (Q, "blocks.1.ffn.2")) -> Pairs:
+    with torch.device("meta"):
+        model = WanTransformer(SIZES)
+    return pairs_for(model, paths, seed=1)
+
+
+def load(folder: Path, *adapters: AdapterOption) -> tuple[ModelInstance, WanParts]:
+    family = Wan()
+    options = LoadOptions(device="cpu", checkpoint=str(folder), sessions=1, adapters=adapters)
+    instance = family.load(options)
+    return instance, family._parts[instance.name]
+
+
+def weight(parts: WanParts, path: str) -> Tensor:
+    return linear(parts.transformer, path).weight
+
+
+class TestNames:
+    """What tools call a layer."""
+
+    @pytest.mark.parametrize(
+        ("public", "own"),
+        [
+            (f"{Q}.weight", f"transformer.{Q}.weight"),
+            (f"model.{Q}.weight", f"transformer.{Q}.weight"),
+            (f"diffusion_model.{Q}.weight", f"transformer.{Q}.weight"),
+            (f"_fsdp_wrapped_module.{Q}.weight", f"transformer.{Q}.weight"),
+            ("transformer.blocks.0.attn1.to_q.weight", f"transformer.{Q}.weight"),
+            (
+                "transformer.blocks.0.attn2.to_out.0.weight",
+                "transformer.blocks.0.cross_attn.o.weight",
+            ),
+            ("transformer.blocks.0.ffn.net.2.weight", "transformer.blocks.0.ffn.2.weight"),
+            ("text_encoder.encoder.block.0.layer.0.weight", "text.encoder.block.0.layer.0.weight"),
+        ],
+    )
+    def test_they_become_the_models_own(self, public: str, own: str) -> None:
+        assert own_name(public) == own
+
+
+class TestLongLive:
+    """A base and the LoRA that belongs to it."""
+
+    def test_its_lora_is_merged(self, tmp_path: Path) -> None:
+        longlive(tmp_path)
+        write_rest(tmp_path)
+        bare, without = load(tmp_path)
+        torch.save({"generator_lora": tensors_of(pairs())}, tmp_path / "lora.pt")
+        instance, parts = load(tmp_path)
+        down, up = pairs()[Q]
+        torch.testing.assert_close(weight(parts, Q), weight(without, Q) + up @ down)
+        assert "longlive@1.0:" in instance.weights_version
+        assert instance.weights_version != bare.weights_version
+
+    def test_one_that_does_not_fit_is_refused_and_told_by_check(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        longlive(tmp_path)
+        torch.save({"generator_lora": tensors_of(pairs())}, tmp_path / "lora.pt")
+        assert main(["models", "check", str(tmp_path)]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith("layout Self-Forcing or LongLive, with LoRA: 73 tensors fit")
+        wrong = tensors_of({"blocks.7.ffn.0": pairs()[Q]})
+        torch.save({"generator_lora": wrong}, tmp_path / "lora.pt")
+        assert main(["models", "check", str(tmp_path)]) == 1
+        assert "1 not in the model: transformer.blocks.7.ffn.0" in capsys.readouterr().out
+        write_rest(tmp_path)
+        with pytest.raises(CheckpointError, match=r"transformer\.blocks\.7\.ffn\.0"):
+            load(tmp_path)
+
+
+class TestMerged:
+    """Weights in the type that is served."""
+
+    def test_they_are_summed_up_in_the_precision_of_the_checkpoint(self, tmp_path: Path) -> None:
+        self_forcing(tmp_path)
+        write_rest(tmp_path)
+        lora = write_peft(tmp_path / "lora", pairs())
+        option = AdapterOption("a", str(lora), merged=True, strength=0.5)
+        options = LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1)
+        family = Wan()
+        instance = family.load(replace(options, precision="bfloat16", adapters=(option,)))
+        down, up = pairs()[Q]
+        whole = weights()[f"{Q}.weight"] + up @ down
+        made = weight(family._parts[instance.name], Q)
+        assert torch.equal(made, whole.to(torch.bfloat16))
+
+
+class TestText:
+    """A LoRA for the text encoder."""
+
+    @pytest.fixture
+    def loaded(self, tmp_path: Path) -> tuple[ModelInstance, WanParts]:
+        self_forcing(tmp_path)
+        write_rest(tmp_path)
+        _, parts = load(tmp_path)
+        assert isinstance(parts.text, Umt5Text)
+        encoder: nn.Module = parts.text.encoder
+        path = next(n for n, m in encoder.named_modules() if isinstance(m, nn.Linear))
+        named = {f"text_encoder.{path}": pairs_for(encoder, (path,), seed=4)[path]}
+        lora = write_peft(tmp_path / "lora", named)
+        return load(tmp_path, AdapterOption("words", str(lora)))
+
+    def test_prompts_are_read_anew_under_it_and_as_before_without(
+        self, loaded: tuple[ModelInstance, WanParts]
+    ) -> None:
+        instance, parts = loaded
+        prompts = Prompts(parts, instance)
+        before = prompts.rows("a lake", ()).clone()
+        under = prompts.rows("a lake", (("words", 1.0),))
+        assert not torch.equal(under, before)
+        assert len(instance.encodings) == 2
+        assert torch.equal(prompts.rows("a lake", ()), before)
+        assert torch.equal(parts.text.encode("a lake"), before)
+
+    def test_what_is_read_beforehand_is_what_is_found(
+        self, loaded: tuple[ModelInstance, WanParts]
+    ) -> None:
+        instance, parts = loaded
+        assert instance.prepare_prompt is not None
+        instance.prepare_prompt("a lake", {"lora_words": 0.5})
+        assert instance.prompt_parameters == {"lora_words"}
+        misses = instance.encodings.misses
+        Prompts(parts, instance).rows("a lake", (("words", 0.5),))
+        assert (instance.encodings.misses, instance.encodings.hits) == (misses, 1)
+
+
+class TestCheck:
+    """`reverie models check` of a LoRA alone."""
+
+    def check(self, path: Path, *more: str) -> int:
+        return main(["models", "check", str(path), *more])
+
+    def test_it_is_compared_with_the_checkpoint_that_it_is_for(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        original(tmp_path)
+        save_file(tensors_of(pairs()), tmp_path / "style.safetensors")
+        assert self.check(tmp_path / "style.safetensors", "--checkpoint", str(tmp_path)) == 0
+        assert capsys.readouterr().out == "layout LoRA: 4 tensors fit (4 F32)\n"
+
+    @pytest.mark.parametrize("dim", [1536, 5120])
+    def test_without_one_the_published_sizes_are_taken(
+        self, dim: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        layer = {Q: (torch.zeros(2, dim), torch.zeros(dim, 2))}
+        folder = write_peft(tmp_path, layer)
+        assert self.check(folder) == 0
+        save_file(
+            tensors_of({Q: (torch.zeros(2, 9), torch.zeros(9, 2))}), tmp_path / "x.safetensors"
+        )
+        assert self.check(tmp_path / "x.safetensors") == 1
+        assert "2 of another shape" in capsys.readouterr().out
+
+    def test_a_model_that_takes_none_says_so(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        save_file(tensors_of(pairs()), tmp_path / "style.safetensors")
+        assert self.check(tmp_path / "style.safetensors", "--model", "oasis") == 1
+        assert "model 'oasis' takes no LoRA" in capsys.readouterr().err
+
+
+def test_names_of_a_mapping_are_all_renamed() -> None:
+    """Every weight of the port has a place under the component's name."""
+    with torch.device("meta"):
+        own: Mapping[str, Tensor] = WanTransformer(SIZES).state_dict()
+    assert {own_name(name) for name in own} == {f"transformer.{name}" for name in own}
