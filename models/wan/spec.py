@@ -42,6 +42,7 @@ from reverie.models.wan.parts import WanParts
 from reverie.models.wan.prompts import Prompts
 from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
 from reverie.models.wan.restyle import RestyleKernel
+from reverie.models.wan.sizes import StateSize
 from reverie.models.wan.state import OnPrompt
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ RATE_HZ = 16.0
 GRID = (60, 104)
 """Rows and columns of the latents: 480 x 832 pixels."""
 CELL_PX = 8
+HALF_BYTES = 2
+"""Of a number in the precision that the published weights are served in."""
 FRAMES_A_LATENT = 4
 FAST_DECODER = "taehv"
 RANDOM = "random"
@@ -90,6 +93,7 @@ def wan_spec(
     tokens = (grid[0] // config.patch) * (grid[1] // config.patch)
     block = (2, config.num_layers, tokens, config.num_heads, config.head_size)
     width, height = grid[1] * CELL_PX, grid[0] * CELL_PX
+    size = StateSize.of(config, causal, width * height, CELL_PX, HALF_BYTES)
     continuation = LoopSpec(
         name="video_continuation",
         components=("transformer", "vae", "text"),
@@ -102,6 +106,8 @@ def wan_spec(
         prompt_tokens=config.text_len,
         inputs=(_pictures("clip", Merge.FIFO, CLIP_PICTURES, width, height, "Picture or clip"),),
         caches=("frames",),
+        state_bytes=size.newest + size.features,
+        chunk_bytes=size.features + size.latents,
     )
     restyle = replace(
         continuation,
