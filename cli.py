@@ -110,6 +110,13 @@ def _add_serve(commands: "Commands") -> None:
         help="a LoRA that becomes part of the weights of the --model before it; may be repeated",
     )
     serve.add_argument(
+        "--decoder",
+        action=_DecoderOfModel,
+        metavar="KIND[=PATH]",
+        help="decode the latents of the --model before it by another decoder, such as taehv, "
+        "with weights at PATH (default: those beside the checkpoint)",
+    )
+    serve.add_argument(
         "--inline",
         action="store_true",
         help="run models on a thread of this process, for debugging, and not in workers",
@@ -361,6 +368,21 @@ class _CheckpointOfModel(argparse.Action):
     ) -> None:
         models = namespace.model = namespace.model or [_model("pocket")]
         models[-1]["checkpoint"] = str(values)
+
+
+class _DecoderOfModel(argparse.Action):
+    """Gives the newest `--model` another decoder; without one, the model served by default."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        kind, _, path = str(values).partition("=")
+        models = namespace.model = namespace.model or [_model("pocket")]
+        models[-1].update(decoder=kind, decoder_path=path or None)
 
 
 class _AdapterOfModel(argparse.Action):

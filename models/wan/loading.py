@@ -29,6 +29,7 @@ from reverie.models.instance import AdapterOption, LoadOptions
 from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.wan import loras
 from reverie.models.wan.config import LONGLIVE, SELF_FORCING, CausalConfig, WanConfig
+from reverie.models.wan.fast_decoder import load_fast_decoder, random_fast_decoder
 from reverie.models.wan.layouts import config_of, find_layout
 from reverie.models.wan.noise import SeededNoise
 from reverie.models.wan.parts import WanParts
@@ -72,7 +73,7 @@ def load_parts(options: LoadOptions) -> Loaded:
     """
     device = device_of(options)
     if options.checkpoint == RANDOM:
-        return random_parts(adapters=options.adapters)
+        return random_parts(adapters=options.adapters, fast=bool(options.decoder))
     folder = Path(options.checkpoint or "")
     dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "wan")
     found = find_transformer(folder)
@@ -82,13 +83,15 @@ def load_parts(options: LoadOptions) -> Loaded:
     fill(transformer, found.stored, device, dtype)
     causal, grid = causal_of(folder, found.report.layout)
     vae = StreamingVae(_placed(load_vae(folder), device, dtype))
+    place = Path(options.decoder_path or folder)
+    fast = load_fast_decoder(place, device, dtype) if options.decoder else None
     text = load_text(folder, found.config.text_len, device, dtype)
     fitted = loras.fit(
         (*loras.brought_along(folder), *options.adapters), transformer, text.encoder, found.stored
     )
     parts = WanParts(
         transformer=transformer,
-        decoder=vae,
+        decoder=fast or vae,
         encoder=vae,
         text=text,
         causal=causal,
@@ -96,7 +99,10 @@ def load_parts(options: LoadOptions) -> Loaded:
         grid=grid,
         adapters=fitted.beside,
     )
-    return Loaded(parts, fitted.version(version_of(folder)))
+    version = version_of(folder)
+    if fast is not None:
+        version += f"+{options.decoder}:{version_of(place)}"
+    return Loaded(parts, fitted.version(version))
 
 
 def find_transformer(folder: Path) -> FoundTransformer:
@@ -188,7 +194,9 @@ def version_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def random_parts(seed: int = 0, adapters: tuple[AdapterOption, ...] = ()) -> Loaded:
+def random_parts(
+    seed: int = 0, adapters: tuple[AdapterOption, ...] = (), *, fast: bool = False
+) -> Loaded:
     """Make a tiny causal Wan that has learnt nothing; the same for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -198,7 +206,7 @@ def random_parts(seed: int = 0, adapters: tuple[AdapterOption, ...] = ()) -> Loa
     fitted = loras.fit(adapters, transformer, None)
     parts = WanParts(
         transformer=transformer,
-        decoder=streaming,
+        decoder=random_fast_decoder(seed) if fast else streaming,
         encoder=streaming,
         text=HashedText(TINY.text_len, TINY.text_dim, torch.device("cpu"), torch.float32),
         causal=TINY_CAUSAL,
@@ -206,7 +214,7 @@ def random_parts(seed: int = 0, adapters: tuple[AdapterOption, ...] = ()) -> Loa
         grid=TINY_GRID,
         adapters=fitted.beside,
     )
-    return Loaded(parts, fitted.version(f"random-{seed}"))
+    return Loaded(parts, fitted.version(f"random-{seed}{'+fast' if fast else ''}"))
 
 
 def _placed(part: Part, device: torch.device, dtype: torch.dtype) -> Part:

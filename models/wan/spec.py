@@ -35,6 +35,8 @@ from reverie.models.spec import (
     StreamSpec,
 )
 from reverie.models.wan.config import LONGLIVE, T2V_1_3B, T2V_14B, CausalConfig, WanConfig
+from reverie.models.wan.fast_decoder import check as check_decoder
+from reverie.models.wan.fast_decoder import holds_fast_decoder
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.loras import brought_along
 from reverie.models.wan.loras import check as check_lora
@@ -183,6 +185,8 @@ class Wan:
         Raises:
             CheckpointError: there is none in a known layout, or the extra `wan` is not installed.
         """
+        if holds_fast_decoder(Path(path)):
+            return check_decoder(Path(path))
         found: FoundTransformer = _loading().find_transformer(Path(path))
         report = found.report
         for option in brought_along(Path(path)):
