@@ -67,6 +67,8 @@ class RoomBridge:
 
     async def serve(self, room: rtc.Room) -> Ending:
         """Serve a connected room until it or the session is over, or this is cancelled."""
+        if not room.isconnected():
+            return Ending("not_connected", "the room is not connected", final=False)
         visit = self._visit = Visit(self._parts, room)
         visit.camera.driven_by(self.driver)
         self._there.set()

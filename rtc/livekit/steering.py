@@ -34,6 +34,10 @@ class Steer:
     tag: str | None = None
 
 
+RELEASE_ALL = Steer("", {})
+"""All keys are let go of, which nobody in particular asked for."""
+
+
 class Steering:
     """A bounded queue of inputs that refuses what finds no room; axes merge.
 
@@ -44,7 +48,6 @@ class Steering:
     def __init__(self) -> None:
         self.overtaken = 0
         self._waiting: deque[Steer] = deque()
-        self._owed = False
         self._sequence: dict[str, int] = {}  # by sender
         self._news = asyncio.Event()
 
@@ -71,23 +74,26 @@ class Steering:
         """Let go of all keys, and forget what of theirs waits: they steer no more."""
         self._waiting = deque(each for each in self._waiting if each.by != by)
         self._sequence.pop(by, None)
-        self._owed = True
+        self._owe_release()
         self._news.set()
 
     async def take(self) -> Steer:
         """Wait for the next one and take it. Safe to cancel: then nothing is taken."""
-        while not self._waiting and not self._owed:
+        while not self._waiting:
             self._news.clear()
             await self._news.wait()
-        if self._owed:  # before what waits: that was pressed by who steers now
-            self._owed = False
-            return Steer("", {})
         return self._waiting.popleft()
+
+    def _owe_release(self) -> None:
+        """Have all keys let go of after what waits; there is always room for that."""
+        if not self._waiting or self._waiting[-1] != RELEASE_ALL:
+            self._waiting.append(RELEASE_ALL)
 
     def _add(self, steer: Steer) -> None:
         if len(self._waiting) >= WAITING:
-            if steer.edge == "release":
-                self._owed = True
+            if steer.edge == "release" or not steer.action:
+                self._owe_release()
+                self._news.set()
             raise SteeringError("too_many", f"{WAITING} inputs wait already", retry_after_s=0.5)
         self._waiting.append(steer)
 

@@ -32,6 +32,9 @@ from reverie.sessions.events import (
     TextDelta,
 )
 
+EXACT = ("rgb24", "pcm16")
+"""What a room is made tracks of: it encodes by itself."""
+
 MEND_S = 1.0
 """After a track that the room did not take, until the next try."""
 MEASURE_S = 2.0
@@ -135,7 +138,10 @@ class Visit:
     async def _take(self, event: AnyEvent) -> None:
         parts = self._parts
         match event:
-            case MediaInit(stream=stream):
+            case MediaInit(stream=stream, codec=codec):
+                if codec not in EXACT:
+                    message = f"{stream} comes as {codec}; attach for {' and '.join(EXACT)}"
+                    raise VisitOverError(Ending("needs_decoder", message))
                 parts.inits[stream] = event
                 await self._begin(event)
             case MediaChunk():

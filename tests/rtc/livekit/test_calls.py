@@ -1,0 +1,178 @@
+"""RPC without a room: every method's answer, and how it refuses."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from livekit import rtc
+from session_rig import eventually
+from stub_model import LOCATION
+
+from reverie.config import Deployment
+from reverie.gpu_pool.options import ModelOptions, PoolOptions
+from reverie.host import Engine
+from reverie.rtc.livekit.calls import REFUSED, Answer, Calls
+from reverie.rtc.livekit.helm import OWN, Author, Helm
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.seat import Change
+from reverie.sessions import LocalSession
+
+
+class Room:
+    """Where calls come from, and a helm that takes them."""
+
+    def __init__(self, session: LocalSession, options: BridgeOptions) -> None:
+        self.session = session
+        self.people = {"ada", "ben"}
+        self.changes: list[Change] = []
+        self.rests: list[bool] = []
+        self.helm = Helm(session, options, self.changes.append)
+        self._handlers = Calls(self.helm, self).handlers()
+
+    def newest_chunk(self) -> int:
+        return 7
+
+    def is_here(self, identity: str) -> bool:
+        return identity in self.people
+
+    def state(self) -> Answer:
+        return {"status": "live"}
+
+    def ask_rest(self, wanted: bool) -> None:
+        self.rests.append(wanted)
+
+    async def call(self, by: str, method: str, payload: str | dict[str, Any] = "") -> Any:
+        said = payload if isinstance(payload, str) else json.dumps(payload)
+        call = rtc.RpcInvocationData("r1", by, said, 10.0, method=method)
+        return json.loads(await self._handlers[f"world.{method}"](call))
+
+    async def refusal(self, by: str, method: str, payload: str | dict[str, Any] = "") -> Any:
+        with pytest.raises(rtc.RpcError) as refused:
+            await self.call(by, method, payload)
+        assert refused.value.code == REFUSED
+        assert refused.value.data is not None
+        said = json.loads(refused.value.data)
+        assert refused.value.message == f"{said['code']}: {said['message']}"[:200]
+        return said
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[LocalSession]:
+    models = (ModelOptions(name="stub", family=LOCATION),)
+    deployment = Deployment(pool=PoolOptions(mode="inline", models=models))
+    async with Engine.from_deployment(deployment) as engine, engine.session() as session:
+        yield session
+
+
+@pytest.fixture
+def room(session: LocalSession) -> Room:
+    return Room(session, BridgeOptions())
+
+
+async def test_who_calls_first_drives_and_is_remembered_for_the_receipt(room: Room) -> None:
+    answer = await room.call("ada", "action", {"action": {"move": "left"}, "tag": "k"})
+    assert room.helm.author(answer["control"]) == Author("ada", "k")
+    assert room.changes == [Change(None, "ada")]
+    said = await room.refusal("ben", "action", {"action": {"move": "left"}})
+    assert said["code"] == "seat_taken"
+    assert "ada" in said["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "payload"),
+    [
+        ("prompt", {"text": "a desert"}),
+        ("interrupt", ""),
+        ("reset", {"seed": 4}),
+        ("update", {"parameters": {"step_ms": 1.0}}),
+        ("pause", ""),
+        ("resume", ""),
+        ("rewind", {"chunk": 0}),
+    ],
+)
+async def test_whatever_changes_the_world_only_the_driver_may(
+    room: Room, method: str, payload: str | dict[str, Any]
+) -> None:
+    await room.call("ada", "drive")
+    before = room.session.view
+    assert (await room.refusal("ben", method, payload))["code"] == "seat_taken"
+    assert room.session.view == before
+    assert room.rests == []
+
+
+async def test_a_prompt_changes_what_the_world_is(room: Room) -> None:
+    assert (await room.call("ada", "prompt", {"text": "a desert"}))["control"]
+    await eventually(lambda: room.session.view.prompt == "a desert")
+    await room.call("ada", "prompt", {"text": " at night", "mode": "append"})
+    await eventually(lambda: room.session.view.prompt.endswith("at night"))
+
+
+async def test_prompts_may_be_everybodys(session: LocalSession) -> None:
+    room = Room(session, BridgeOptions(prompts_from="everyone"))
+    await room.call("ada", "drive")
+    await room.call("ben", "prompt", {"text": "a desert"})
+    assert (await room.refusal("ben", "interrupt"))["code"] == "seat_taken"
+    assert room.helm.seat.driver == "ada"
+
+
+async def test_the_program_itself_is_never_refused_for_somebody_elses_driving(room: Room) -> None:
+    await room.call("ada", "drive")
+    await room.helm.act(OWN, {"move": "left"})
+    await room.helm.say(OWN, "a desert")
+    assert room.helm.seat.driver == "ada"
+
+
+async def test_the_seat_is_handed_over_and_got_up_from(room: Room) -> None:
+    assert await room.call("ada", "drive") == {"driver": "ada"}
+    assert (await room.refusal("ben", "drive"))["code"] == "seat_taken"
+    assert (await room.refusal("ada", "drive", {"to": "eve"}))["code"] == "not_here"
+    assert (await room.refusal("ben", "drive", {"to": "ben"}))["code"] == "not_driving"
+    assert await room.call("ada", "drive", {"to": "ben"}) == {"driver": "ben"}
+    assert await room.call("ben", "drive", {"release": True}) == {"driver": None}
+    assert [change.now for change in room.changes] == ["ada", "ben", None]
+
+
+async def test_pausing_is_asked_of_the_room(room: Room) -> None:
+    assert await room.call("ada", "pause") == {}
+    assert await room.call("ada", "resume") == {}
+    assert room.rests == [True, False]
+
+
+async def test_anybody_may_ask_how_things_stand(room: Room) -> None:
+    await room.call("ada", "drive")
+    assert await room.call("ben", "state") == {"status": "live"}
+
+
+@pytest.mark.parametrize(
+    ("method", "payload", "code", "field"),
+    [
+        ("action", "left", "not_json", "$"),
+        ("action", "[]", "not_an_object", "$"),
+        ("action", "", "missing", "action"),
+        ("action", {"action": {"move": "away"}}, "unknown_key", "action.move"),
+        ("action", {"action": {"fly": "up"}}, "unknown_control", "action.fly"),
+        ("action", '{"action": {"look": 1e999}}', "non_finite", "action.look"),
+        ("interrupt", {"loop": "nobody"}, "unknown_loop", "loop"),
+        ("interrupt", {"now": True}, "unknown_field", "now"),
+        ("rewind", {"chunk": -1}, "out_of_range", "chunk"),
+        ("rewind", {"chunks": 0}, "out_of_range", "chunks"),
+        ("update", {"parameters": {"prompt": 1}}, "unknown_parameter", "prompt"),
+        ("update", {"parameters": {"nothing": 1}}, "unknown_parameter", "parameters.nothing"),
+        ("reset", {"seed": "four"}, "wrong_type", "seed"),
+        ("drive", {"to": ""}, "out_of_range", "to"),
+        ("prompt", {"text": "x" * 9000}, "too_long", "text"),
+    ],
+)
+async def test_what_is_wrong_is_named_and_changes_nothing(
+    room: Room, method: str, payload: str | dict[str, Any], code: str, field: str
+) -> None:
+    before = room.session.view
+    said = await room.refusal("ada", method, payload)
+    assert (said["code"], said["field"]) == (code, field)
+    assert room.session.view.prompt == before.prompt
+
+
+async def test_a_session_that_is_over_refuses_by_name(room: Room) -> None:
+    await room.session.close()
+    assert (await room.refusal("ada", "interrupt"))["code"] == "closed"

@@ -1,0 +1,124 @@
+"""Inputs between the room's callbacks and the session: in order, bounded, and no key that hangs."""
+
+import asyncio
+
+import pytest
+
+from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.inputs import AxesInput, KeyInput, ReleaseInput
+from reverie.rtc.livekit.steering import WAITING, Steer, Steering
+from reverie.sessions.events import ControlView
+
+CONTROLS = (
+    ControlView(name="move", merge="edges", keys=("left", "right")),
+    ControlView(name="act", merge="edges", keys=("use",)),
+    ControlView(name="look", merge="sum", low=-1.0, high=1.0),
+    ControlView(name="zoom", merge="latest"),
+)
+
+
+async def taken(steering: Steering, count: int) -> list[Steer]:
+    async with asyncio.timeout(5):
+        return [await steering.take() for _ in range(count)]
+
+
+async def nothing_waits(steering: Steering) -> bool:
+    waiting = asyncio.ensure_future(steering.take())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    idle = not waiting.done()
+    waiting.cancel()
+    return idle
+
+
+async def test_keys_keep_their_order_and_find_their_control() -> None:
+    steering = Steering()
+    steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
+    steering.put("ada", KeyInput(key="use", tag="t"), CONTROLS)
+    steering.put("ada", KeyInput(key="left", edge="release"), CONTROLS)
+    assert await taken(steering, 3) == [
+        Steer("ada", {"move": "left"}, "press"),
+        Steer("ada", {"act": "use"}, "tap", "t"),
+        Steer("ada", {"move": "left"}, "release"),
+    ]
+    assert await nothing_waits(steering)
+
+
+async def test_a_key_that_nobody_knows_is_refused_with_those_that_are_known() -> None:
+    steering = Steering()
+    with pytest.raises(SteeringError, match="left, right, use"):
+        steering.put("ada", KeyInput(key="jump"), CONTROLS)
+    assert await nothing_waits(steering)
+
+
+async def test_moves_that_wait_become_one() -> None:
+    steering = Steering()
+    for amount in (0.3, 0.4, 0.6):
+        steering.put("ada", AxesInput(axes={"look": amount}), CONTROLS)
+    steering.put("ada", AxesInput(axes={"zoom": 0.1}), CONTROLS)
+    steering.put("ada", AxesInput(axes={"zoom": 0.2}, tag="last"), CONTROLS)
+    [both] = await taken(steering, 1)
+    assert both == Steer("ada", {"look": 1.0, "zoom": 0.2}, tag="last")
+
+
+async def test_moves_do_not_overtake_keys() -> None:
+    steering = Steering()
+    steering.put("ada", AxesInput(axes={"look": 0.1}), CONTROLS)
+    steering.put("ada", KeyInput(key="use"), CONTROLS)
+    steering.put("ada", AxesInput(axes={"look": 0.2}), CONTROLS)
+    assert [each.action for each in await taken(steering, 3)] == [
+        {"look": 0.1},
+        {"act": "use"},
+        {"look": 0.2},
+    ]
+
+
+async def test_a_move_that_was_overtaken_is_left_out() -> None:
+    steering = Steering()
+    for seq, amount in ((4, 0.4), (3, 0.3), (4, 0.9), (5, 0.5)):
+        steering.put("ada", AxesInput(axes={"zoom": amount}, seq=seq), CONTROLS)
+    [newest] = await taken(steering, 1)
+    assert newest.action == {"zoom": 0.5}
+    assert steering.overtaken == 2
+
+
+async def test_after_a_flood_no_key_hangs() -> None:
+    steering = Steering()
+    for _ in range(WAITING):
+        steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
+    for edge in ("press", "release"):
+        with pytest.raises(SteeringError) as refusal:
+            steering.put("ada", KeyInput(key="left", edge=edge), CONTROLS)
+        assert refusal.value.code == "too_many"
+    everything = await taken(steering, WAITING + 1)
+    assert everything.count(Steer("", {})) == 1, "all keys are let go of"
+    assert everything[-1] == Steer("", {}), "and only after what waited before"
+
+
+async def test_who_gives_up_the_seat_lets_go_of_all_keys_and_of_what_waits() -> None:
+    steering = Steering()
+    steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
+    steering.put("ada", AxesInput(axes={"zoom": 0.1}, seq=7), CONTROLS)
+    steering.release("ada")
+    steering.put("ben", KeyInput(key="right", edge="press"), CONTROLS)
+    assert await taken(steering, 2) == [Steer("", {}), Steer("ben", {"move": "right"}, "press")]
+    steering.put("ada", AxesInput(axes={"zoom": 0.2}, seq=0), CONTROLS)  # counts anew
+    assert (await taken(steering, 1))[0].action == {"zoom": 0.2}
+
+
+async def test_letting_go_of_everything_waits_its_turn() -> None:
+    steering = Steering()
+    steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
+    steering.put("ada", ReleaseInput(release_all=True, tag="up"), CONTROLS)
+    assert (await taken(steering, 2))[1] == Steer("ada", {}, tag="up")
+
+
+async def test_taking_can_be_cancelled_without_a_loss() -> None:
+    steering = Steering()
+    taking = asyncio.ensure_future(steering.take())
+    await asyncio.sleep(0)
+    steering.put("ada", KeyInput(key="use"), CONTROLS)
+    taking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await taking
+    assert (await taken(steering, 1))[0].action == {"act": "use"}
