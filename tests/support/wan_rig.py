@@ -1,6 +1,7 @@
 """A tiny causal Wan under a driver, and what people show it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,9 +15,12 @@ from reverie.engine.emissions import ControlApplied, StepTrace
 from reverie.engine.inputs import ControlId, StreamInput
 from reverie.engine.options import DriverOptions
 from reverie.models.controls import MediaInput
+from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopRequest
-from reverie.models.wan.loading import TINY_GRID
-from reverie.models.wan.parts import WanParts
+from reverie.models.wan.config import CausalConfig
+from reverie.models.wan.loading import TINY_GRID, random_parts
+from reverie.models.wan.parts import LatentDecoder, WanParts
+from reverie.models.wan.spec import assemble, wan_spec
 from reverie.models.wan.state import WanState
 
 Pictures = list[NDArray[np.uint8]]
@@ -25,6 +29,21 @@ Again = Callable[[], Rig]
 """Makes a rig without sessions on a model that is loaded."""
 
 HEIGHT, WIDTH = (8 * side for side in TINY_GRID)
+
+
+class SetFamily(TinyWan):
+    """The tiny model, with settings of its own, and with another decoder if one is given."""
+
+    def __init__(self, causal: CausalConfig, decoder: LatentDecoder | None = None) -> None:
+        super().__init__()
+        parts = random_parts().parts
+        self.parts = replace(parts, causal=causal, decoder=decoder or parts.decoder)
+        self.spec = wan_spec(parts.transformer.config, causal, parts.grid)
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        instance = assemble(self.parts, "set", options)
+        self._parts[instance.name] = self.parts
+        return instance
 
 
 def wan_rig(loop: str = "", sessions: int = 4) -> Rig:

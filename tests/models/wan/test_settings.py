@@ -7,18 +7,15 @@ import torch
 from bare_wan import BareWan
 from loop_rig import Rig
 from torch import Tensor
+from wan_rig import SetFamily, frames_out, opened, pictures, shown
 
 from reverie.engine.inputs import ControlId, PromptInput
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel, LoopRequest
+from reverie.models.instance import LoadOptions
+from reverie.models.loop import LoopRequest
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.durable import durable_latents
 from reverie.models.wan.features import FeatureCache
-from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.loading import random_parts
-from reverie.models.wan.parts import WanParts
-from reverie.models.wan.spec import assemble, wan_spec
-from reverie.models.wan.state import OnPrompt, WanState
+from reverie.models.wan.state import OnPrompt
 
 BLOCKS = 6
 SHORT = CausalConfig(local=6, levels=(1000, 500))
@@ -51,24 +48,9 @@ class GreyPictures:
         return torch.zeros(B, 1 if cache is None else 4, height * 8, width * 8, 3), ("Rep",)
 
 
-class SetFamily:
-    """The tiny model, with settings of its own."""
-
-    def __init__(self, causal: CausalConfig) -> None:
-        parts = random_parts().parts
-        self.parts: WanParts = replace(parts, decoder=GreyPictures(), causal=causal)
-        self.spec = wan_spec(parts.transformer.config, causal, parts.grid)
-
-    def load(self, options: LoadOptions) -> ModelInstance:
-        return assemble(self.parts, "set", options)
-
-    def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[WanState]:
-        return WanKernel(instance.spec.loop(loop), self.parts, instance)
-
-
 def driven(causal: CausalConfig, switch_at: int | None, given: Tensor | None = None) -> Tensor:
     """Return the latents of some blocks, made through a driver."""
-    family = SetFamily(causal)
+    family = SetFamily(causal, GreyPictures())
     rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=2))
     history = None if given is None else durable_latents(given, "day", causal, "set")
     request = LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT})
@@ -84,7 +66,7 @@ def driven(causal: CausalConfig, switch_at: int | None, given: Tensor | None = N
 
 def bare(causal: CausalConfig, switch_at: int | None, given: Tensor | None = None) -> Tensor:
     """Return the same latents, made by the loop as it is written."""
-    loop = BareWan(SetFamily(causal).parts, 7, "day")
+    loop = BareWan(SetFamily(causal, GreyPictures()).parts, 7, "day")
     with torch.no_grad():
         if given is not None:
             loop.give(given)
@@ -120,3 +102,17 @@ def test_a_switch_changes_what_comes_after_it_alone() -> None:
     with_it, without = driven(causal, 3), driven(causal, None)
     assert torch.equal(with_it[:9], without[:9])
     assert not torch.equal(with_it[9:], without[9:])
+
+
+@pytest.mark.parametrize("name", ["block_of_one", "first_alone", "one_step"])
+@pytest.mark.parametrize("loop", ["video_continuation", "restyle"])
+def test_what_is_pushed_comes_out_whatever_the_settings(name: str, loop: str) -> None:
+    causal = SETTINGS[name]
+    rig = Rig(SetFamily(causal), LoadOptions(device="cpu", sessions=1, history_chunks=2), loop=loop)
+    driver = opened(rig)
+    rig.run_chunks("s1", 1)
+    driver.push(shown(rig.kernel.spec.inputs[0].name, pictures(6)))
+    rig.run_chunks("s1", 2) if loop == "video_continuation" else rig.run_idle()
+    first = 1 if causal.first_alone or causal.block == 1 else 9
+    made = 6 + 4 * causal.block if loop == "video_continuation" else first
+    assert len(frames_out(rig, since=1)) == made
