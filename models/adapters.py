@@ -179,6 +179,9 @@ class Fitted:
         return "+".join((weights, *self.merged))
 
 
+NONE_FITTED = Fitted(NO_ADAPTERS)
+
+
 def fit_adapters(
     options: Sequence[AdapterOption],
     components: Mapping[str, nn.Module],
@@ -197,7 +200,7 @@ def fit_adapters(
         CheckpointError: a file cannot be read, or does not fit; it says all that is wrong.
     """
     if not options:
-        return Fitted(NO_ADAPTERS)
+        return NONE_FITTED
     root = nn.ModuleDict(dict(components))
     files = [(option, read_lora(Path(option.path), rename)) for option in options]
     for option, file in files:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from reverie.models.adapters import NO_ADAPTERS, Adapters
 from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.conversation import Conversation, Message, until_stop
 from reverie.models.causal_lm.durable import durable_chat, revived_chat
@@ -46,12 +47,14 @@ class Speaker:
     Attributes:
         ends: tokens that end an answer.
         stops: texts that end it.
+        adapters: LoRAs that sessions can choose.
     """
 
     model: PreTrainedModel
     conversation: Conversation
     ends: frozenset[int]
     stops: tuple[str, ...] = ()
+    adapters: Adapters = NO_ADAPTERS
 
 
 class ChatKernel(LoopKernel[ChatState]):
@@ -64,7 +67,9 @@ class ChatKernel(LoopKernel[ChatState]):
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> ChatState:
         """Bind prompt, seed and parameters."""
         sampling, longest = _options(request.parameters, SamplingOptions(), 1)
-        return ChatState(request.prompt, sampling, longest, seeded_state(request.seed))
+        mix = self.speaker.adapters.mix(request.parameters)
+        random = seeded_state(request.seed)
+        return ChatState(request.prompt, sampling, longest, random, mix=mix)
 
     def plan_step(self, state: ChatState, controls: Controls) -> WorkPlan | Idle:
         """Take a turn, read what leads up to the answer, draw tokens, end."""
@@ -92,7 +97,8 @@ class ChatKernel(LoopKernel[ChatState]):
 
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> ChatState:
         """Go on from a conversation; the first answer reads all of it anew."""
-        return revived_chat(durable)
+        mix = self.speaker.adapters.mix(request.parameters)
+        return replace(revived_chat(durable), mix=mix)
 
     def broken_off(self, state: ChatState) -> ChatState | None:
         """Keep what was said of the answer, and be done with the turn."""
@@ -117,9 +123,14 @@ class ChatKernel(LoopKernel[ChatState]):
         messages = (*state.messages, Message("user", turn.text))
         system = (Message("system", prompt),) if prompt else ()
         ids = self.speaker.conversation.ids((*system, *messages), longest)
-        cached = state.cached.common_with(ids[:-1])  # the last one is read again: it is drawn from
+        mix = self.speaker.adapters.mix(controls.parameters, state.mix)
+        # Under other adapters all is read anew, else what is new; the last one always, for it is
+        # drawn from.
+        kept = ids[:-1] if mix == state.mix else ()
+        cached = state.cached.common_with(kept)
         return replace(
             state,
+            mix=mix,
             prompt=prompt,
             sampling=sampling,
             longest=longest,
@@ -134,12 +145,13 @@ class ChatKernel(LoopKernel[ChatState]):
         assert self._instance.blocks is not None, "a language model keeps a cache"
         piece = _piece(state)
         cache = state.cached.read(self._instance.blocks)
-        output = self.speaker.model(
-            input_ids=torch.tensor([piece], device=self._instance.device),
-            cache=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        with self.speaker.adapters.applied(state.mix):
+            output = self.speaker.model(
+                input_ids=torch.tensor([piece], device=self._instance.device),
+                cache=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
         cached = state.cached.grown(piece, cache, reserved, self._instance.blocks)
         state = replace(state, cached=cached, unread=state.unread[len(piece) :])
         return state, output.logits[0, -1]
@@ -179,7 +191,8 @@ class ChatKernel(LoopKernel[ChatState]):
         commits: bool = False,
         shows: bool = False,
     ) -> WorkPlan:
-        key = BatchKey.of(self._instance, self.spec.name, kind, (reads,))
+        adapters = self.speaker.adapters.versions(state.mix)
+        key = BatchKey.of(self._instance, self.spec.name, kind, (reads,), adapters)
         return WorkPlan(
             kind=kind,
             batch_key=key,

@@ -17,6 +17,8 @@ from transformers import (
 )
 
 from reverie.kernels.attention import AUTO
+from reverie.models.adapters import NONE_FITTED, Fitted
+from reverie.models.causal_lm import loras
 from reverie.models.causal_lm.conversation import Conversation
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
@@ -60,7 +62,9 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
     if attention not in _ATTENTION:
         raise OptionError(f"attention: causal_lm has {', '.join(_ATTENTION)}, not {attention!r}")
     if options.checkpoint == RANDOM:
-        return speaker_of(*random_model(), "random", device, torch.float32, attention)
+        model, tokenizer = random_model()
+        fitted = loras.fit(options.adapters, model)
+        return speaker_of(model, tokenizer, "random", device, torch.float32, attention, fitted)
     folder = Path(options.checkpoint or "")
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: no such folder")
@@ -72,7 +76,9 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"cannot load {folder}: {error}") from error
     version = f"{folder.name}-{max(int(p.stat().st_mtime) for p in folder.iterdir())}"
-    return speaker_of(model, tokenizer, version, device, dtype, attention)
+    torch.nn.Module.to(model, device=device, dtype=dtype)
+    fitted = loras.fit(options.adapters, model)
+    return speaker_of(model, tokenizer, version, device, dtype, attention, fitted)
 
 
 def speaker_of(
@@ -82,11 +88,13 @@ def speaker_of(
     device: torch.device,
     dtype: torch.dtype,
     attention: str = AUTO,
+    fitted: Fitted = NONE_FITTED,
 ) -> LoadedSpeaker:
     """Let a loaded model speak.
 
     Args:
         attention: a backend, by the name that it has in `kernels`.
+        fitted: its adapters.
 
     Raises:
         CheckpointError: its configuration does not say what a plain key/value cache needs.
@@ -108,8 +116,8 @@ def speaker_of(
     model.requires_grad_(False)
     ends, stops = _ends(model, tokenizer)
     return LoadedSpeaker(
-        Speaker(model, Conversation(tokenizer, context), ends, stops),
-        version,
+        Speaker(model, Conversation(tokenizer, context), ends, stops, fitted.beside),
+        fitted.version(version),
         context,
         layers,
         heads,

@@ -7,10 +7,12 @@ The library is imported when a model is loaded, not before.
 """
 
 import importlib
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from reverie.models.blocks import BlockPool
+from reverie.models.checkpoints import CheckpointReport
 from reverie.models.controls import ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 RANDOM = "random"
 """The checkpoint that is no file: tiny random weights."""
+COMPONENT = "model"
 CONTEXT = 2048
 PAGE_TOKENS = 32
 
@@ -47,17 +50,21 @@ CAPABILITIES = frozenset(
 )
 
 
-def chat_spec(context: int, page: tuple[int, ...] = ()) -> ModelSpec:
+def chat_spec(
+    context: int, page: tuple[int, ...] = (), adapters: tuple[ParameterSpec, ...] = ()
+) -> ModelSpec:
     """Describe a language model that attends to `context` tokens.
 
     Args:
+        context: tokens, whole pages.
         page: shape of a cache block; empty before a model is loaded.
+        adapters: parameters of the LoRAs that sessions can choose.
     """
     loop = LoopSpec(
         name="ar_decode",
-        components=("model",),
+        components=(COMPONENT,),
         streams=(StreamSpec("text", StreamKind.TEXT),),
-        parameters=PARAMETERS,
+        parameters=(*PARAMETERS, *adapters),
         window_blocks=context // PAGE_TOKENS,
         chunk_blocks=1,
         rebuild_blocks=context // PAGE_TOKENS,  # the rest is read anew when the oldest gives way
@@ -69,7 +76,7 @@ def chat_spec(context: int, page: tuple[int, ...] = ()) -> ModelSpec:
         name="causal_lm",
         title="A decoder-only language model of the transformers library",
         licence="Apache-2.0",
-        components=(ComponentSpec("model", "decoder-only transformer"),),
+        components=(ComponentSpec(COMPONENT, "decoder-only transformer", adaptable=True),),
         loops=(loop,),
         programs=(ProgramSpec("chat", ("ar_decode",)),),
         capabilities=CapabilityMatrix({"ar_decode": CAPABILITIES}),
@@ -98,16 +105,16 @@ class CausalLm:
             raise CheckpointError(
                 "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        loaded: LoadedSpeaker = _loading().load_speaker(options)
+        loaded: LoadedSpeaker = _part("loading").load_speaker(options)
         page = (2, loaded.layers, loaded.heads, PAGE_TOKENS, loaded.head_size)
-        spec = chat_spec(loaded.context, page)
+        spec = chat_spec(loaded.context, page, loaded.speaker.adapters.parameters)
         instance = ModelInstance(
             name="causal_lm",
             spec=spec,
             device=loaded.device,
             dtype=loaded.dtype,
             weights_version=loaded.version,
-            components={"model": loaded.speaker.model},
+            components={COMPONENT: loaded.speaker.model},
             blocks=BlockPool(
                 options.sessions * spec.loops[0].blocks_a_session(options.history_chunks),
                 page,
@@ -118,6 +125,19 @@ class CausalLm:
         self._loaded[instance.name] = loaded
         return instance
 
+    def check_adapter(self, path: str, base: str | None) -> CheckpointReport:
+        """Compare a LoRA with the language model that it is for; no weights are read.
+
+        Args:
+            path: a file, or a folder of peft's.
+            base: the folder of that model.
+
+        Raises:
+            CheckpointError: one of them cannot be read, or no model is named.
+        """
+        report: CheckpointReport = _part("loras").check(Path(path), base)
+        return report
+
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of `ar_decode`, the one loop."""
         from reverie.models.causal_lm.kernel import ChatKernel
@@ -126,9 +146,10 @@ class CausalLm:
         return ChatKernel(instance.spec.loop(loop), speaker, instance)
 
 
-def _loading() -> ModuleType:
+def _part(name: str) -> ModuleType:
+    """Import a module that needs the library."""
     try:
-        return importlib.import_module("reverie.models.causal_lm.loading")
+        return importlib.import_module(f"reverie.models.causal_lm.{name}")
     except ImportError as error:
         why = "causal_lm needs the extra: pip install 'reverie[lm]'"
         raise CheckpointError(f"{why} ({error})") from error

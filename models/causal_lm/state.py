@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from reverie.models.adapters import OFF, Mix
 from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.pages import CachedTokens
@@ -24,6 +25,7 @@ class ChatState:
         done: the answer is complete, and its end is to be said.
         answering: the turn that is being answered; None between answers.
         random: state of the session's generator.
+        mix: the adapters in force, and how strong they are; all that is cached was read under it.
     """
 
     prompt: str
@@ -37,6 +39,7 @@ class ChatState:
     said: str = ""
     done: bool = False
     answering: str | None = None
+    mix: Mix = OFF
 
     @property
     def blocks(self) -> tuple[BlockId, ...]:

@@ -1,0 +1,52 @@
+"""LoRAs for language models, as peft saves them: their names are the library's own."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+
+from reverie.models.adapters import Fitted, fit_adapters
+from reverie.models.causal_lm.spec import COMPONENT, RANDOM
+from reverie.models.checkpoints import CheckpointReport
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import AdapterOption
+from reverie.models.lora import read_lora
+
+
+def own_name(name: str) -> str:
+    """Return what a weight is called here, its component in front."""
+    return f"{COMPONENT}.{name}"
+
+
+def fit(options: tuple[AdapterOption, ...], model: PreTrainedModel) -> Fitted:
+    """Merge LoRAs into a model, or put them beside.
+
+    Raises:
+        CheckpointError: one cannot be read, or does not fit; nothing has changed.
+    """
+    return fit_adapters(options, {COMPONENT: model}, own_name)
+
+
+def check(path: Path, base: str | None) -> CheckpointReport:
+    """Compare a LoRA with the model that it is for; no weights are read.
+
+    Args:
+        path: a file or a folder.
+        base: the folder of that model.
+
+    Raises:
+        CheckpointError: it cannot be read, is no LoRA, or no model is named.
+    """
+    if base is None or base == RANDOM:
+        raise CheckpointError("name the folder of the language model that the LoRA is for")
+    file = read_lora(path, own_name)
+    make: Any = AutoModelForCausalLM
+    try:
+        config = AutoConfig.from_pretrained(base, local_files_only=True)
+        with torch.device("meta"):
+            model: nn.Module = make.from_config(config)
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"cannot read {base}: {error}") from error
+    return file.inspect(nn.ModuleDict({COMPONENT: model}))
