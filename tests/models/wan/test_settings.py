@@ -12,10 +12,11 @@ from wan_rig import SetFamily, frames_out, opened, pictures, shown
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
+from reverie.models.wan.block import KeysAndValues
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.durable import durable_latents
 from reverie.models.wan.features import FeatureCache
-from reverie.models.wan.state import OnPrompt
+from reverie.models.wan.state import OnPrompt, Phase
 
 BLOCKS = 6
 SHORT = CausalConfig(local=6, levels=(1000, 500))
@@ -97,11 +98,29 @@ def test_given_latents_are_extended_as_the_bare_loop_extends_them(name: str, cou
     assert_same(driven(causal, 2, given), bare(causal, 2, given))
 
 
-def test_a_switch_changes_what_comes_after_it_alone() -> None:
+def test_c21_a_switch_of_prompts_leaves_nothing_of_the_old_one_in_the_window() -> None:
     causal = SETTINGS["recache"]
-    with_it, without = driven(causal, 3), driven(causal, None)
-    assert torch.equal(with_it[:9], without[:9])
-    assert not torch.equal(with_it[9:], without[9:])
+    family = SetFamily(causal, GreyPictures())
+    rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=2))
+    driver = rig.open(LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT}))
+    rig.run_chunks("s1", 5)
+    driver.push([PromptInput(ControlId("switch"), "night")])
+    rig.run(lambda: driver.state.phase is Phase.RECACHE)
+    rig.step()
+    state, pool = driver.state, rig.instance.blocks
+    assert pool is not None
+    sink, window = state.blocks[:3], torch.stack([frame.clean_Zhw for frame in state.window])
+    oracle = BareWan(family.parts, 7, "night")
+    seen = [torch.cat([kv[:, layer] for kv in pool.gather(sink)], dim=1) for layer in range(2)]
+    past = tuple(KeysAndValues(*kv.transpose(1, 2)[:, None]) for kv in seen)
+    levels = torch.zeros(1, 9)
+    with torch.no_grad():
+        call = family.parts.transformer(window[None], levels, oracle.text, past, (6,), 3)
+    assert_same(pool.gather(state.blocks[3:]), call.kv_BFLNAd[0, 3:])
+    assert not any((pool.view(block) == 0).all() for block in state.blocks)
+    switched, undisturbed = driven(causal, 3), driven(causal, None)
+    assert torch.equal(switched[:9], undisturbed[:9])
+    assert not torch.equal(switched[9:], undisturbed[9:])
 
 
 @pytest.mark.parametrize("name", ["block_of_one", "first_alone", "one_step"])
