@@ -1,13 +1,22 @@
 """Where a world comes from: a server, or an engine in this process."""
 
+import asyncio
 import os
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from livekit.agents import NOT_GIVEN, NotGivenOr
+from livekit.agents import (
+    NOT_GIVEN,
+    APIConnectionError,
+    APIConnectOptions,
+    APIStatusError,
+    NotGivenOr,
+)
 from livekit.agents.utils import is_given
+from livekit.plugins.reverie.log import logger
 
 if TYPE_CHECKING:
     from reverie import Engine, Session
@@ -62,9 +71,33 @@ class Opening:
             owner=_or(self.api_key, os.environ.get(KEY_VARIABLE, "")) or None,
         )
 
+    async def enter(self, stack: AsyncExitStack, options: APIConnectOptions) -> "Session":
+        """Open the session on a stack, trying again where that may help.
+
+        Raises:
+            APIStatusError: no such session can be opened; says what is wrong.
+            APIConnectionError: none was opened after all tries.
+        """
+        from reverie.sessions import BadRequestError, SessionError
+
+        for tried in count():
+            try:
+                async with asyncio.timeout(options.timeout):
+                    return await stack.enter_async_context(self.open())
+            except BadRequestError as error:
+                raise APIStatusError(str(error), status_code=400, retryable=False) from error
+            except (SessionError, TimeoutError) as error:
+                if tried >= options.max_retry:
+                    raise APIConnectionError(f"no world could be had of {self.where}") from error
+                logger.warning("no world yet (%s); trying again", error or "no answer in time")
+                await asyncio.sleep(options.retry_interval)
+        raise AssertionError("counting has no end")
+
     @property
     def where(self) -> str:
-        """The address of the server that is asked."""
+        """Who is asked: the address of a server, or this process."""
+        if self.engine is not None:
+            return "the engine in this process"
         return _or(self.url, os.environ.get(URL_VARIABLE, "")) or DEFAULT_URL
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from livekit.agents import ToolError, function_tool
-from livekit.agents.llm import Tool
+from livekit.agents.llm import Tool, Toolset
 
 LONGEST_S = 10.0
 """A key is held no longer in one call."""
@@ -56,7 +56,7 @@ class Played(Protocol):
         """Move an axis."""
 
 
-def world_tools(world: Played) -> list[Tool]:
+def world_tools(world: Played) -> list[Tool | Toolset]:
     """Return the tools by which an LLM plays in a world."""
 
     @function_tool

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from importlib import import_module
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,22 +22,22 @@ from livekit.agents import (
     AgentSession,
     APIConnectionError,
     APIConnectOptions,
-    APIStatusError,
     NotGivenOr,
     room_io,
     utils,
 )
-from livekit.agents.llm import Tool
+from livekit.agents.llm import Tool, Toolset
 from livekit.agents.utils import is_given
 from livekit.agents.voice.avatar import AvatarSession
 from livekit.plugins.reverie.audio_tail import install_tail
+from livekit.plugins.reverie.joining import connected
 from livekit.plugins.reverie.log import logger
 from livekit.plugins.reverie.opening import Opening
 from livekit.plugins.reverie.player import Player
 from livekit.plugins.reverie.tools import world_tools
 
 if TYPE_CHECKING:
-    from reverie import Engine, Session
+    from reverie import Engine
     from reverie.rtc.livekit import BridgeOptions, Ending, RoomBridge
 
 JOIN_S = 30.0
@@ -114,7 +113,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         return "reverie"
 
     @property
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[Tool | Toolset]:
         """`set_scene`, `move` and `look`, for the `tools` of an `Agent`."""
         return list(self._tools)
 
@@ -219,8 +218,8 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
                 # It takes a second or two, in which the loop of an agent must not stand still.
                 bridges = await asyncio.to_thread(import_module, "reverie.rtc.livekit")
                 async with asyncio.timeout(JOIN_S):
-                    await _connected(room)
-                session = await self._open(stack)
+                    await connected(room)
+                session = await self._opening.enter(stack, self._conn_options)
                 bridge: RoomBridge = bridges.RoomBridge(session, self._options())
                 self._bridge = bridge
                 async with asyncio.TaskGroup() as tasks:
@@ -232,24 +231,6 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             self._bridge = None
         logger.info("the world is over: %s %s", ending.reason, ending.message)
         self.emit("world_ended", ending)
-
-    async def _open(self, stack: AsyncExitStack) -> "Session":
-        from reverie.sessions import BadRequestError, SessionError
-
-        options = self._conn_options
-        for tried in count():
-            try:
-                async with asyncio.timeout(options.timeout):
-                    return await stack.enter_async_context(self._opening.open())
-            except BadRequestError as error:
-                raise APIStatusError(str(error), status_code=400, retryable=False) from error
-            except (SessionError, TimeoutError) as error:
-                if tried >= options.max_retry:
-                    message = f"no world could be had of {self._opening.where}"
-                    raise APIConnectionError(message) from error
-                logger.warning("no world yet (%s); trying again", error or "no answer in time")
-                await asyncio.sleep(options.retry_interval)
-        raise AssertionError("counting has no end")
 
     def _options(self) -> "BridgeOptions":
         from reverie.rtc.livekit import BridgeOptions
@@ -288,19 +269,3 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
 def _settle(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
-
-
-async def _connected(room: rtc.Room) -> None:
-    """Return once the room is connected."""
-    joined = asyncio.Event()
-
-    def changed(_: int) -> None:
-        if room.isconnected():
-            joined.set()
-
-    room.on("connection_state_changed", changed)
-    try:
-        if not room.isconnected():
-            await joined.wait()
-    finally:
-        room.off("connection_state_changed", changed)
