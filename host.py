@@ -179,5 +179,5 @@ class Engine:
             voice=voice,
         )
         ticket = await self.store.create(request)
-        async with LocalSession(ticket.session) as session:
+        async with LocalSession(ticket.session, store=self.store) as session:
             yield session

@@ -50,6 +50,19 @@ log = logging.getLogger(__name__)
 __all__ = ["Candidate", "DriverOptions", "LoopDriver", "Position"]
 
 
+def _first(
+    kernel: LoopKernel[S],
+    instance: ModelInstance,
+    request: LoopRequest,
+    durable: Durable | None,
+    chunks: int,
+) -> Moment[S]:
+    if durable:
+        return Moment(kernel.revive(durable, request, instance), chunks - 1, None, {})
+    state = kernel.init_state(request, instance)
+    return Moment(state, -1, request.prompt, request.parameters)
+
+
 class LoopDriver(Generic[S]):
     """Drives one loop of one session. `batch.run_batch` calls `begin`, `complete` and `fail`."""
 
@@ -66,8 +79,9 @@ class LoopDriver(Generic[S]):
         sights: Mapping[str, Look] | None = None,
         beside: Callable[[], int] | None = None,
         mailbox: Mailbox | None = None,
+        start: Moment[S] | None = None,
     ) -> None:
-        """Begin anew, or go on for a driver that was lost.
+        """Begin anew, go on for a driver that was lost, or part from one that goes on itself.
 
         Args:
             kernel: the loop.
@@ -80,14 +94,9 @@ class LoopDriver(Generic[S]):
             sights: how to see each of the loops that it reads.
             beside: the media time of the session, for a loop that has none of its own.
             mailbox: what waited for the driver whose place it takes; see `hand_over`.
+            start: where it parts from another, whose blocks it shares from then on; see `parting`.
         """
-        first = (
-            Moment(kernel.revive(durable, request, instance), chunks - 1, None, {})
-            if durable
-            else Moment(
-                kernel.init_state(request, instance), -1, request.prompt, request.parameters
-            )
-        )
+        first = start or _first(kernel, instance, request, durable, chunks)
         outlet = Outlet(
             request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us, beside
         )
@@ -119,7 +128,7 @@ class LoopDriver(Generic[S]):
         self._closed = False
         if mailbox is not None:
             mailbox.hand_over((), outlet.tell)
-        if durable or chunks:
+        if durable or chunks or start:
             self._parts.jump(first)
 
     # --- what can be asked ---
@@ -236,6 +245,20 @@ class LoopDriver(Generic[S]):
         """Put out `chunks` more chunks, then be paused. They wait for the viewer like any."""
         self._parts.gate.advance(chunks)
         return self.position
+
+    def parting(self, seen: int | None) -> Moment[S]:
+        """Return where another driver can part from this one: after `seen`, or the newest chunk.
+
+        It is good for as long as this driver runs no unit; one that was made with it shares the
+        cache blocks, and copies none.
+        """
+        history = self._parts.states.history
+        return history.newest if seen is None else history.at_or_before(seen)
+
+    def durable(self) -> Durable | None:
+        """Return what of the newest chunk's state outlives the worker; None when nothing does."""
+        newest = self._parts.states.history.newest
+        return self._parts.durable_part(newest.state) if newest.chunk >= 0 else None
 
     def interrupt(self, seen: int | None) -> Position:
         """Drop what is unfinished or unseen; go on from `seen`, or from the oldest kept chunk.

@@ -22,7 +22,7 @@ from reverie.gpu_pool.errors import (
 )
 from reverie.gpu_pool.lease import Lease
 from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, Sink, WorkerLost
-from reverie.gpu_pool.opening import Opening
+from reverie.gpu_pool.opening import Opening, Origin
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.gpu_pool.pool import ModelStatus, Pool
 
@@ -35,6 +35,7 @@ __all__ = [
     "ModelUnavailableError",
     "Notice",
     "Opening",
+    "Origin",
     "Pool",
     "PoolClosedError",
     "PoolError",

@@ -70,8 +70,9 @@ class Doorway:
         occupant.serial = question.number
         link.send(*revival.numbered(question.number, alone=occupant.suspected))
 
-    def _opened(self, occupant: Occupant, _: Done) -> None:
+    def _opened(self, occupant: Occupant, done: Done) -> None:
         if occupant.place is Place.OPENING:
+            occupant.remembered.opened(done)
             occupant.enter()
 
     def _not_opened(self, occupant: Occupant, error: PoolError) -> None:

@@ -12,7 +12,7 @@ class WaitingLine:
 
     def __init__(self, capacity: int, retry_after_s: float) -> None:
         self._capacity = capacity
-        self._retry_after_s = retry_after_s
+        self.retry_after_s = retry_after_s
         self._waiting: deque[Occupant] = deque()
 
     def __len__(self) -> int:
@@ -30,7 +30,7 @@ class WaitingLine:
         if len(self._waiting) >= self._capacity:
             raise PoolFullError(
                 f"every place is taken and {len(self._waiting)} wait",
-                self._retry_after_s,
+                self.retry_after_s,
                 self._capacity,
             )
         self._waiting.append(occupant)

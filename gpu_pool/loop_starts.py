@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from reverie.engine.driver import LoopDriver
+from reverie.engine.history import Moment
 from reverie.engine.mailbox import Mailbox
 from reverie.gpu_pool.messages import OpenSession
 from reverie.gpu_pool.model import Model
@@ -18,7 +19,11 @@ class LoopStarts:
     """Makes the drivers of one session. Whatever a model raises passes through."""
 
     def __init__(
-        self, model: Model, message: OpenSession, drivers: Mapping[str, LoopDriver[Any]]
+        self,
+        model: Model,
+        message: OpenSession,
+        drivers: Mapping[str, LoopDriver[Any]],
+        origin: Mapping[str, LoopDriver[Any]] | None = None,
     ) -> None:
         """Make nothing yet.
 
@@ -26,7 +31,9 @@ class LoopStarts:
             model: what they run on.
             message: what the session was opened with.
             drivers: the session's, by loop, as they are whenever one of them looks at another.
+            origin: those of the session that it parts from.
         """
+        self._origin = origin or {}
         self._model = model
         self._message = message
         self._drivers = drivers
@@ -38,8 +45,10 @@ class LoopStarts:
         return self._program.loops[0]
 
     def first(self, loop: LoopSpec) -> LoopDriver[Any]:
-        """Begin a loop, or go on with what a lost worker has left of it."""
+        """Begin a loop, part from another, or go on with what a lost worker has left of it."""
         message = self._message
+        if loop.name in self._origin:
+            return self._parted(loop, self._origin[loop.name])
         chunks = message.chunks if loop.name == self.leading else 0
         durables = {durable.loop: durable for durable in message.durables}
         driver = self._begin(
@@ -56,6 +65,12 @@ class LoopStarts:
                     chunk = snapshot.chunk if loop.name == self.leading else -1
                     driver.keep(snapshot.name, chunk, durable)
         return driver
+
+    def _parted(self, loop: LoopSpec, other: LoopDriver[Any]) -> LoopDriver[Any]:
+        assert self._message.origin is not None, "who parts from another says from where"
+        start = other.parting(self._message.origin.chunk if other.is_paced else None)
+        chunks, pts_us = start.chunk + 1, other.position.pts_us
+        return self._begin(loop, self._request(loop), chunks=chunks, pts_us=pts_us, start=start)
 
     def successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
         """End a loop that has failed and begin it anew, with what is in effect and what waits."""
@@ -76,7 +91,7 @@ class LoopStarts:
     def _reader(self) -> str | None:
         """The loop that says what became of the opening prompt; None when that has been said."""
         message = self._message
-        if message.durables or message.chunks or message.utterances:
+        if message.durables or message.chunks or message.utterances or message.origin:
             return None
         loops = self._model.loops(self._program.name)
         return next((loop.name for loop in loops if loop.prompt_tokens), None)
@@ -98,6 +113,7 @@ class LoopStarts:
         durable: Durable | None = None,
         receipt_for_opening: bool = False,
         mailbox: Mailbox | None = None,
+        start: Moment[Any] | None = None,
     ) -> LoopDriver[Any]:
         options = replace(
             self._model.options,
@@ -118,6 +134,7 @@ class LoopStarts:
             sights={name: partial(self._sight, name) for name in loop.reads},
             beside=None if has_clock else self._media_us,
             mailbox=mailbox,
+            start=start,
         )
 
     def _sight(self, loop: str) -> LoopState | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from reverie.engine.emissions import Emission
 from reverie.engine.inputs import ControlInput
+from reverie.gpu_pool.opening import Origin
 from reverie.gpu_pool.ring import RingLayout
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import Durable
@@ -61,6 +62,8 @@ class OpenSession:
         chunks: chunks put out before, so that numbers go on; likewise `pts_us`, and the
             `utterances` of each loop of text.
         alone: never run it in one pass with others: it is suspected of having ended a worker.
+        origin: a session of this worker to part from, whose blocks it shares; its `Done` then
+            holds the `durables`.
     """
 
     request: int
@@ -76,6 +79,7 @@ class OpenSession:
     utterances: Mapping[str, int] = field(default_factory=dict)
     trace: bool = False
     alone: bool = False
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +280,8 @@ class Done:
             put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `Rewind`
             and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
         pts_us: media time at which the next chunk will begin.
-        durables: for `TakeSnapshot`, what of it outlives the worker.
+        durables: for `TakeSnapshot`, and for a session that parted from another, what of the
+            state outlives the worker.
         utterances: for each loop of text, the number that its next new utterance will have.
     """
 

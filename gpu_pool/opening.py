@@ -5,6 +5,19 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a session parts from another one of the same model.
+
+    Attributes:
+        session: the other one, which goes on by itself.
+        chunk: the newest chunk that was seen of it; None parts from its newest.
+    """
+
+    session: str
+    chunk: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Opening:
     """A program to run.
 
@@ -14,6 +27,8 @@ class Opening:
         prompt: the whole prompt in effect; empty means that the person asked for nothing.
         parameters: those that differ from their defaults.
         trace: whether `StepTrace` emissions are wanted.
+        origin: what it is to go on from; None begins anew. Such a session waits in no line, for
+            what it parts from would go on meanwhile.
     """
 
     session: str
@@ -23,3 +38,4 @@ class Opening:
     prompt: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
     trace: bool = False
+    origin: Origin | None = None

@@ -137,6 +137,16 @@ class Remembered:
             case _:
                 pass
 
+    def opened(self, done: Done) -> None:
+        """Note that a worker has begun it; what parted from another stands by itself from now."""
+        if self._opening.origin is None:
+            return
+        self._opening = replace(self._opening, origin=None)
+        self._utterances = dict(done.utterances)
+        self._chunks = done.chunk + 1
+        self._pts_us = done.pts_us
+        self._restore(done.session, KeptSnapshot("", done.chunk, done.durables))
+
     def answered(self, asked: Asked, done: Done) -> None:
         """Note that the worker has done what it was asked."""
         match asked:
@@ -210,6 +220,7 @@ class Remembered:
             pts_us=self._pts_us,
             utterances=dict(self._utterances),
             trace=self._opening.trace,
+            origin=self._opening.origin,
         )
         messages: list[ToWorker] = []
         if self._watched is not None:

@@ -40,13 +40,22 @@ class Resident:
         alone: never runs in one pass with others.
     """
 
-    def __init__(self, model: Model, message: OpenSession) -> None:
-        """Begin its loops; whatever a model raises then passes through, and nothing is left."""
+    def __init__(
+        self, model: Model, message: OpenSession, origin: "Resident | None" = None
+    ) -> None:
+        """Begin its loops; whatever a model raises then passes through, and nothing is left.
+
+        Args:
+            model: what they run on.
+            message: what the session is opened with.
+            origin: the one that it parts from.
+        """
         self.serial = message.request
         self.alone = message.alone
         self._watched: bool | None = None
         self._drivers: dict[str, LoopDriver[Any]] = {}
-        self._starts = LoopStarts(model, message, self._drivers)
+        parted = origin._drivers if origin is not None else None
+        self._starts = LoopStarts(model, message, self._drivers, parted)
         self._restarts: defaultdict[str, int] = defaultdict(int)
         loops = model.loops(message.program)
         self._reader = next((loop.name for loop in loops if loop.prompt_tokens), loops[0].name)
@@ -221,6 +230,12 @@ class Resident:
             except NoSnapshotError:
                 continue  # it has said nothing yet, and will begin anew
         return position
+
+    @property
+    def durables(self) -> tuple[Durable, ...]:
+        """What outlives this worker of where it stands now."""
+        made = [driver.durable() for driver in self._drivers.values()]
+        return tuple(durable for durable in made if durable is not None)
 
     def kept(self, name: str) -> tuple[Durable, ...]:
         """Return what outlives this worker of a snapshot."""

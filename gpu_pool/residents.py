@@ -83,6 +83,10 @@ class Residents:
         if message.session in self._sessions:
             self._refuse(message, "exists", f"session {message.session} is open already")
             return
+        origin = self._sessions.get(message.origin.session) if message.origin else None
+        if message.origin and origin is None:
+            self._refuse(message, "no_session", f"session {message.origin.session} is not open")
+            return
         try:
             loops = self._model.loops(message.program)
             self._model.admission.admit(message.session, loops)
@@ -91,7 +95,7 @@ class Residents:
             self._refuse(message, code, str(error))
             return
         with self._heartbeat.unit([message.request]):
-            resident = self._begun(message)
+            resident = self._begun(message, origin)
         if isinstance(resident, Exception):
             self._model.admission.leave(message.session)
             self._refuse(message, "open_failed", f"{type(resident).__name__}: {resident}")
@@ -99,7 +103,8 @@ class Residents:
         self._sessions[message.session] = resident
         if any(loop.prompt_tokens for loop in loops):
             self._desk.open(message.session, resident.in_effect)
-        self._done(message, resident.position)
+        parted = resident.durables if origin is not None else ()
+        self._done(message, resident.position, parted, resident.utterances)
 
     def close(self, message: CloseSession) -> None:
         """End a session; closing what is not open is done already."""
@@ -158,9 +163,9 @@ class Residents:
             case _:
                 self._refuse(message, "request_failed", f"{type(answer).__name__}: {answer}")
 
-    def _begun(self, message: OpenSession) -> Resident | Exception:
+    def _begun(self, message: OpenSession, origin: Resident | None) -> Resident | Exception:
         try:
-            return Resident(self._model, message)
+            return Resident(self._model, message, origin)
         except Exception as error:
             # The session boundary: a model that cannot begin this session may begin others.
             logger.exception("session %s could not be opened", message.session)

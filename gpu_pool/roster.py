@@ -16,6 +16,7 @@ from reverie.gpu_pool.errors import (
     LeaseEndedError,
     ModelUnavailableError,
     PoolError,
+    PoolFullError,
     SessionExistsError,
     WorkerLostError,
 )
@@ -95,7 +96,7 @@ class Roster:
         Raises:
             SessionExistsError: there is one of that id.
             ModelUnavailableError: the model is not served any more.
-            PoolFullError: slots and line are taken.
+            PoolFullError: slots and line are taken; or there is no slot for one that does not wait.
         """
         if self.failure:
             raise copy(self.failure)
@@ -104,6 +105,8 @@ class Roster:
         occupant = Occupant(opening, sink, on_position)
         if self._free and not self.line:
             self._let_in(occupant)
+        elif opening.origin is not None:
+            raise PoolFullError("every place is taken", self.line.retry_after_s, self.slots)
         else:
             self.line.join(occupant)
         return occupant

@@ -80,7 +80,7 @@ ECHO = ModelSpec(
     components=(ComponentSpec("nothing", "hands on what it is given"),),
     loops=(LOOP,),
     programs=(ProgramSpec("echo", ("echo",), lead_chunks=2),),
-    capabilities=CapabilityMatrix({"echo": frozenset({Capability.REWIND})}),
+    capabilities=CapabilityMatrix({"echo": frozenset({Capability.REWIND, Capability.FORK})}),
     weights_licence="there are none",
 )
 

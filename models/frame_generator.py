@@ -173,7 +173,12 @@ class FrameGeneratorFamily:
 
 def _described(generator: FrameGenerator) -> ModelSpec:
     controls = (ControlSpec(CONTROL, Merge.EDGES, tuple(generator.keys), label="Move"),)
-    abilities = {Capability.TEXT_PROMPT, Capability.ACTIONS, Capability.REWIND}
+    abilities = {
+        Capability.TEXT_PROMPT,
+        Capability.ACTIONS,
+        Capability.REWIND,
+        Capability.FORK,
+    }
     loop = LoopSpec(
         name=LOOP,
         components=("generator",),

@@ -55,6 +55,7 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             get("/v1/models", typed(sessions.models)),
             get("/v1/sessions", typed(sessions.list)),
             Route("/v1/sessions", typed(sessions.create), methods=["POST"]),
+            Route(f"{one}/fork", typed(sessions.fork), methods=["POST"]),
             get(one, typed(sessions.show)),
             Route(one, typed(sessions.delete), methods=["DELETE"]),
             get("/v1/ice", typed(signalling.ice)),

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import httpx
@@ -83,12 +85,31 @@ async def connect(
             "voice": voice or None,
         }
         wanted["parameters"] = dict(parameters or {})
-        opened = await _open_safely(url, wanted, owner)
+        opened = await _open_safely(url, "", wanted, owner)
         session, token = opened.id, opened.token
     if token is None:
         raise ValueError("attaching to a session needs its token")
     options = LinkOptions(_socket_url(url, session), token, role, tuple(codecs), give_up_s)
-    async with _running(RemoteSession(session, options, owned)) as remote:
+    async with _attached(url, session, options, owned) as remote:
+        yield remote
+
+
+def _attached(
+    url: str, session: str, options: LinkOptions, owned: bool
+) -> AbstractAsyncContextManager[RemoteSession]:
+    fork = partial(_forked, url, session, options)
+    return _running(RemoteSession(session, options, owned, fork))
+
+
+@asynccontextmanager
+async def _forked(
+    url: str, session: str, options: LinkOptions, chunk: int | None
+) -> AsyncIterator[RemoteSession]:
+    wanted = {} if chunk is None else {"chunk": chunk}
+    opened = await _open_safely(url, f"/{session}/fork", wanted, options.token)
+    socket_url = _socket_url(url, opened.id)
+    attaching = replace(options, url=socket_url, token=opened.token)
+    async with _attached(url, opened.id, attaching, owned=True) as remote:
         yield remote
 
 
@@ -108,9 +129,11 @@ async def _running(remote: RemoteSession) -> AsyncIterator[RemoteSession]:
         raise error from error.__cause__
 
 
-async def _open_safely(url: str, wanted: Mapping[str, object], owner: str | None) -> _Opened:
+async def _open_safely(
+    url: str, path: str, wanted: Mapping[str, object], secret: str | None
+) -> _Opened:
     """Open a session; cancelled, leave none behind that nobody knows of and that holds a place."""
-    opening = asyncio.create_task(_open(url, wanted, owner), name="open a session")
+    opening = asyncio.create_task(_open(url, path, wanted, secret), name="open a session")
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
@@ -127,12 +150,13 @@ async def _end(url: str, opened: _Opened) -> None:
             await client.delete(address, headers={"Authorization": f"Bearer {opened.token}"})
 
 
-async def _open(url: str, wanted: Mapping[str, object], owner: str | None) -> _Opened:
-    headers = {} if owner is None else {"Authorization": f"Bearer {owner}"}
+async def _open(url: str, path: str, wanted: Mapping[str, object], secret: str | None) -> _Opened:
+    headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     body = {name: value for name, value in wanted.items() if value is not None}
     try:
         async with httpx.AsyncClient(timeout=REQUEST_S, trust_env=False) as client:
-            answer = await client.post(f"{url.rstrip('/')}/v1/sessions", json=body, headers=headers)
+            address = f"{url.rstrip('/')}/v1/sessions{path}"
+            answer = await client.post(address, json=body, headers=headers)
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise ConnectionLostError(f"{url} cannot be reached: {error}") from None
     if answer.status_code != httpx.codes.CREATED:

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 
 from reverie.rtc.errors import ConnectionLostError
@@ -23,6 +24,8 @@ from reverie.sessions.events import (
 
 CLOSE_S = 5.0
 
+ForkRemote = Callable[[int | None], "AbstractAsyncContextManager[RemoteSession]"]
+
 
 class RemoteSession(Session):
     """Drives or watches a session over a WebSocket. Made by `connect`.
@@ -34,18 +37,22 @@ class RemoteSession(Session):
         token: with it, the session can be driven again from elsewhere.
     """
 
-    def __init__(self, session: str, options: LinkOptions, owned: bool) -> None:
+    def __init__(
+        self, session: str, options: LinkOptions, owned: bool, fork: ForkRemote | None = None
+    ) -> None:
         """Attach nothing yet; `run` does.
 
         Args:
             session: its id.
             options: how to attach to it.
             owned: whether leaving the `async with` block ends it, or only this attachment.
+            fork: opens a second future of it, after a chunk.
         """
         super().__init__()
         self.token = options.token
         self._id = session
         self._owned = owned
+        self._fork = fork
         self._link = RemoteLink(options, self._take, self._dropped)
         self._view: SessionView | None = None
         self._message_bytes = 0  # the longest message that the server takes, once it has said so
@@ -68,6 +75,13 @@ class RemoteSession(Session):
         if self._view is None:
             raise SessionError("not attached yet")
         return self._view
+
+    def fork(self, chunk: int | None = None) -> "AbstractAsyncContextManager[RemoteSession]":
+        """Open a second future; see `Session.fork`."""
+        if self._fork is None:
+            raise SessionError("this session cannot be forked from here")
+        self._tell_seen()
+        return self._fork(self._seen_chunk if chunk is None else chunk)
 
     async def run(self) -> None:
         """Stay attached until that is over; the task of `connect`."""

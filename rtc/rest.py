@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
@@ -25,17 +26,19 @@ from reverie.sessions import (
     Role,
     SessionEndedError,
     SessionRequest,
+    Ticket,
     TooManyError,
     UnknownOwnerError,
     UnknownSessionError,
 )
-from reverie.sessions.commands import Name, Number, Seed, Text
+from reverie.sessions.commands import Count, Name, Number, Seed, Text
 from reverie.sessions.program_controls import ProgramControls
 
 RETRY_S = 2.0
 """When to ask again a server whose models are still loading."""
 
 Handler = Callable[[Request], Awaitable[Response]]
+M = TypeVar("M", bound=BaseModel)
 
 
 class NewSession(BaseModel):
@@ -51,6 +54,14 @@ class NewSession(BaseModel):
     voice: bool = False
 
 
+class Fork(BaseModel):
+    """The body of a request to fork a session; without a chunk, from what was seen last."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    chunk: Count | None = None
+
+
 class SessionRoutes:
     """Handlers of `/v1/sessions` and `/v1/models`."""
 
@@ -59,7 +70,7 @@ class SessionRoutes:
 
     async def create(self, request: Request) -> Response:
         """Open a session."""
-        wanted = _parse(await read_object(request, self._edge.options))
+        wanted = parsed(NewSession, await read_object(request, self._edge.options))
         if self._edge.draining:
             raise _shutting_down()
         ticket = await self._edge.store.create(
@@ -74,15 +85,17 @@ class SessionRoutes:
                 address=address_of(request),
             )
         )
-        self._edge.metrics.created.inc()
-        body = {
-            "id": ticket.session.id,
-            "token": ticket.token,
-            "watch_token": ticket.watch_token,
-            "owner": ticket.owner,
-            "view": ticket.session.view.model_dump(mode="json"),
-        }
-        return json_response(body, HTTPStatus.CREATED)
+        return self._created(ticket)
+
+    async def fork(self, request: Request) -> Response:
+        """Open a session that goes on from what was seen of another one."""
+        hosted, role = self._authorized(request)
+        check_drives(role)
+        if self._edge.draining:
+            raise _shutting_down()
+        wanted = parsed(Fork, await read_object(request, self._edge.options))
+        store = self._edge.store
+        return self._created(await store.fork(hosted.id, wanted.chunk, address_of(request)))
 
     async def list(self, request: Request) -> Response:
         """List the sessions of an owner."""
@@ -108,6 +121,17 @@ class SessionRoutes:
         """Tell what can be opened."""
         specs = self._edge.models.specs
         return json_response({"models": [_model(name, spec) for name, spec in specs.items()]})
+
+    def _created(self, ticket: Ticket) -> Response:
+        self._edge.metrics.created.inc()
+        body = {
+            "id": ticket.session.id,
+            "token": ticket.token,
+            "watch_token": ticket.watch_token,
+            "owner": ticket.owner,
+            "view": ticket.session.view.model_dump(mode="json"),
+        }
+        return json_response(body, HTTPStatus.CREATED)
 
     def _model(self, name: str | None) -> str:
         """Return what to open: the first model, unless one is named. What is unknown may come."""
@@ -191,11 +215,16 @@ def _owner_of(request: Request) -> str | None:
     return owner
 
 
-def _parse(value: dict[str, object]) -> NewSession:
+def parsed(kind: type[M], value: dict[str, object]) -> M:
+    """Return the body of a request.
+
+    Raises:
+        BadMessageError: names the field that is wrong.
+    """
     try:
-        return NewSession.model_validate(value)
+        return kind.model_validate(value)
     except ValidationError as error:
-        raise refusal(error, value, NewSession.model_fields) from None
+        raise refusal(error, value, kind.model_fields) from None
 
 
 def _shown(hosted: HostedSession) -> dict[str, object]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.messages import Pause
-from reverie.gpu_pool.opening import Opening
+from reverie.gpu_pool.opening import Opening, Origin
 from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
 from reverie.media.espeak import Speech
 from reverie.models.spec import ModelSpec
@@ -62,8 +62,14 @@ class HostedSession:
         recordings: Recordings | None = None,
         keys: Keys | None = None,
         speech: Speech | None = None,
+        origin: Origin | None = None,
     ) -> None:
-        """Put the parts together; nothing moves before `run`."""
+        """Put the parts together; nothing moves before `run`.
+
+        Args:
+            origin: where it parts from another session; None begins anew.
+        """
+        self._origin = origin
         self.state = state
         self.message = ""  # for a person: why it is over
         self._parts = parts = Parts.of(state, spec, limits, clock, open_fanout)
@@ -108,6 +114,12 @@ class HostedSession:
     def view(self) -> SessionView:
         """The session as it is now."""
         return self._parts.views.view()
+
+    @property
+    def parting(self) -> Origin:
+        """Where another session can part from this one: after what was seen of it last."""
+        seen = self.state.playheads.governing.chunk
+        return Origin(self.id, seen if seen >= 0 else None)
 
     # --- its life ---
 
@@ -278,6 +290,7 @@ class HostedSession:
             seed=state.seed,
             prompt=state.prompt.whole,
             parameters=dict(state.parameters),
+            origin=self._origin,
         )
         lease = await self._leases.lease(opening, self._relay, self._queued)
         self._parts.link.connect(lease)

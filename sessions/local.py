@@ -1,11 +1,16 @@
 """A session in this process: straight to the hosted session, with exact pixels."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 from reverie.media import AudioCodec, Codec
 from reverie.sessions.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.commands import AnyCommand, Playhead
+from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.events import AnyEvent, Error, RequestAccepted, SessionView
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.session import Session
+from reverie.sessions.store import SessionStore
 
 
 class LocalSession(Session):
@@ -17,15 +22,23 @@ class LocalSession(Session):
         role: Role = Role.DRIVER,
         codec: Codec = Codec.RGB24,
         audio: AudioCodec | None = AudioCodec.PCM16,
+        store: SessionStore | None = None,
     ) -> None:
         """Attach.
+
+        Args:
+            hosted: to what.
+            role: who may do what; only one drives.
+            codec: what pictures come in.
+            audio: what sound comes in; None for none.
+            store: where it can be forked; None: it cannot be.
 
         Raises:
             SessionEndedError: the session is over.
             TooManyError: as many are attached as may be.
         """
         super().__init__()
-        self._hosted = hosted
+        self._hosted, self._store = hosted, store
         self._attachment: Attachment = hosted.attach(
             role, AttachOptions(codec=codec, audio=audio, listening=False, patient=True)
         )
@@ -39,6 +52,16 @@ class LocalSession(Session):
     def view(self) -> SessionView:
         """The session as it is now."""
         return self._hosted.view
+
+    @asynccontextmanager
+    async def fork(self, chunk: int | None = None) -> AsyncGenerator["LocalSession", None]:
+        """Open a second future; see `Session.fork`."""
+        if self._store is None or self._attachment.role is not Role.DRIVER:
+            raise CommandError(ErrorCode.READ_ONLY, "who only watches forks nothing")
+        self._tell_seen()
+        ticket = await self._store.fork(self.id, chunk)
+        async with LocalSession(ticket.session, store=self._store) as other:
+            yield other
 
     async def close(self) -> None:
         """End the session, and return when its place is free again; a viewer only leaves."""

@@ -11,6 +11,7 @@ Subclasses say how a command gets to the session and how events come from it; al
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from itertools import count
 from types import TracebackType
 from typing import Literal, Self
@@ -47,6 +48,7 @@ class Session(Pusher):
         self._numbers = count()
         self._inits: dict[str, MediaInit] = {}  # the newest of each stream
         self._shown: MediaChunk | None = None  # ends a chunk that was not yet told to be seen
+        self._seen_chunk: int | None = None
         self._streaming: ref[EventStream] | None = None  # the newest
 
     # --- what a session is ---
@@ -149,6 +151,24 @@ class Session(Pusher):
         return await self._command("request_key_frame", stream=stream)
 
     @abstractmethod
+    def fork(self, chunk: int | None = None) -> "AbstractAsyncContextManager[Session]":
+        """Open a second future: a session of its own that goes on from what was seen of this one.
+
+            async with session.fork() as other: ...
+
+        It has the prompt, the parameters and the world, and ends with the block. No held keys, no
+        snapshots. Both go on alike until they are told different things.
+
+        Args:
+            chunk: go on from this chunk, or from the newest before it that is still kept; None is
+                the newest that was seen.
+
+        Raises:
+            BadRequestError: the program cannot be forked.
+            SessionError: there is no place for it, it is not ours to fork, or this one is over.
+        """
+
+    @abstractmethod
     async def close(self) -> None:
         """End the session, and return when it has ended. Closing twice is closing once."""
 
@@ -238,6 +258,7 @@ class Session(Pusher):
     def _tell_seen(self) -> None:
         shown, self._shown = self._shown, None
         if shown is not None:
+            self._seen_chunk = shown.chunk
             self._tell(Playhead(id=self._new_id(), chunk=shown.chunk, pts_us=shown.pts_us))
 
     async def _command(self, type: str, **fields: object) -> str:

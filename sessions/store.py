@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from reverie.gpu_pool.errors import PoolFullError
+from reverie.gpu_pool.opening import Origin
 from reverie.media import Clock, MonotonicClock, VideoFanout
 from reverie.media.espeak import Speech
+from reverie.models.spec import ModelSpec
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import (
     SessionEndedError,
@@ -21,6 +23,7 @@ from reverie.sessions.errors import (
     UnknownOwnerError,
     UnknownSessionError,
 )
+from reverie.sessions.forking import check_forks, forked
 from reverie.sessions.hosted import HostedSession
 from reverie.sessions.leases import Leases
 from reverie.sessions.limits import SessionLimits
@@ -29,6 +32,7 @@ from reverie.sessions.owners import Owners
 from reverie.sessions.recording import Keys
 from reverie.sessions.recordings import Recordings
 from reverie.sessions.session_request import CheckedRequest, SessionRequest
+from reverie.sessions.state import SessionState
 
 logger = logging.getLogger(__name__)
 
@@ -94,38 +98,81 @@ class SessionStore:
             TooManyError: a limit is reached, or no place is free, not even to wait.
             SessionEndedError: the store is being closed, or the session could not begin.
         """
-        if self._closing is not None:
-            raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
+        self._require_open()
         if request.owner is not None:
             self.check_owner(request.owner)
         checked = CheckedRequest.of(request, self._leases.specs, self._limits)
         state = checked.state(request.owner or self._owners.issue())
-        self._check_counts(state.owner, request.address)
+        speech = checked.voice(self._speech)
+        return await self._open(state, checked.spec, speech, request.address, None)
+
+    async def fork(
+        self, session: str, chunk: int | None = None, address: str | None = None
+    ) -> Ticket:
+        """Open a session of the same owner that goes on from what was seen of another one.
+
+        It has prompt, parameters and world of the other, no held keys, no snapshots and no voice.
+        It waits for no place: the other would go on meanwhile.
+
+        Args:
+            session: the other one.
+            chunk: part from this chunk, or the newest before it that is kept; None is what was
+                seen last.
+            address: where the request came from.
+
+        Raises:
+            UnknownSessionError: there is none of that id, or not any more.
+            BadRequestError: its program cannot be forked.
+            TooManyError: a limit is reached, or no place is free.
+            SessionEndedError: it is over, or the store is being closed, or it could not begin.
+        """
+        self._require_open()
+        other = self.get(session)
+        spec = self._leases.specs[other.state.model]
+        check_forks(spec, other.state.program)
+        origin = other.parting if chunk is None else Origin(session, chunk)
+        return await self._open(forked(other.state), spec, None, address, origin)
+
+    async def _open(
+        self,
+        state: SessionState,
+        spec: ModelSpec,
+        speech: Speech | None,
+        address: str | None,
+        origin: Origin | None,
+    ) -> Ticket:
+        self._check_counts(state.owner, address)
         token, watch_token = _secret(), _secret()
         hosted = HostedSession(
             state,
-            checked.spec,
+            spec,
             self._leases,
             self._limits,
             self._clock,
             self._open_fanout,
             self.recordings,
             Keys.of(token, watch_token, state.owner),
-            checked.voice(self._speech),
+            speech,
+            origin,
         )
-        ticket = Ticket(hosted, token, watch_token, state.owner, request.address)
+        ticket = Ticket(hosted, token, watch_token, state.owner, address)
         self._tickets[hosted.id] = ticket
         self._tasks.create_task(self._host(hosted), name=f"session {hosted.id}")
         try:
             await hosted.placed()
         except PoolFullError as error:
-            raise TooManyError("waiting_line", error.limit, error.retry_after_s) from None
+            what = "waiting_line" if origin is None else "places"
+            raise TooManyError(what, error.limit, error.retry_after_s) from None
         except BaseException:
             hosted.end("cancelled")
             raise
         if hosted.state.over:
             raise SessionEndedError(hosted.state.reason or "closed", hosted.message)
         return ticket
+
+    def _require_open(self) -> None:
+        if self._closing is not None:
+            raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
 
     def get(self, session: str) -> HostedSession:
         """Return a session.

@@ -2,6 +2,7 @@ import asyncio
 import logging
 import os
 import signal
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from reverie.gpu_pool import (
     ModelUnavailableError,
     Notice,
     Recovered,
+    RequestRefusedError,
     SessionLost,
     WorkerLost,
     WorkerLostError,
 )
 from reverie.gpu_pool.messages import Pause, RestoreSnapshot, Resume, TakeSnapshot
+from reverie.gpu_pool.opening import Origin
 
 pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine
 
@@ -210,6 +213,34 @@ async def test_a_snapshot_outlives_the_worker_that_it_was_taken_in(step_log: Pat
             out = await viewer.hears(FramesOut, heard + 1)
     assert out.discontinuity
     assert stub_model.read_stamp(out.frames[0]).chunk == kept.chunk + 1
+
+
+async def test_a_fork_outlives_what_it_parted_from_and_its_worker(step_log: Path) -> None:
+    async with running("process", sessions=2) as pool:
+        first = Viewer("a")
+        async with AsyncExitStack() as ends:
+            parting = await ends.enter_async_context(first.watching(pool))
+            await first.hears(FramesOut, 5)
+            seen = first.frames[-1].chunk
+            second = Viewer("b", origin=Origin("a", seen))
+            await ends.enter_async_context(second.watching(pool))
+            begun = await second.hears(FramesOut)
+            assert begun.chunk == seen + 1
+            await parting.release()
+            os.kill(worker_pid(pool), signal.SIGKILL)
+            recovered = await second.hears(Recovered)
+            assert recovered.chunk >= seen
+            await goes_on(second, recovered, 3)
+    stamps = [stub_model.read_stamp(out.frames[0]) for out in second.frames]
+    assert {stamp.session for stamp in stamps[:1]} == {stub_model.session_mark("a")}
+    assert_media_time_goes_on(second.frames)
+
+
+async def test_nothing_can_part_from_a_session_that_is_not_there() -> None:
+    async with running("inline", sessions=2) as pool:
+        with pytest.raises(RequestRefusedError, match="not open"):
+            await Viewer("b", origin=Origin("a", None)).open(pool)
+        assert pool.status["stub"].busy == 0
 
 
 async def test_a_session_that_ends_its_worker_twice_fails_alone(step_log: Path) -> None:

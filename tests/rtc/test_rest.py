@@ -102,6 +102,32 @@ def test_an_address_is_counted_once_however_it_is_written(host: str, counted: st
     assert address_of(Request({"type": "http", "client": (host, 1)})) == counted
 
 
+async def test_a_session_is_forked_by_who_drives_it(home: House) -> None:
+    opened = await home.open(prompt="a lake", seed=5)
+    path = f"/v1/sessions/{opened['id']}/fork"
+    async with home.client(opened) as client:
+        await client.chunk(2)
+        made = await home.http.post(path, json={}, headers=bearer(opened["token"]))
+    assert made.status_code == 201
+    fork = made.json()
+    assert fork["owner"] == opened["owner"]
+    assert len({opened["id"], fork["id"], opened["token"], fork["token"]}) == 4
+    assert (fork["view"]["seed"], fork["view"]["prompt"]) == (5, "a lake")
+    async with home.client(fork) as client:
+        assert (await client.chunk(2)).chunk >= 2
+    refused = [
+        (opened["watch_token"], {}, 403, "read_only"),
+        ("nobody", {}, 404, "no_such_session"),
+        (opened["token"], {"chunk": -1}, 400, "out_of_range"),
+        (opened["token"], {"chunk": "1"}, 400, "wrong_type"),
+        (opened["token"], {"seed": 1}, 400, "unknown_field"),
+    ]
+    for token, body, status, code in refused:
+        answer = await home.http.post(path, json=body, headers=bearer(token))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert len(home.store) == 2
+
+
 BAD_BODIES = [
     ('{"seed":NaN}', "non_finite", "seed"),
     ('{"seed":1e400}', "non_finite", "seed"),

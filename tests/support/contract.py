@@ -114,6 +114,14 @@ class ContractCase:
             inputs.append(StreamInput(ControlId(name), name, media))
         return tuple(inputs)
 
+    def held_keys(self) -> tuple[ControlInput, ...]:
+        """Return the presses that are still held after `inputs`."""
+        return tuple(
+            KeysInput(ControlId(spec.name), spec.name, (KeyEdge(spec.keys[0], down=True),))
+            for spec in self.loop.controls
+            if spec.merge is Merge.EDGES
+        )
+
     def controls(self) -> Controls:
         """Return what a step sees after `inputs`."""
         keys = {
@@ -171,6 +179,7 @@ CASES = (
     ContractCase(
         "wan_restyle",
         TinyWan,
+        chunks=3,
         tolerance=1,
         first_frames=9,
         options=tiny_wan.tiny_options(),
@@ -420,6 +429,29 @@ def check_rewinding_copies_nothing(case: ContractCase) -> None:
     _assert_blocks_come_back(rig)
 
 
+def check_a_fork_shares_its_blocks(case: ContractCase) -> None:
+    """A second future copies nothing, goes on as the first would have, and outlives it."""
+    if not case.has(Capability.FORK):
+        return
+    rig = case.rig()
+    driver = rig.open(case.request())
+    driver.push(case.inputs())
+    rig.run_shown("s1", case.chunks - 2)
+    free = rig.instance.blocks.free if rig.instance.blocks else 0
+    rig.drivers["first"], rig.heard["first"] = rig.drivers.pop("s1"), []
+    start, pts_us = driver.parting(None), driver.position.pts_us
+    # Of the same name, for a model may show whose its pictures are.
+    second = rig.open(driver.request, chunks=start.chunk + 1, pts_us=pts_us, start=start)
+    assert (rig.instance.blocks.free if rig.instance.blocks else 0) == free
+    second.push(case.held_keys())
+    rig.close("first")
+    after = rig.run_shown("s1", 2)
+    case.assert_same(after, reference(case)[-2:])
+    assert [chunk.chunk for chunk in after] == [start.chunk + 1, start.chunk + 2]
+    assert after[0].discontinuity or not case.loop.has_media
+    _assert_blocks_come_back(rig)
+
+
 def check_a_durable_state_goes_on(case: ContractCase) -> None:
     """What is left of a lost worker is enough to go on from, exactly where the model says so."""
     if not case.has(Capability.DURABLE):
@@ -492,6 +524,7 @@ CHECKS: tuple[Check, ...] = (
     check_a_bad_step_at_every_boundary_is_rolled_back,
     check_a_step_that_stays_bad_ends_its_session_alone,
     check_rewinding_copies_nothing,
+    check_a_fork_shares_its_blocks,
     check_a_durable_state_goes_on,
     check_blocks_stay_within_the_declared_budget,
 )

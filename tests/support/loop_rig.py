@@ -9,6 +9,7 @@ from stub_model import StubFamily, stub_request
 from reverie.engine.batch import run_batch
 from reverie.engine.driver import DriverOptions, LoopDriver
 from reverie.engine.emissions import Emission, FramesOut
+from reverie.engine.history import Moment
 from reverie.engine.scheduler import StepScheduler
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import Durable, LoopKernel, LoopRequest
@@ -75,6 +76,7 @@ class Rig:
         durable: Durable | None = None,
         chunks: int = 0,
         pts_us: int = 0,
+        start: Moment[Any] | None = None,
     ) -> LoopDriver[Any]:
         request = request or stub_request()
         options = options or DriverOptions(history_chunks=self.options.history_chunks)
@@ -86,6 +88,7 @@ class Rig:
             durable=durable,
             chunks=chunks,
             pts_us=pts_us,
+            start=start,
         )
         self.drivers[request.session] = driver
         self.heard.setdefault(request.session, [])

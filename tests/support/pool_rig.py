@@ -10,7 +10,7 @@ import stub_model
 
 from reverie.engine.emissions import ControlApplied, ControlSuperseded, FramesOut, TextOut
 from reverie.engine.inputs import OPENING, ControlId, KeysInput, PromptInput
-from reverie.gpu_pool import Lease, Notice, Opening, Pool, PoolOptions
+from reverie.gpu_pool import Lease, Notice, Opening, Origin, Pool, PoolOptions
 from reverie.gpu_pool.messages import PushInputs, Seen
 from reverie.gpu_pool.process import ProcessHost
 from reverie.models.controls import KeyEdge
@@ -28,8 +28,16 @@ class Viewer:
         opening: the receipt of the prompt that the session was opened with; it is no notice here.
     """
 
-    def __init__(self, session: str, program: str = "world", *, trace: bool = False) -> None:
+    def __init__(
+        self,
+        session: str,
+        program: str = "world",
+        *,
+        trace: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
         self.session = session
+        self.origin = origin
         self.program = program
         self.trace = trace
         self.notices: list[Notice] = []
@@ -76,7 +84,14 @@ class Viewer:
     async def open(self, pool: Pool, **parameters: float) -> Lease:
         """Lease a slot and begin to watch."""
         opening = Opening(
-            self.session, "stub", self.program, 7, "a frozen lake", parameters, self.trace
+            self.session,
+            "stub",
+            self.program,
+            7,
+            "a frozen lake",
+            parameters,
+            self.trace,
+            self.origin,
         )
         self.lease = await pool.lease(opening, self, self.positions.append)
         for out in self.frames:

@@ -436,6 +436,54 @@ class SessionSuite:
                 await session.restore("nowhere")
             assert caught.value.field == "name"
 
+    async def test_a_fork_goes_on_from_what_was_seen_and_by_itself(self, service: Service) -> None:
+        async with (
+            service.session(prompt="a lake", seed=7) as session,
+            looking(session) as screen,
+        ):
+            await session.update(step_ms=1)
+            await session.push_text("a city")
+            before = (await screen.chunk())[-1].stamp
+            while before.prompt != prompt_mark("a city"):
+                before = (await screen.chunk())[-1].stamp
+            async with session.fork() as other, looking(other) as second:
+                assert other.id != session.id
+                values = {each.name: each.value for each in other.view.parameters}
+                assert values["step_ms"] == 1
+                after = (await second.chunk())[0].stamp
+                assert (after.chunk, after.seed, after.prompt) == (
+                    before.chunk + 1,
+                    before.seed,
+                    before.prompt,
+                )
+                assert after.session == session_mark(session.id)
+                await other.push_text("a desert")
+                while (await second.frame()).stamp.prompt != prompt_mark("a desert"):
+                    pass
+                await screen.chunk()
+                assert (await screen.chunk())[-1].stamp.prompt == prompt_mark("a city")
+                await session.close()
+                await second.chunk()
+            with pytest.raises(SessionError):
+                async with session.fork():
+                    pass
+
+    async def test_a_fork_parts_from_an_earlier_chunk_if_it_is_asked_to(
+        self, service: Service
+    ) -> None:
+        async with service.session(prompt="a lake") as session, looking(session) as screen:
+            for _ in range(4):
+                await screen.chunk()
+            async with session.fork(1) as other, looking(other) as second:
+                assert (await second.frame()).stamp.chunk == 2
+
+    async def test_there_is_no_fork_where_no_place_is_free(self, service: Service) -> None:
+        async with service.session() as session, service.session(), service.session():
+            with pytest.raises(SessionError, match="places"):
+                async with session.fork():
+                    pass
+            await session.push_text("still here")
+
     async def test_reset_with_a_seed_begins_another_world(self, service: Service) -> None:
         async with service.session(prompt="a", seed=7) as session, looking(session) as screen:
             await screen.chunk()

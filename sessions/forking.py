@@ -1,0 +1,32 @@
+"""A second future for a session: what it takes over, and whether its program can part."""
+
+import secrets
+
+from reverie.models.spec import Capability, ModelSpec
+from reverie.sessions.errors import BadRequestError, ErrorCode
+from reverie.sessions.state import SessionId, SessionState
+
+
+def check_forks(spec: ModelSpec, program: str) -> None:
+    """Refuse to fork a program of which a loop cannot.
+
+    Raises:
+        BadRequestError: names the loop.
+    """
+    for loop in spec.program(program).loops:
+        if not spec.capabilities.has(loop, Capability.FORK):
+            message = f"loop {loop} of program {program} cannot be forked"
+            raise BadRequestError(ErrorCode.NOT_ENABLED, message, field="program")
+
+
+def forked(state: SessionState) -> SessionState:
+    """Return the state of a session that goes on from another: its wishes, and nothing it holds."""
+    return SessionState(
+        session=SessionId(secrets.token_hex(8)),
+        owner=state.owner,
+        model=state.model,
+        program=state.program,
+        seed=state.seed,
+        prompt=state.prompt,
+        parameters=dict(state.parameters),
+    )
