@@ -15,6 +15,7 @@ from livekit import rtc
 from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
 from numpy.typing import NDArray
 
+from reverie.rtc.livekit.carriage import is_carried
 from reverie.rtc.livekit.errors import NotPublishedError
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TRACK_VIDEO
@@ -67,6 +68,12 @@ class Publication:
         """Whether the room has the track; a reconnection may lose it."""
         published = self._published  # its sid changes when the SDK publishes it anew
         return published is not None and published.sid in self._participant.track_publications
+
+    async def verify(self) -> None:
+        """Count the track as lost if the connection carries it no more."""
+        published = self._published
+        if published is not None and not await is_carried(published, self._options.room_s):
+            self._published = None
 
     async def publish(self) -> None:
         """Offer the track to the room; do nothing while it is offered already.

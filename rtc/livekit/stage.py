@@ -90,6 +90,7 @@ class Stage:
         if self.video is not None:
             tracks.append(self.video)
         for track in tracks:
+            await track.verify()
             with suppress(NotPublishedError):
                 await track.publish()
         return all(track.offered for track in tracks)
