@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
@@ -59,9 +60,15 @@ class LoraPair:
     up: StoredTensor
     scale: float
 
-    def change(self, strength: float) -> Tensor:
-        """Return what a weight grows by, [features out, features in], float32."""
-        return (self.up.read().float() @ self.down.read().float()) * (self.scale * strength)
+    def change(self, strength: float, device: torch.device | None = None) -> Tensor:
+        """Return what a weight grows by, [features out, features in], float32.
+
+        Args:
+            strength: 1 is as it was trained.
+            device: where to compute it; None: where it was read to.
+        """
+        up, down = (half.read().to(device, torch.float32) for half in (self.up, self.down))
+        return (up @ down) * (self.scale * strength)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class MergedWeights:
             total = self._true(path, layer).to(layer.weight.device, torch.float32)
             for file, strength in loras:
                 if path in file.pairs:
-                    total = total + file.pairs[path].change(strength).to(total.device)
+                    total = total + file.pairs[path].change(strength, total.device)
             layer.weight.copy_(total)
         self._changed = paths
 

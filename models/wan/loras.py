@@ -5,6 +5,7 @@ encoders are adapted under `text_encoder.`. LongLive is published as a base and 
 it, which is part of the model: it is merged.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,10 @@ BROUGHT = "lora.pt"
 """What LongLive's own LoRA is called."""
 
 _TEXT = "text_encoder."
+_FLAT = re.compile(
+    r"lora_unet_blocks_(?P<block>\d+)_(?P<part>self_attn|cross_attn|ffn)_(?P<layer>\w+)\.weight"
+)
+"""Names without dots, as some trainers write them."""
 _WRAPPERS = ("diffusion_model.", "transformer.")
 
 
@@ -30,6 +35,8 @@ def own_name(name: str) -> str:
     """Return what a weight is called here, its component in front."""
     if name.startswith(_TEXT):
         return f"text.{name.removeprefix(_TEXT)}"
+    if flat := _FLAT.fullmatch(name):
+        return f"transformer.blocks.{flat['block']}.{flat['part']}.{flat['layer']}.weight"
     for wrapper in _WRAPPERS:
         name = name.removeprefix(wrapper)
     return f"transformer.{from_diffusers(from_training(name))}"

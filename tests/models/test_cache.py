@@ -1,5 +1,6 @@
 """The encoder cache: found by everything that its output depends on, and by nothing less."""
 
+import threading
 from dataclasses import fields, replace
 
 import pytest
@@ -53,3 +54,28 @@ def test_a_new_value_takes_the_place_of_the_old_one() -> None:
     assert found is not None
     assert found.item() == 1.0
     assert len(cache) == 1
+
+
+def test_threads_may_share_it() -> None:
+    """A reading thread puts and a step thread takes, with entries falling out all the while."""
+    cache = EncoderCache(capacity=4)
+    keys = [replace(KEY, inputs=(str(number),)) for number in range(16)]
+    failures: list[Exception] = []
+
+    def work(shift: int) -> None:
+        try:
+            for number in range(2000):
+                key = keys[(number * shift) % len(keys)]
+                if cache.get(key) is None:
+                    cache.put(key, torch.ones(1))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(shift,)) for shift in (1, 3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert len(cache) == 4
+    assert cache.hits + cache.misses == 6000

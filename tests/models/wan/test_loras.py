@@ -57,6 +57,8 @@ class TestNames:
                 "transformer.blocks.0.cross_attn.o.weight",
             ),
             ("transformer.blocks.0.ffn.net.2.weight", "transformer.blocks.0.ffn.2.weight"),
+            ("lora_unet_blocks_0_self_attn_q.weight", f"transformer.{Q}.weight"),
+            ("lora_unet_blocks_11_ffn_2.weight", "transformer.blocks.11.ffn.2.weight"),
             ("text_encoder.encoder.block.0.layer.0.weight", "text.encoder.block.0.layer.0.weight"),
         ],
     )
