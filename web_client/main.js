@@ -4,6 +4,7 @@ import { Connection } from "./connection.js";
 import { Dialer } from "./dialer.js";
 import { Dials } from "./dials.js";
 import { featuresOf } from "./features.js";
+import { Forks } from "./forks.js";
 import { Gestures } from "./gestures.js";
 import { Inputs } from "./inputs.js";
 import { findDirections, HeldKeys } from "./keys.js";
@@ -221,6 +222,7 @@ const inputs = new Inputs(
   () => dispatch({ type: "page.error_read" }),
 );
 new Recorder(page, connection, () => view, fail);
+new Forks(page, connection, tickets, fail);
 const dials = new Dials(page.part("dials"), (name, value) => {
   connection.send("update", { parameters: { [name]: value } });
 });

@@ -48,6 +48,15 @@ export class TicketStore {
     if (noted !== stored) this.#storage.setItem(KEY, noted);
   }
 
+  /**
+   * Give another tab a session that is like this tab's own.
+   * @param {Storage} storage of the other tab @param {Ticket} ticket
+   */
+  bequeath(storage, ticket) {
+    const { wish } = JSON.parse(this.#storage.getItem(KEY) ?? "{}");
+    storage.setItem(KEY, JSON.stringify({ ...ticket, wish }));
+  }
+
   drop() {
     this.#storage.removeItem(KEY);
     this.#release();

@@ -50,6 +50,27 @@ async def test_a_prompt_changes_the_world_and_unknown_words_are_told(
     await player.until_text("announcement", "I do not know: blargzebra")
 
 
+async def test_a_fork_is_a_second_future_in_a_tab_of_its_own(
+    browser: Browser, server: ServerProcess
+) -> None:
+    player = await Player.at(await browser.new_page(), server.url)
+    await player.ask("a lake")
+    before = await player.until_prompt("a lake")
+    async with player.page.expect_popup() as opening:
+        await player.page.get_by_role("button", name="Fork").click()
+    other = Player(await opening.value)
+    after = await other.until_prompt("a lake")
+    assert (after.session, after.seed) == (before.session, before.seed)
+    assert after.chunk >= before.chunk
+    await other.ask("a desert")
+    await other.until_prompt("a desert")
+    await player.page.bring_to_front()
+    assert (await player.until_moving()).prompt == prompt_mark("a lake")
+    await other.page.reload()
+    await other.until_prompt("a desert")
+    assert player.errors == other.errors == []
+
+
 async def test_an_example_is_one_press_away(browser: Browser, server: ServerProcess) -> None:
     player = await Player.at(await browser.new_page(), server.url)
     await player.page.get_by_role("button", name="a frozen lake land at night").click()

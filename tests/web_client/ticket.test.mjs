@@ -94,3 +94,15 @@ test("without locks nobody can tell tabs apart, so every load is a new session",
   await tab(storage, undefined).keep(TICKET);
   assert.equal(await tab(storage, undefined).recall(), null);
 });
+
+test("another tab is given a session of its own, and what this one has become", async () => {
+  const mine = new Storage();
+  const other = new Storage();
+  const store = tab(mine, new Locks());
+  await store.keep(TICKET);
+  store.note({ prompt: "a lake" });
+  store.bequeath(/** @type {any} */ (other), { id: "s2", token: "t2", model: "pocket" });
+  const given = await tab(other, new Locks()).recall();
+  assert.deepEqual(given, { id: "s2", token: "t2", model: "pocket", wish: { prompt: "a lake" } });
+  assert.equal(JSON.parse(mine.getItem("reverie.session") ?? "").id, "s1");
+});
