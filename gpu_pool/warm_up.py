@@ -71,6 +71,7 @@ class WarmUp:
             0, _SESSION, self._program, seed=0, prompt="", parameters=hasty, durables=durables
         )
         resident = Resident(self._model, opening)
+        self._chunks = 0  # numbers begin anew, in a revived session as well
         try:
             resident.watched(True)
             what(resident)

@@ -6,6 +6,7 @@ import pytest
 import stub_model
 from stub_model import StubFamily, StubState, read_log
 from talking_stub import TalkingFamily, TalkKernel, TalkState
+from tiny_lm import TinyLm, tiny_options
 
 from reverie.engine.admission import Admission
 from reverie.engine.options import DriverOptions
@@ -14,10 +15,13 @@ from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import Idle, StepBatch, StepResult
+from reverie.models.registry import ModelFamily
+
+OPTIONS = LoadOptions(sessions=1, history_chunks=2)
 
 
-def warm(family: StubFamily) -> ModelInstance:
-    instance = family.load(LoadOptions(sessions=1, history_chunks=2))
+def warm(family: ModelFamily, load: LoadOptions = OPTIONS) -> ModelInstance:
+    instance = family.load(load)
     options = DriverOptions(history_chunks=2)
     kernels = {loop.name: family.kernel(loop.name, instance) for loop in family.spec.loops}
     model = Model(instance, kernels, Admission(instance, 1, options), options)
@@ -49,6 +53,12 @@ def test_prompt_and_controls_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stub_model.StubKernel, "plan_step", noted)
     warm(StubFamily())
     assert ("a quiet place", "up") in seen
+
+
+def test_a_conversation_that_can_be_revived_is_asked_again() -> None:
+    instance = warm(TinyLm(), tiny_options(sessions=1, history_chunks=2))
+    assert instance.blocks is not None
+    assert instance.blocks.free == instance.blocks.count
 
 
 def test_a_step_that_fails_fails_the_warm_up() -> None:
