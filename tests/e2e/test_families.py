@@ -1,8 +1,10 @@
 """Families beside each other on one server: a tiny Wan, a tiny language model, and pocket."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from PIL import Image
 from player import Player
 from playwright.async_api import Browser
 from server_process import ServerProcess
@@ -34,11 +36,17 @@ async def opened(browser: Browser, server: ServerProcess, model: str) -> Player:
     return player
 
 
-async def test_a_tiny_wan_plays_beside_pocket(browser: Browser, families: ServerProcess) -> None:
+async def test_a_tiny_wan_plays_beside_pocket(
+    browser: Browser, families: ServerProcess, tmp_path: Path
+) -> None:
     wan = await opened(browser, families, "wan")
     await wan.until_changed(await wan.picture())
     await wan.ask("a lake at night")
     await wan.until_changed(await wan.picture())
+    Image.new("RGB", (160, 120), (250, 90, 160)).save(tmp_path / "photograph.png")
+    await wan.page.set_input_files("[data-part=file]", tmp_path / "photograph.png")
+    await wan.until_changed(await wan.picture())
+    assert await wan.page.locator("[data-part=error]").is_hidden()
     pocket = await opened(browser, families, "pocket")
     await pocket.until_changed(await pocket.picture())
     await wan.until_changed(await wan.picture())
