@@ -189,6 +189,9 @@ class Ears:
 
     def _away(self) -> None:
         self._parts.lifetime.rest(Rest.AWAY, True)
+        driver = self._parts.helm.seat.driver
+        if driver is not None:  # whose releases may be lost meanwhile
+            self._parts.steering.release(driver)
 
     def _back(self) -> None:
         self._look_round()
