@@ -93,6 +93,12 @@ class ModelOptions(BaseModel):
         description="auto, plain, products, sdpa, flash; triton reads cache blocks in place, "
         "where the model can.",
     )
+    guidance: str = Field(
+        default="auto",
+        max_length=64,
+        description="auto, one_batch, two_pass (least memory), adaptive (fewest passes); embedded "
+        "where weights take the scale as an input.",
+    )
     parallel: ParallelOptions = Field(default=ParallelOptions())
     adapters: tuple[AdapterOptions, ...] = Field(
         default=(), max_length=16, description="LoRAs, where the model takes any."
@@ -115,6 +121,7 @@ class ModelOptions(BaseModel):
             history_chunks=self.history_chunks,
             threads=self.threads,
             attention=self.attention,
+            guidance=self.guidance,
             parallel=self.parallel.plan(),
             adapters=tuple(adapter.option() for adapter in self.adapters),
             decoder=self.decoder,

@@ -1,116 +1,72 @@
 """Classifier-free guidance as a policy of the loop (Ho & Salimans 2022, arXiv:2207.12598).
 
-A policy turns a model's predictions with and without the prompt into one, and names the space that
-it combines in: guidance on clean-sample predictions is not guidance on velocities. It is a pure
-function in two halves: which forward passes a call needs, and what they make together. So a kernel
-can put the passes of several sessions, under several policies, into one batch (`guide` is the short
-way for one). What a policy keeps from one call to the next is a value in the session's state.
+A policy turns a model's predictions with and without the prompt (or other conditions) into one, and
+names the space that it combines in (`guided_calls.py`). It is a pure function in two halves: which
+forward passes a call needs, and what they make together. So a kernel can put the passes of several
+sessions, under several policies, into one batch (`guide` is the short way for one). What a policy
+keeps from one call to the next is a value in the session's state.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Protocol
 
-import torch
 from torch import Tensor
 
-Predict = Callable[[Tensor], Tensor]
-"""Conditioning [B, D] -> prediction [B, ...], with everything else already bound.
+from reverie.models.guided_calls import (
+    EMPTY,
+    WHOLE,
+    Branch,
+    CFGPolicy,
+    CombineSpace,
+    Condition,
+    Delta,
+    Guided,
+    GuidedCall,
+    Passes,
+    per_clean,
+)
 
-A batch larger than the bound inputs means that they are repeated to match.
-"""
+__all__ = [
+    "EMPTY",
+    "WHOLE",
+    "Adaptive",
+    "Branch",
+    "CFGPolicy",
+    "CombineSpace",
+    "Condition",
+    "Delta",
+    "Embedded",
+    "Guided",
+    "GuidedCall",
+    "OneBatch",
+    "Passes",
+    "PerModality",
+    "Predict",
+    "TwoPass",
+    "Unguided",
+    "guide",
+    "one_batch",
+]
 
-
-class CombineSpace(StrEnum):
-    """What the combined predictions are."""
-
-    CLEAN = "clean"
-    VELOCITY = "velocity"
-    NOISE = "noise"
-
-
-class Branch(StrEnum):
-    """What a row of a forward pass is conditioned on."""
-
-    PROMPT = "prompt"
-    EMPTY = "empty"
-
-
-Passes = tuple[tuple[Branch, ...], ...]
-"""Forward passes, one after another, and the branches in each."""
-
-
-@dataclass(frozen=True, slots=True)
-class GuidedCall:
-    """One call of a model for one session, as a policy sees it.
-
-    Attributes:
-        level: noise level, 1 for pure noise.
-        weights_version: of the weights that are called.
-        prompt: what names the conditioning.
-        chunk: which chunk is in the making.
-    """
-
-    level: float
-    weights_version: str
-    prompt: str
-    chunk: int
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """What the prompt changed in an earlier call: its prediction less that without it.
-
-    Attributes:
-        measured: the call in which it was measured.
-        reused: how often it has stood in for a measurement since.
-    """
-
-    value: Tensor
-    measured: GuidedCall
-    reused: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Guided:
-    """A guided prediction, and what is kept for the next call."""
-
-    prediction: Tensor
-    delta: Delta | None = None
-
-
-class CFGPolicy(Protocol):
-    """How the predictions with and without a prompt become one."""
-
-    @property
-    def space(self) -> CombineSpace:
-        """What the combined predictions are."""
-
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
-        """Say which forward passes the call needs."""
-
-    def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
-    ) -> Guided:
-        """Make one prediction of what the passes gave."""
+Predict = Callable[[tuple[Branch, ...]], Tensor]
+"""Branches -> their predictions one behind the other, [branches * B, ...]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unguided:
-    """The prediction with the prompt, as it is: one pass."""
+    """The prediction with all its conditions, as it is: one pass."""
 
     space: CombineSpace = CombineSpace.CLEAN
 
     def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
-        """Ask for the prompt's."""
-        return ((Branch.PROMPT,),)
+        """Ask for it."""
+        return ((WHOLE,),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
     ) -> Guided:
         """Return it."""
-        return Guided(made[Branch.PROMPT])
+        return Guided(made[WHOLE])
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +78,7 @@ class TwoPass:
 
     def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
         """Ask for both, one after the other."""
-        return ((Branch.PROMPT,), (Branch.EMPTY,))
+        return ((WHOLE,), (EMPTY,))
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
@@ -140,7 +96,7 @@ class OneBatch:
 
     def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
         """Ask for both at once."""
-        return ((Branch.PROMPT, Branch.EMPTY),)
+        return ((WHOLE, EMPTY),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
@@ -150,12 +106,71 @@ class OneBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class PerModality:
+    """A scale for each condition, in a chain (Brooks et al. 2023, arXiv:2211.09800, eq. 3).
+
+    From the prediction without any of them, each condition is added to those before it and counts
+    for as much as its scale says: p0 + s1 (p1 - p0) + s2 (p12 - p1) + ..., where p12 sees the first
+    two. So the order counts: what the first brings is measured without the second. Conditions that
+    are not named are always seen. Branches whose weight is 0 are not computed: with (action, 1),
+    (prompt, s) it is `OneBatch(s)`, with 1 everywhere it is `Unguided`.
+
+    Attributes:
+        scales: the chain.
+    """
+
+    scales: tuple[tuple[Condition, float], ...]
+    space: CombineSpace = CombineSpace.CLEAN
+
+    def weights(self) -> dict[Branch, float]:
+        """Return what each branch counts; they add up to 1, the whole one comes first."""
+        found: dict[Branch, float] = {}
+        for index in reversed(range(len(self.scales) + 1)):
+            branch = Branch(frozenset(condition for condition, _ in self.scales[index:]))
+            into = self.scales[index - 1][1] if index else 1.0
+            out_of = self.scales[index][1] if index < len(self.scales) else 0.0
+            if weight := into - out_of:
+                found[branch] = weight
+        return found
+
+    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+        """Ask for the branches that count, at once."""
+        return (tuple(self.weights()),)
+
+    def combine(
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+    ) -> Guided:
+        """Weigh them."""
+        weighed = [weight * made[branch] for branch, weight in self.weights().items()]
+        return Guided(sum(weighed[1:], start=weighed[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The scale is an input of the model, which was distilled from guided predictions: one pass."""
+
+    scale: float
+    space: CombineSpace = CombineSpace.CLEAN
+
+    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+        """Ask for the prediction of a model that is told the scale."""
+        return ((Branch(told=self.scale),),)
+
+    def combine(
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+    ) -> Guided:
+        """Return it."""
+        return Guided(made[Branch(told=self.scale)])
+
+
+@dataclass(frozen=True, slots=True)
 class Adaptive:
     """Measure what the prompt changes, and let it stand for a few calls.
 
     The prediction is prompt + (scale - 1) * delta, and most passes without the prompt are saved.
     A delta belongs to the weights, the prompt and the chunk that it was measured under; under any
-    other it is dropped.
+    other it is dropped. What stays as it was, from one level to the next, is the difference in the
+    policy's `space`.
 
     Attributes:
         scale: as in `TwoPass`; a call that measures gives the same.
@@ -173,18 +188,20 @@ class Adaptive:
     def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
         """Ask for the prompt's alone while the delta holds."""
         if self.holds(call, kept):
-            return ((Branch.PROMPT,),)
-        return ((Branch.PROMPT, Branch.EMPTY),)
+            return ((WHOLE,),)
+        return ((WHOLE, EMPTY),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
     ) -> Guided:
         """Add the delta, the kept one or a new one."""
-        prompt = made[Branch.PROMPT]
+        prompt = made[WHOLE]
         if kept is not None and self.holds(call, kept):
+            value = kept.value / self._of_native(call)
             reused = replace(kept, reused=kept.reused + 1)
-            return Guided(prompt + (self.scale - 1) * kept.value, reused)
-        return Guided(_combined(made, self.scale), Delta(prompt - made[Branch.EMPTY], call))
+            return Guided(prompt + (self.scale - 1) * value, reused)
+        value = (prompt - made[EMPTY]) * self._of_native(call)
+        return Guided(_combined(made, self.scale), Delta(value, call))
 
     def holds(self, call: GuidedCall, kept: Delta | None) -> bool:
         """Tell whether a kept delta may stand for a measurement."""
@@ -193,37 +210,42 @@ class Adaptive:
             and kept.reused < self.reuses
             and self.low <= call.level <= self.high
             and replace(kept.measured, level=call.level) == call
+            and self._of_native(kept.measured) != 0
+            and self._of_native(call) != 0
         )
 
+    def _of_native(self, call: GuidedCall) -> float:
+        """Return what a difference of 1 in the model's own predictions is in the policy's space.
 
-def one_batch(scale: float) -> CFGPolicy:
+        0 where one of them cannot differ; then each call measures.
+        """
+        native = per_clean(call.native, call.level)
+        return per_clean(self.space, call.level) / native if native else 0.0
+
+
+def one_batch(scale: float, space: CombineSpace = CombineSpace.CLEAN) -> CFGPolicy:
     """Return the policy for a scale: none at 1, where guidance changes nothing."""
-    return Unguided() if scale == 1 else OneBatch(scale)
+    return Unguided(space) if scale == 1 else OneBatch(scale, space)
 
 
 def guide(
-    policy: CFGPolicy,
-    predict: Predict,
-    conditions: Mapping[Branch, Tensor],
-    call: GuidedCall,
-    kept: Delta | None = None,
+    policy: CFGPolicy, predict: Predict, call: GuidedCall, kept: Delta | None = None
 ) -> Guided:
     """Run a call's passes and combine them.
 
     Args:
         policy: how.
-        predict: the model, with everything bound but the conditioning.
-        conditions: [B, D] for each branch.
+        predict: the model, with everything bound but what a branch sees.
         call: which call it is.
         kept: the delta of the call before.
     """
     made: dict[Branch, Tensor] = {}
     for branches in policy.passes(call, kept):
-        rows = predict(torch.cat([conditions[branch] for branch in branches]))
+        rows = predict(branches)
         made.update(zip(branches, rows.chunk(len(branches)), strict=True))
     return policy.combine(made, call, kept)
 
 
 def _combined(made: Mapping[Branch, Tensor], scale: float) -> Tensor:
-    prompt, empty = made[Branch.PROMPT], made[Branch.EMPTY]
+    prompt, empty = made[WHOLE], made[EMPTY]
     return empty + scale * (prompt - empty)

@@ -46,6 +46,8 @@ class LoadOptions:
         decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
         decoder_path: its weights.
         attention: a backend of `kernels`; `auto` lets the family choose for the device.
+        guidance: how sessions are guided: in one batch, in two passes, ... (`guiding.py`); `auto`
+            lets the family choose.
         parallel: devices to spread the instance over.
     """
 
@@ -59,6 +61,7 @@ class LoadOptions:
     decoder: str = ""
     decoder_path: str | None = None
     attention: str = "auto"
+    guidance: str = "auto"
     parallel: ParallelPlan = ONE_DEVICE
 
 

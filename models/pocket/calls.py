@@ -7,12 +7,20 @@ Shapes: B rows, Z latent channels on a grid h x w, T size of a text embedding.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from reverie.models.guidance import Branch, CFGPolicy, Delta, Guided, GuidedCall
+from reverie.models.guidance import (
+    WHOLE,
+    Branch,
+    CFGPolicy,
+    Condition,
+    Delta,
+    Guided,
+    GuidedCall,
+)
 from reverie.models.pocket.past_rows import PastRow, joined
 from reverie.models.pocket.world import FrameOutput, WorldModel
 
@@ -28,6 +36,7 @@ class CallRow:
         stance: what the walker does, and where he looks (`walker.stance_of`).
         text_T: the prompt's embedding.
         past: the frames that it sees; None for the first one.
+        told: the scale of guidance, for weights that take it as an input; 1 is none.
     """
 
     point_Zhw: Tensor
@@ -36,6 +45,7 @@ class CallRow:
     stance: int
     text_T: Tensor
     past: PastRow | None
+    told: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +54,13 @@ class GuidedRow:
 
     Attributes:
         empty: embeds the empty prompt, if the policy asks for it.
+        idle: the stance of a walker who does nothing.
         kept: what the policy kept of the session's call before.
     """
 
     row: CallRow
     empty: Callable[[], Tensor]
+    idle: int
     policy: CFGPolicy
     call: GuidedCall
     kept: Delta | None
@@ -66,6 +78,7 @@ def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> FrameOutput:
         torch.tensor([row.stance for row in rows], device=device),
         torch.stack([row.text_T for row in rows]),
         joined(pasts) if pasts else None,
+        torch.tensor([row.told for row in rows], device=device),
     )
 
 
@@ -74,13 +87,13 @@ def guided_rows(world: WorldModel, rows: Sequence[GuidedRow]) -> list[Guided]:
     passes = [row.policy.passes(row.call, row.kept) for row in rows]
     made: list[dict[Branch, Tensor]] = [{} for _ in rows]
     for turn in range(max(len(needed) for needed in passes)):
-        # Branch by branch: the rows with a prompt keep the order in which their past was read.
         asked = [
             (index, branch)
-            for branch in Branch
             for index, needed in enumerate(passes)
-            if turn < len(needed) and branch in needed[turn]
+            for branch in (needed[turn] if turn < len(needed) else ())
         ]
+        # The whole rows first: they keep the order in which their past was read.
+        asked.sort(key=lambda row: len(row[1].without))
         output = call_rows(world, [_branched(rows[index], branch) for index, branch in asked])
         for (index, branch), clean_FZhw in zip(asked, output.clean_BFZhw, strict=True):
             made[index][branch] = clean_FZhw[0]
@@ -88,11 +101,14 @@ def guided_rows(world: WorldModel, rows: Sequence[GuidedRow]) -> list[Guided]:
 
 
 def _branched(row: GuidedRow, branch: Branch) -> CallRow:
-    if branch is Branch.PROMPT:
+    if branch == WHOLE:
         return row.row
-    asked = row.row
-    return CallRow(
-        asked.point_Zhw, asked.level, asked.previous_Zhw, asked.stance, row.empty(), asked.past
+    assert Condition.PAST not in branch.without, "pocket sees its past in every row"
+    return replace(
+        row.row,
+        text_T=row.empty() if Condition.PROMPT in branch.without else row.row.text_T,
+        stance=row.idle if Condition.ACTION in branch.without else row.row.stance,
+        told=row.row.told if branch.told is None else branch.told,
     )
 
 

@@ -39,6 +39,8 @@ class WorldConfig:
         text_width: size of a text embedding.
         actions: number of things that it can be told of the walker (`walker.stance_of`).
         window: frames that attention sees, the frame in the making included.
+        takes_guidance: whether the scale of guidance is an input, as in weights that were distilled
+            from guided predictions. Those that ship were not.
     """
 
     latent_channels: int = 8
@@ -52,6 +54,7 @@ class WorldConfig:
     text_width: int = 128
     actions: int = 9
     window: int = 6
+    takes_guidance: bool = False
 
     @property
     def side(self) -> int:

@@ -13,6 +13,7 @@ from reverie.models.blocks import BlockId
 from reverie.models.guidance import CFGPolicy, GuidedCall
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import StepResult, StepUnit
+from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.calls import CallRow, GuidedRow, call_rows, guided_rows
 from reverie.models.pocket.moves import taken
 from reverie.models.pocket.past_rows import PastRow, read_rows
@@ -25,6 +26,7 @@ from reverie.models.pocket.sampler import (
     noise_levels,
 )
 from reverie.models.pocket.state import Phase, PocketState
+from reverie.models.pocket.walker import stance_of
 from reverie.models.pocket.world import WorldModel
 
 Unit = StepUnit[PocketState]
@@ -86,7 +88,8 @@ class FrameUnits:
         )
         policy = self._policy(state.guidance)
         call = GuidedCall(level, self._instance.weights_version, state.prompt, state.frame)
-        return GuidedRow(row, self._prompts.empty, policy, call, state.delta)
+        idle = stance_of(Action.WAIT, state.facing)
+        return GuidedRow(row, self._prompts.empty, idle, policy, call, state.delta)
 
     def context(self, units: Sequence[Unit]) -> list[Result]:
         """Write the oldest frame of each window that is not in the cache yet."""

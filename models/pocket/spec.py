@@ -12,6 +12,8 @@ from reverie.models.attending import attention_of
 from reverie.models.blocks import BlockPool
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
+from reverie.models.guidance import CombineSpace
+from reverie.models.guiding import Guiding, guiding_of
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.placement import device_of, precision_of
@@ -122,6 +124,7 @@ _PLAYED = frozenset(
         Capability.TEXT_PROMPT,
         Capability.ACTIONS,
         Capability.REWIND,
+        Capability.FORK,
         Capability.DURABLE,
         Capability.BATCH,
     }
@@ -169,7 +172,7 @@ POCKET = ModelSpec(
     capabilities=CapabilityMatrix(
         {
             "world_model": _PLAYED,
-            "ar_decode": frozenset({Capability.DURABLE, Capability.BATCH}),
+            "ar_decode": frozenset({Capability.DURABLE, Capability.BATCH, Capability.FORK}),
             "video_continuation": _PLAYED,
             "restyle": _PLAYED - {Capability.ACTIONS},
         }
@@ -205,18 +208,22 @@ class Pocket:
 
     def __init__(self) -> None:
         self._nets: dict[str, PocketNets] = {}
+        self._guiding: dict[str, Guiding] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load the weights that ship, or those at `options.checkpoint`.
 
         Raises:
             CheckpointError: the file is missing or does not fit.
-            OptionError: there is no such device or precision.
+            OptionError: there is no such device, precision, attention or guidance.
         """
         device = device_of(options)
         dtype = precision_of(options, self.spec.precisions, fast_dtype(device), "pocket")
         nets = _load(options.checkpoint, device, dtype)
+        takes_scale = nets.world.config.takes_guidance
+        guiding = guiding_of(options, CombineSpace.CLEAN, takes_scale=takes_scale, model="pocket")
         instance = instance_of(nets, options.sessions, options.history_chunks, options)
+        self._guiding[instance.name] = guiding
         self._nets[instance.name] = nets
         return instance
 
@@ -225,7 +232,7 @@ class Pocket:
         nets, spec = self._nets[instance.name], self.spec.loop(loop)
         if loop == AR_DECODE.name:
             return NarratorKernel(spec, nets, instance)
-        return _KERNELS[loop](spec, nets, instance)
+        return _KERNELS[loop](spec, nets, instance, self._guiding[instance.name])
 
 
 def instance_of(

@@ -85,6 +85,7 @@ class WorldModel(nn.Module):
             nn.Linear(2 * config.condition, config.condition),
             nn.SiLU(),
         )
+        self.guidance = nn.Linear(LEVEL_FEATURES, mixed) if config.takes_guidance else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.leave = nn.Linear(config.width, cells)
         nn.init.zeros_(self.leave.weight)
@@ -106,6 +107,7 @@ class WorldModel(nn.Module):
         action_BF: Tensor,
         text_BFT: Tensor,
         past: Past | None = None,
+        told_B: Tensor | None = None,
     ) -> FrameOutput:
         """Predict the clean latents of F frames that follow the past ones.
 
@@ -116,6 +118,7 @@ class WorldModel(nn.Module):
             action_BF: `Action` values.
             text_BFT: text embeddings.
             past: the cache, from `read_past`, only with F = 1; None when there is none.
+            told_B: scales of guidance, for weights that take one; None is 1.
         """
         dtype = self.enter.weight.dtype
         noisy_BFNC = self._patches(noisy_BFZhw)
@@ -123,12 +126,14 @@ class WorldModel(nn.Module):
         pure_BF11 = (level_BF >= 1)[:, :, None, None].to(dtype)
         luck_BFND = self.luck(luck_features(noisy_BFNC, self.config.latent_channels).to(dtype))
         x_BFND = self.enter(tokens_BFNC.to(dtype)) + pure_BF11 * luck_BFND + self.places
-        condition_BFC = self.condition(
-            torch.cat(
-                [level_features(level_BF).to(dtype), self.actions(action_BF), text_BFT.to(dtype)],
-                dim=-1,
-            )
+        told = torch.cat(
+            [level_features(level_BF).to(dtype), self.actions(action_BF), text_BFT.to(dtype)],
+            dim=-1,
         )
+        if self.guidance is not None:
+            scale_BF = torch.ones_like(level_BF) if told_B is None else told_B[:, None]
+            told = told + self.guidance(level_features(scale_BF).to(dtype))
+        condition_BFC = self.condition(told)
         first = 0 if past is None else past.frames
         turns = self._turns(first, first + noisy_BFZhw.shape[1], x_BFND.dtype)
         keys, values = [], []
@@ -173,6 +178,7 @@ class WorldModel(nn.Module):
         action_B: Tensor,
         text_BT: Tensor,
         past: Past | None,
+        told_B: Tensor | None = None,
     ) -> FrameOutput:
         """Run `forward` on one frame for each session; the outputs keep F = 1.
 
@@ -186,6 +192,7 @@ class WorldModel(nn.Module):
             action_B[:, None],
             text_BT[:, None],
             past,
+            told_B,
         )
 
     def stack(self) -> Iterator[Block]:

@@ -24,6 +24,8 @@ class WanConfig:
         freq_dim: channels of the time features.
         patch: latent cells along one side of a token; in time a token is one latent frame.
         eps: of every norm.
+        takes_guidance: the scale of guidance is an input, as in weights that were distilled from
+            guided predictions. No public ones are known.
     """
 
     dim: int = 1536
@@ -37,6 +39,7 @@ class WanConfig:
     freq_dim: int = 256
     patch: int = 2
     eps: float = 1e-6
+    takes_guidance: bool = False
 
     @property
     def head_size(self) -> int:
@@ -81,6 +84,8 @@ class CausalConfig:
         recache: whether a new prompt recomputes the keys and values of the window (LongLive).
         global_sink: whether a recache leaves the sink's keys and values as they are.
         first_alone: whether the first block is a single frame.
+        positions: how far frames are numbered before the window begins to count from 0 again; the
+            public models know no higher numbers.
     """
 
     block: int = 3
@@ -92,6 +97,7 @@ class CausalConfig:
     recache: bool = False
     global_sink: bool = True
     first_alone: bool = False
+    positions: int = 1024
 
     def __post_init__(self) -> None:
         """Refuse a window that cannot hold what must be in it.
@@ -106,6 +112,8 @@ class CausalConfig:
                 f"a window of {self.local} frames cannot hold a sink of {self.sink} "
                 f"and a block of {self.block}"
             )
+        if self.positions < self.sink + self.local + self.block:
+            raise ValueError(f"{self.positions} positions do not hold a sink, a window and a block")
 
 
 SELF_FORCING = CausalConfig()

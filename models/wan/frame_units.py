@@ -7,47 +7,40 @@ Shapes: B sessions, F latent frames, Z channels on a grid h x w.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from reverie.models.adapters import Mix
 from reverie.models.blocks import BlockId, BlockPool
+from reverie.models.guidance import GuidedCall
+from reverie.models.guiding import Guiding
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import StepResult, StepUnit
 from reverie.models.wan.block import KeysAndValues
 from reverie.models.wan.features import FIRST_GROUP, GROUP
+from reverie.models.wan.guided import SPACE, GuidedRow, Row, guided_flows, policy_of, scales_of
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.past import Past, left_in_place, read_rows, seen_by
+from reverie.models.wan.prompts import EmptyPrompt
 from reverie.models.wan.schedule import FlowSchedule
 from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
 from reverie.models.wan.transformer import Prompt
-from reverie.models.wan.window import block_at, due_block, kept, seen_past, unmoved
+from reverie.models.wan.window import block_at, due_block, kept, renumbered, seen_past, unmoved
 from reverie.models.wan.wishes import taken
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What the transformer is asked about one session."""
-
-    text: Prompt
-    x_FZhw: Tensor
-    timestep: float
-    first_frame: int
-    past: Past | None
-    mix: Mix
-
-
 class FrameUnits:
     """Runs units of a kind on the transformer, together."""
 
-    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+    def __init__(self, parts: WanParts, instance: ModelInstance, guiding: Guiding) -> None:
         assert instance.blocks is not None, "causal Wan keeps a cache"
         self._parts, self._instance = parts, instance
+        self._guiding, self._empty = guiding, EmptyPrompt(parts, instance)
         self._pool: BlockPool = instance.blocks
         self._causal = parts.causal
         self._schedule = FlowSchedule.of(parts.causal.shift)
@@ -62,12 +55,10 @@ class FrameUnits:
         states = self._looking_back(
             [self._begun(replace(taken(unit.state, unit.controls), turned=False)) for unit in units]
         )
-        rows = [
-            _row(state, _point(state), state.timesteps[state.step], state.frame) for state in states
-        ]
-        flows, _ = self._call(rows)
+        rows = [self._guided(state) for state in states]
+        flows = guided_flows(lambda asked: self._call(asked)[0].unbind(0), rows)
         return [
-            self._denoised(state, row, flow)
+            self._denoised(replace(state, delta=flow.delta), row.row, flow.prediction)
             for state, row, flow in zip(states, rows, flows, strict=True)
         ]
 
@@ -148,6 +139,7 @@ class FrameUnits:
             timesteps=(),
             restarted=False,
             point_FZhw=None,
+            delta=None,
             past=None,  # states after a chunk are kept: they refer to blocks, not to copies
             source=(),
             waiting=tuple(
@@ -162,12 +154,26 @@ class FrameUnits:
             return state
         frames = len(state.source) or block_at(state.frame, self._causal)
         shape = (frames, self._parts.transformer.config.in_dim, *self._parts.grid)
-        noise = self._parts.noise.first(state.seed, state.frame, shape).to(self._instance.device)
+        number = state.offset + state.frame
+        noise = self._parts.noise.first(state.seed, number, shape).to(self._instance.device)
         if not state.source:
             return replace(state, timesteps=self.timesteps, point_FZhw=noise)
         source = torch.stack(state.source)
         point = self._schedule.noised(source, noise, state.timesteps[0])
         return replace(state, point_FZhw=point)
+
+    def _guided(self, state: WanState) -> GuidedRow:
+        timestep = state.timesteps[state.step]
+        call = GuidedCall(
+            self._schedule.sigma(timestep),
+            self._instance.weights_version,
+            repr((state.prompt, state.mix)),
+            state.frame,
+            SPACE,
+        )
+        row = _row(state, _point(state), timestep, state.frame)
+        policy = policy_of(state, self._guiding)
+        return GuidedRow(row, partial(self._empty.read, state.mix), policy, call, state.delta)
 
     def _denoised(self, state: WanState, row: Row, flow_FZhw: Tensor) -> Result:
         clean = self._schedule.clean(row.x_FZhw, flow_FZhw, row.timestep)
@@ -175,7 +181,8 @@ class FrameUnits:
         if step == len(state.timesteps):
             return StepResult(self.committed(state, clean.unbind(0)), checks=(clean,))
         shape = tuple(clean.shape)
-        noise = self._parts.noise.again(state.seed, state.frame, step, shape).to(clean.device)
+        number = state.offset + state.frame
+        noise = self._parts.noise.again(state.seed, number, step, shape).to(clean.device)
         point = self._schedule.noised(clean, noise, state.timesteps[step])
         state = replace(state, phase=Phase.DENOISE, step=step, point_FZhw=point)
         return StepResult(state, checks=(point,))
@@ -201,7 +208,23 @@ class FrameUnits:
             fresh=rest,
             blocks=kept(state.blocks, reserved, self._causal),
         )
+        if not rest and state.frame + self._causal.block > self._causal.positions:
+            state = self._counted_anew(state)
         return StepResult(state, checks=(own_F2LNAd,))
+
+    def _counted_anew(self, state: WanState) -> WanState:
+        """Let the frames that are in sight be the first ones of the video: their cache is rebuilt."""
+        seen = {frame.number: frame for frame in (*state.sink, *state.window)}
+        return replace(
+            state,
+            phase=Phase.CONTEXT,
+            frame=0,
+            offset=state.offset + state.frame - len(seen),
+            window=(),
+            sink=(),
+            fresh=renumbered(tuple(seen.values()), self._causal),
+            blocks=(),
+        )
 
     def _recached(self, state: WanState, held: int, blocks: tuple[BlockId, ...]) -> WanState:
         return replace(
@@ -234,7 +257,7 @@ class FrameUnits:
         levels = torch.tensor([row.timestep for row in rows], device=x_BFZhw.device)
         assert len({row.mix for row in rows}) == 1, "a batch computes under one mix of adapters"
         with self._parts.adapters.applied(rows[0].mix):
-            output = self._parts.transformer(
+            asked = (
                 x_BFZhw,
                 levels[:, None].expand(x_BFZhw.shape[:2]),
                 _texts(rows),
@@ -242,6 +265,9 @@ class FrameUnits:
                 [row.first_frame for row in rows],
                 mute,
             )
+            told_B = scales_of(rows)
+            network = self._parts.transformer
+            output = network(*asked) if told_B is None else network(*asked, told_B)
         return output.flow_BFZhw.float(), output.kv_BFLNAd
 
 

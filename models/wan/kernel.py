@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reverie.models.controls import Controls
+from reverie.models.guiding import Guiding
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     BatchKey,
@@ -27,6 +28,7 @@ from reverie.models.loop import (
 from reverie.models.spec import LoopSpec
 from reverie.models.wan.durable import durable_state, revived_state
 from reverie.models.wan.features import FIRST_GROUP, GROUP, shape_key
+from reverie.models.wan.guided import in_one_batch
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.picture_units import decoder_of
 from reverie.models.wan.pushed import is_last_group, next_group
@@ -42,12 +44,19 @@ class WanKernel(LoopKernel[WanState]):
     encoding = "encode_clip"
     """The kind of unit that encodes what is pushed."""
 
-    def __init__(self, spec: LoopSpec, parts: WanParts, instance: ModelInstance) -> None:
+    def __init__(
+        self,
+        spec: LoopSpec,
+        parts: WanParts,
+        instance: ModelInstance,
+        guiding: Guiding = in_one_batch,
+    ) -> None:
+        """Bind the loop to its networks; `guiding` says how sessions are guided."""
         self.spec = spec
         self._instance = instance
         self._causal = parts.causal
         self._adapters = parts.adapters
-        self._units = Units(parts, instance)
+        self._units = Units(parts, instance, guiding)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> WanState:
         """Bind seed, prompt and parameters."""

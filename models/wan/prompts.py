@@ -14,6 +14,7 @@ from reverie.models.adapters import Mix
 from reverie.models.cache import CacheKey
 from reverie.models.instance import ModelInstance
 from reverie.models.wan.parts import WanParts
+from reverie.models.wan.transformer import Prompt
 
 COMPONENT = "text"
 
@@ -71,3 +72,24 @@ class Prompts:
         beside.synchronize()
         rows.record_stream(torch.cuda.default_stream(device))
         return rows
+
+
+class EmptyPrompt:
+    """The prompt that asks for nothing, as the layers read it: the branch without one, in guidance.
+
+    Kept under the mix of adapters that was asked for last; most sessions have the same.
+    """
+
+    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+        self._parts, self._instance = parts, instance
+        self._prompts = Prompts(parts, instance)
+        self._kept: tuple[tuple[str, Mix], Prompt] | None = None
+
+    def read(self, mix: Mix) -> Prompt:
+        """Return it under a mix."""
+        key = (self._instance.weights_version, mix)
+        if self._kept is None or self._kept[0] != key:
+            rows = self._prompts.rows("", mix)
+            with self._parts.adapters.applied(mix):
+                self._kept = (key, self._parts.transformer.read_prompt(rows[None]))
+        return self._kept[1]

@@ -19,6 +19,7 @@ from reverie.models.blocks import BlockPool
 from reverie.models.checkpoints import CheckpointReport
 from reverie.models.controls import Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
+from reverie.models.guiding import Guiding, guiding_of
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.spec import (
@@ -37,6 +38,7 @@ from reverie.models.spec import (
 from reverie.models.wan.config import LONGLIVE, T2V_1_3B, T2V_14B, CausalConfig, WanConfig
 from reverie.models.wan.fast_decoder import check as check_decoder
 from reverie.models.wan.fast_decoder import holds_fast_decoder
+from reverie.models.wan.guided import SPACE, in_one_batch
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.loras import brought_along
 from reverie.models.wan.loras import check as check_lora
@@ -71,6 +73,8 @@ ON_PROMPT = ParameterSpec(
 )
 
 
+GUIDANCE = ParameterSpec("guidance", 1.0, 1.0, 10.0, label="Weight of the prompt; 1 as distilled")
+PAST_GUIDANCE = ParameterSpec("past_guidance", 1.0, 0.0, 4.0, label="Weight of what was shown")
 STRENGTH = ParameterSpec("strength", 0.7, 0.0, 1.0, label="How much is repainted")
 
 _CAN = frozenset(
@@ -93,6 +97,8 @@ def wan_spec(
 ) -> ModelSpec:
     """Describe a causal Wan of these sizes, with the parameters of its adapters."""
     tokens = (grid[0] // config.patch) * (grid[1] // config.patch)
+    # Weights that are told the scale have no branch without their past.
+    guided = (GUIDANCE,) if config.takes_guidance else (GUIDANCE, PAST_GUIDANCE)
     block = (2, config.num_layers, tokens, config.num_heads, config.head_size)
     width, height = grid[1] * CELL_PX, grid[0] * CELL_PX
     size = StateSize.of(config, causal, width * height, CELL_PX, HALF_BYTES)
@@ -100,7 +106,7 @@ def wan_spec(
         name="video_continuation",
         components=("transformer", "vae", "text"),
         streams=(StreamSpec("video", StreamKind.VIDEO, width, height, RATE_HZ),),
-        parameters=(ON_PROMPT, *adapters),
+        parameters=(ON_PROMPT, *guided, *adapters),
         chunk_frames=causal.block * FRAMES_A_LATENT,
         window_blocks=causal.local,
         chunk_blocks=causal.block,
@@ -114,7 +120,7 @@ def wan_spec(
     restyle = replace(
         continuation,
         name="restyle",
-        parameters=(ON_PROMPT, STRENGTH, *adapters),
+        parameters=(ON_PROMPT, STRENGTH, *guided, *adapters),
         inputs=(_pictures("camera", Merge.LATEST, CAMERA_PICTURES, width, height, "Camera"),),
     )
     return ModelSpec(
@@ -157,6 +163,7 @@ class Wan:
 
     def __init__(self) -> None:
         self._parts: dict[str, WanParts] = {}
+        self._guiding: dict[str, Guiding] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load what `options.checkpoint` names.
@@ -164,6 +171,7 @@ class Wan:
         Raises:
             CheckpointError: no checkpoint is named, a file is missing or does not fit, or the extra
                 `wan` is not installed.
+            OptionError: there is no such device, precision, attention or guidance.
         """
         if options.checkpoint is None:
             raise CheckpointError(
@@ -172,12 +180,19 @@ class Wan:
         loaded: Loaded = _loading().load_parts(options)
         instance = assemble(loaded.parts, loaded.version, options)
         self._parts[instance.name] = loaded.parts
+        takes_scale = loaded.parts.transformer.config.takes_guidance
+        guiding = guiding_of(options, SPACE, takes_scale=takes_scale, model="wan")
+        self._guiding[instance.name] = guiding
+        if instance.prepare_prompt is not None:
+            instance.prepare_prompt("", {})  # guidance asks for it within a denoise call
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of one of the loops."""
         kernel = RestyleKernel if loop == "restyle" else WanKernel
-        return kernel(instance.spec.loop(loop), self._parts[instance.name], instance)
+        parts = self._parts[instance.name]
+        guiding = self._guiding.get(instance.name, in_one_batch)
+        return kernel(instance.spec.loop(loop), parts, instance, guiding)
 
     def check(self, path: str) -> CheckpointReport:
         """Compare a checkpoint with the model that it implies, without reading its weights.

@@ -11,6 +11,7 @@ from torch import Tensor
 from reverie.models.adapters import OFF, Mix
 from reverie.models.blocks import BlockId
 from reverie.models.controls import MediaInput
+from reverie.models.guidance import Delta
 from reverie.models.wan.features import FeatureCache
 from reverie.models.wan.past import Past
 from reverie.models.wan.transformer import Prompt
@@ -82,6 +83,7 @@ class WanState:
 
     Attributes:
         frame: latent frames whose keys and values are written, as numbered; the next one's number.
+        offset: how many frames more there were than `frame` says, since it was counted anew.
         step: denoise calls that the block has behind it.
         timesteps: of the denoise calls of the block in the making.
         turned: a prompt was read and no unit of a chunk has run since: one comes next, whatever
@@ -105,6 +107,9 @@ class WanState:
         source: encoded pictures that the block in the making is painted over.
         newest: the picture that a camera showed last.
         strength: how much of it is repainted; 1 leaves nothing.
+        guidance: how much more than the prompt itself the prompt counts; 1 is no guidance.
+        past_guidance: likewise what the block looks back on.
+        delta: what a guidance policy keeps from one denoise call of the block to the next.
         blocks: cache blocks, one a latent frame: the sink first, then the newest.
     """
 
@@ -113,6 +118,7 @@ class WanState:
     on_prompt: OnPrompt = OnPrompt.FINISH
     phase: Phase = Phase.BEGIN
     frame: int = 0
+    offset: int = 0
     step: int = 0
     timesteps: tuple[float, ...] = ()
     turned: bool = False
@@ -134,6 +140,9 @@ class WanState:
     source: tuple[Tensor, ...] = ()
     newest: MediaInput | None = None
     strength: float = 1.0
+    guidance: float = 1.0
+    past_guidance: float = 1.0
+    delta: Delta | None = None
     blocks: tuple[BlockId, ...] = ()
 
     @property

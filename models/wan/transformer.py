@@ -54,6 +54,12 @@ class WanTransformer(nn.Module):
         self.time_embedding = nn.Sequential(
             nn.Linear(config.freq_dim, config.dim), nn.SiLU(), nn.Linear(config.dim, config.dim)
         )
+        if config.takes_guidance:
+            self.guidance_embedding = nn.Sequential(
+                nn.Linear(config.freq_dim, config.dim),
+                nn.SiLU(),
+                nn.Linear(config.dim, config.dim),
+            )
         self.time_projection = nn.Sequential(nn.SiLU(), nn.Linear(config.dim, 6 * config.dim))
         self.blocks = nn.ModuleList(WanBlock(config, attention) for _ in range(config.num_layers))
         self.head = Head(config)
@@ -79,6 +85,7 @@ class WanTransformer(nn.Module):
         past: Sequence[LayerPast] | None,
         first_frames: Sequence[int],
         mute_frames: int = 0,
+        told_B: Tensor | None = None,
     ) -> CallOutput:
         """Predict the flow of F frames.
 
@@ -91,12 +98,16 @@ class WanTransformer(nn.Module):
                 frames.
             mute_frames: frames at the head of the call that see and are not seen (a recache whose
                 sink stays as it was).
+            told_B: scales of guidance, for weights that take one; None is 1.
         """
         _, frames, _, height, width = x_BFZhw.shape
         rows, columns = height // self.config.patch, width // self.config.patch
         tokens = self.patch_embedding(x_BFZhw.transpose(1, 2).to(self.dtype))
         x_BTD = tokens.flatten(2).transpose(1, 2)
         level_BFD = self.time_embedding(self._time_features(timestep_BF))
+        if self.config.takes_guidance:
+            scale_BF = torch.ones_like(timestep_BF) if told_B is None else told_B[:, None]
+            level_BFD = level_BFD + self.guidance_embedding(self._time_features(1000 * scale_BF))
         levels_BF6D = self.time_projection(level_BFD).view(*level_BFD.shape[:2], 6, -1)
         numbers_BF = torch.tensor(first_frames, device=x_BFZhw.device)[:, None] + torch.arange(
             frames, device=x_BFZhw.device

@@ -6,6 +6,7 @@ from dataclasses import replace
 import torch
 
 from reverie.models.controls import Controls
+from reverie.models.guiding import Guiding
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import StepResult, StepUnit
 from reverie.models.wan.frame_units import FrameUnits
@@ -22,10 +23,10 @@ Result = StepResult[WanState]
 class Units:
     """Runs planned units of one kind, of one or several sessions."""
 
-    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+    def __init__(self, parts: WanParts, instance: ModelInstance, guiding: Guiding) -> None:
         self._parts, self._instance = parts, instance
         self._causal = parts.causal
-        self.frames = FrameUnits(parts, instance)
+        self.frames = FrameUnits(parts, instance, guiding)
         self._pictures = PictureUnits(parts, self.frames.repainting, self.frames.committed)
         self._prompts = Prompts(parts, instance)
 

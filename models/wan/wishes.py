@@ -13,6 +13,8 @@ def taken(state: WanState, controls: Controls) -> WanState:
         state,
         on_prompt=on_prompt(state, controls),
         strength=strength(state, controls),
+        guidance=controls.parameters.get("guidance", state.guidance),
+        past_guidance=controls.parameters.get("past_guidance", state.past_guidance),
         pictures=(*state.pictures, *pushed(controls)),
     )
 

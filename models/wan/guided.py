@@ -1,0 +1,124 @@
+"""Guided flows of several sessions, each under a policy of its own, in as few calls as may be.
+
+Rows that see a past and rows that see none are different calls. Whatever a branch leaves out, it
+looks back on the same cache as the whole one, which the prompt has made: there is no second cache
+for the empty prompt.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from reverie.models.adapters import Mix
+from reverie.models.guidance import (
+    Branch,
+    CFGPolicy,
+    CombineSpace,
+    Condition,
+    Delta,
+    Guided,
+    GuidedCall,
+    PerModality,
+    one_batch,
+)
+from reverie.models.guiding import Guiding
+from reverie.models.wan.past import Past
+from reverie.models.wan.state import WanState
+from reverie.models.wan.transformer import Prompt
+
+SPACE = CombineSpace.VELOCITY
+"""What the transformer predicts, and what is combined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the transformer is asked about one session.
+
+    Attributes:
+        told: the scale of guidance, for weights that take it as an input; None is 1.
+    """
+
+    text: Prompt
+    x_FZhw: Tensor
+    timestep: float
+    first_frame: int
+    past: Past | None
+    mix: Mix
+    told: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuidedRow:
+    """A row, and how it is guided.
+
+    Attributes:
+        empty: reads the empty prompt, if the policy asks for it.
+        kept: what the policy kept of the session's call before.
+    """
+
+    row: Row
+    empty: Callable[[], Prompt]
+    policy: CFGPolicy
+    call: GuidedCall
+    kept: Delta | None
+
+
+def in_one_batch(scale: float) -> CFGPolicy:
+    """Guide as it is usual."""
+    return one_batch(scale, SPACE)
+
+
+def policy_of(state: WanState, guiding: Guiding) -> CFGPolicy:
+    """Return how a session is guided: by its prompt, and by its past where that has a weight."""
+    if state.past_guidance == 1:
+        return guiding(state.guidance)
+    chain = ((Condition.PAST, state.past_guidance), (Condition.PROMPT, state.guidance))
+    return PerModality(chain, SPACE)
+
+
+def guided_flows(
+    flows_of: Callable[[Sequence[Row]], Sequence[Tensor]], rows: Sequence[GuidedRow]
+) -> list[Guided]:
+    """Predict flows [F, Z, h, w].
+
+    Args:
+        flows_of: calls the transformer on rows that all see a past, or none of which does.
+    """
+    passes = [row.policy.passes(row.call, row.kept) for row in rows]
+    made: list[dict[Branch, Tensor]] = [{} for _ in rows]
+    for turn in range(max(len(needed) for needed in passes)):
+        asked = [
+            (index, branch, _branched(rows[index], branch))
+            for index, needed in enumerate(passes)
+            for branch in (needed[turn] if turn < len(needed) else ())
+        ]
+        # The whole rows first: they keep the order in which their past was read.
+        asked.sort(key=lambda each: len(each[1].without))
+        for sees in (True, False):
+            call = [each for each in asked if (each[2].past is not None) is sees]
+            flows = flows_of([row for _, _, row in call]) if call else ()
+            for (index, branch, _), flow_FZhw in zip(call, flows, strict=True):
+                made[index][branch] = flow_FZhw
+    return [
+        row.policy.combine(found, row.call, row.kept) for row, found in zip(rows, made, strict=True)
+    ]
+
+
+def scales_of(rows: Sequence[Row]) -> Tensor | None:
+    """Return the scales that the model is told, [B]; None when no row has one."""
+    if all(row.told is None for row in rows):
+        return None
+    scales = [1.0 if row.told is None else row.told for row in rows]
+    return torch.tensor(scales, device=rows[0].x_FZhw.device)
+
+
+def _branched(row: GuidedRow, branch: Branch) -> Row:
+    assert Condition.ACTION not in branch.without, "Wan has no actions"
+    return replace(
+        row.row,
+        text=row.empty() if Condition.PROMPT in branch.without else row.row.text,
+        past=None if Condition.PAST in branch.without else row.row.past,
+        told=branch.told,
+    )
