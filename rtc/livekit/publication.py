@@ -26,8 +26,8 @@ REPEAT_S = 0.5
 """After so long without a new picture the newest is sent again."""
 STALL_S = 2.0
 """A pacer that takes nothing for so long sends nothing, either."""
-RESTART_S = 0.25
-"""A pause of the pictures after which their times begin anew."""
+LATE_PERIODS = 1.5
+"""So many periods after the one before it a picture is late: the times begin anew with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Publication:
             np.ascontiguousarray(picture).tobytes(),
         )
         try:
-            async with asyncio.timeout(STALL_S):
+            async with asyncio.timeout(STALL_S + 4 / self.shape.rate_hz):
                 await self._pace(frame)
         except TimeoutError:  # the pacer has died, which it tells nobody
             LOGGER.warning("the pacer of the pictures stood still; another one goes on")
@@ -148,7 +148,7 @@ class Publication:
 
     async def _pace(self, frame: rtc.VideoFrame) -> None:
         rested_s = asyncio.get_running_loop().time() - self._newest_s
-        if rested_s > RESTART_S + 1 / self.shape.rate_hz:
+        if rested_s > LATE_PERIODS / self.shape.rate_hz:
             await self._pacer.wait_for_playout()  # reset under a frame in its hands, it would die
             self._pacer.reset()
         await self._pacer.push(frame)
