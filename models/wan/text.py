@@ -20,12 +20,19 @@ class Umt5Text:
 
     @torch.no_grad()
     def encode(self, prompt: str) -> Tensor:
-        """Return [rows, text_dim]; a longer prompt is cut at `length` tokens. Thread-safe."""
+        """Return [rows, text_dim]; a longer prompt is cut at `length` tokens. Thread-safe.
+
+        There are no rows of a prompt without tokens: the public tokenizer ends each with one, and
+        not every tokenizer does.
+        """
         with self._reading:
             read = self._tokenizer(
                 [prompt], max_length=self._length, truncation=True, return_tensors="pt"
             )
         read = read.to(self.encoder.device)
+        if not read.input_ids.numel():
+            width = self.encoder.config.d_model
+            return torch.zeros(0, width, device=self.encoder.device, dtype=self.encoder.dtype)
         rows: Tensor = self.encoder(read.input_ids, read.attention_mask).last_hidden_state[0]
         return rows
 
