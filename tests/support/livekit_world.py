@@ -97,6 +97,7 @@ class Viewer(Guest):
 
     def see(self, picture: Picture) -> None:
         """Take a picture that has come."""
+        Guest.see(self, picture)
         with suppress(ValueError):
             self.stamps.append(read_stamp(picture.pixels))
 

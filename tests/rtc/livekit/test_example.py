@@ -1,0 +1,38 @@
+"""The example's job, as the real `AgentServer` runs it: a world for whoever is in the room."""
+
+from pathlib import Path
+
+import pytest
+from livekit import api
+from livekit_rig import LiveKit
+from livekit_worker import Executor, agent_worker
+from livekit_world import Viewer
+from rtc_rig import House
+from stub_model import prompt_mark
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "livekit_world" / "agent.py"
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+async def test_the_example_shows_a_world_in_a_room(
+    executor: Executor, livekit: LiveKit, home: House, tmp_path: Path
+) -> None:
+    room = livekit.new_room()
+    with agent_worker(
+        livekit, tmp_path, EXAMPLE, function="entry", executor=executor, name="world",
+        REVERIE_URL=home.url, WORLD_PROMPT="a lake",
+    ):  # fmt: skip
+        async with Viewer.joined(livekit, room, "ada", topics=("world.events",)) as ada:
+            await dispatched(livekit, room)
+            await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a lake"), "the world")
+            await ada.press("left")
+            await ada.sees(lambda stamp: stamp.held == {"left"}, "the key")
+            await ada.me.send_text("a desert", topic="lk.chat")
+            await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
+
+
+async def dispatched(livekit: LiveKit, room: str) -> None:
+    calls = livekit.api()
+    wanted = api.CreateAgentDispatchRequest(agent_name="world", room=room)
+    await calls.agent_dispatch.create_dispatch(wanted)
+    await calls.aclose()
