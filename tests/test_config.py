@@ -59,6 +59,11 @@ def test_a_variable_reaches_into_a_list() -> None:
     assert (second.name, second.family) == ("other", "other.py:Other")
 
 
+def test_what_tells_a_client_where_its_server_is_is_no_setting() -> None:
+    variables = {"REVERIE_URL": "http://worlds.example", "REVERIE_API_KEY": "secret"}
+    assert Deployment.read(variables=variables) == Deployment.read()
+
+
 def test_a_variable_can_hold_a_whole_list() -> None:
     deployment = Deployment.read(
         None, {"REVERIE_SERVER__ALLOWED_ORIGINS": "[https://a.example, https://b.example]"}
