@@ -1,11 +1,13 @@
 """LoRAs of Wan: chosen while a session runs, without a trace of what was chosen before."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import contract
 import pytest
 import torch
+from contract import ContractCase
 from loop_rig import Rig
 from lora_files import pairs_for, write_peft
 from tiny_wan import TinyWan, tiny_options
@@ -13,14 +15,15 @@ from torch import Tensor
 from wan_rig import cache_of, kinds, opened, parts_of, pictures, shown
 
 from reverie.engine.emissions import ControlApplied, StepTrace
-from reverie.engine.inputs import ControlId, ParameterInput, PromptInput
+from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
 from reverie.models.adapters import Mix
-from reverie.models.controls import NO_CONTROLS, Controls
+from reverie.models.controls import NO_CONTROLS, Controls, ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import AdapterOption
 from reverie.models.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.loading import TINY
+from reverie.models.wan.loading import TINY, TINY_CAUSAL, TINY_GRID
+from reverie.models.wan.spec import wan_spec
 from reverie.models.wan.state import OnPrompt, Phase, WanState
 from reverie.models.wan.transformer import WanTransformer
 
@@ -295,6 +298,59 @@ class TestCamera:
         assert {"adapt", "recache", "encode_camera"} <= set(kinds(rig, before))
         [receipt] = [told for told in rig.heard_of("s1", ControlApplied) if told.control == "a"]
         assert receipt.chunk == before
+
+
+class AdaptedWan(TinyWan):
+    """Says of its adapter before it is loaded."""
+
+    spec = wan_spec(
+        TINY, TINY_CAUSAL, TINY_GRID, adapters=(ParameterSpec("lora_a", 0.0, 0.0, 2.0),)
+    )
+
+
+@dataclass(frozen=True)
+class Choosing(ContractCase):
+    """The contract's checks with another adapter where they have another prompt."""
+
+    def inputs(self) -> tuple[ControlInput, ...]:
+        return (ParameterInput(ControlId("a"), "lora_a", 1.0),)
+
+    def controls(self) -> Controls:
+        return Controls(parameters={"lora_a": 1.0})
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        contract.check_plan_is_pure,
+        contract.check_states_are_not_edited,
+        contract.check_controls_show_in_the_next_chunk,
+        contract.check_closing_at_every_boundary_returns_every_block,
+        contract.check_a_bad_step_at_every_boundary_is_rolled_back,
+        contract.check_rewinding_copies_nothing,
+        contract.check_blocks_stay_within_the_declared_budget,
+    ],
+    ids=lambda check: check.__name__.removeprefix("check_"),
+)
+def test_choosing_holds_to_the_contract(check: contract.Check, files: dict[str, Path]) -> None:
+    options = replace(tiny_options(), adapters=options_of(files, "a"))
+    check(Choosing("adapted", AdaptedWan, first_frames=9, options=options))
+
+
+def test_what_is_left_of_a_lost_worker_goes_on_under_the_mix_in_effect(
+    files: dict[str, Path],
+) -> None:
+    rig = rig_with(*options_of(files, "a"), sessions=16)
+    made = begun(rig, {"lora_a": 1.0}, 2)
+    durable = rig.kernel.durable(made)
+    assert durable is not None
+    other = rig_with(*options_of(files, "a"), sessions=16)
+    request = LoopRequest("s1", 7, "a lake", {"lora_a": 1.0})
+    state = other.kernel.revive(durable, request, other.instance)
+    while state.phase is not Phase.BLOCK:
+        state = step(other, state)
+    assert torch.equal(cache_of(other, state), cache_of(rig, made))
+    assert torch.equal(next_latents(other, state), next_latents(rig, made))
 
 
 class TestTogether:
