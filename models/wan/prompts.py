@@ -40,13 +40,17 @@ class Prompts:
         return rows
 
     def prepare(self, prompt: str, parameters: Mapping[str, float]) -> None:
-        """Have the rows of a prompt in the cache; see `ModelInstance.prepare_prompt`."""
+        """Have the rows of a prompt in the cache; see `ModelInstance.prepare_prompt`.
+
+        Those of the empty one as well, which guidance may ask for at any step.
+        """
         mix = self._adapters.mix(parameters)
-        key = self._key(prompt, mix)
-        if key not in self._instance.encodings:
-            on_gpu = self._instance.device.type == "cuda"
-            encode = self._encoded_beside if on_gpu else self._encoded
-            self._instance.encodings.put(key, encode(prompt, mix))
+        for text in (prompt, ""):
+            key = self._key(text, mix)
+            if key not in self._instance.encodings:
+                on_gpu = self._instance.device.type == "cuda"
+                encode = self._encoded_beside if on_gpu else self._encoded
+                self._instance.encodings.put(key, encode(text, mix))
 
     def _key(self, prompt: str, mix: Mix) -> CacheKey:
         return CacheKey(

@@ -149,8 +149,9 @@ class TestText:
         instance.prepare_prompt("a lake", {"lora_words": 0.5})
         assert instance.prompt_parameters == {"lora_words"}
         misses = instance.encodings.misses
-        Prompts(parts, instance).rows("a lake", (("words", 0.5),))
-        assert (instance.encodings.misses, instance.encodings.hits) == (misses, 1)
+        for text in ("a lake", ""):
+            Prompts(parts, instance).rows(text, (("words", 0.5),))
+        assert (instance.encodings.misses, instance.encodings.hits) == (misses, 2)
 
 
 class TestCheck:
