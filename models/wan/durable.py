@@ -18,7 +18,9 @@ from reverie.models.wan.window import block_at
 def durable_state(state: WanState, loop: str, weights_version: str) -> Durable | None:
     """Return the durable part of a state; None before the first latent frame."""
     frames = {frame.number: frame for frame in (*state.sink, *state.window, *state.fresh)}
-    return _durable(loop, weights_version, list(frames.values()), state.prompt) if frames else None
+    if not frames:
+        return None
+    return _durable(loop, weights_version, list(frames.values()), state.prompt, state.offset)
 
 
 def durable_latents(
@@ -48,6 +50,7 @@ def durable_latents(
 
 def revived_state(durable: Durable, seed: int, device: torch.device) -> WanState:
     """Take the history back: the decoder sees it again, and context passes write its cache."""
+    told = json.loads(durable.text)
     cleans = durable.data["clean"].to(device).unbind(0)
     numbers, blocks = durable.data["number"].tolist(), durable.data["block"].tolist()
     frames = tuple(
@@ -59,14 +62,15 @@ def revived_state(durable: Durable, seed: int, device: torch.device) -> WanState
     warm = [frame for index, frame in enumerate(frames) if frame.number == newest + index]
     return WanState(
         seed=seed,
-        prompt=str(json.loads(durable.text)["prompt"]),
+        prompt=str(told["prompt"]),
+        offset=int(told["offset"]),
         fresh=frames,
         warm=tuple(frame.clean_Zhw for frame in warm),
     )
 
 
 def _durable(
-    loop: str, weights_version: str, frames: Sequence[LatentFrame], prompt: str
+    loop: str, weights_version: str, frames: Sequence[LatentFrame], prompt: str, offset: int = 0
 ) -> Durable:
     return Durable(
         loop=loop,
@@ -76,5 +80,5 @@ def _durable(
             "number": torch.tensor([frame.number for frame in frames]),
             "block": torch.tensor([frame.block for frame in frames]),
         },
-        text=json.dumps({"prompt": prompt}),
+        text=json.dumps({"prompt": prompt, "offset": offset}),
     )

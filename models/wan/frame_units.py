@@ -27,7 +27,7 @@ from reverie.models.wan.prompts import EmptyPrompt
 from reverie.models.wan.schedule import FlowSchedule
 from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
 from reverie.models.wan.transformer import Prompt
-from reverie.models.wan.window import block_at, due_block, kept, renumbered, seen_past, unmoved
+from reverie.models.wan.window import block_at, due_block, kept, seen_past, unmoved
 from reverie.models.wan.wishes import taken
 
 Unit = StepUnit[WanState]
@@ -208,23 +208,7 @@ class FrameUnits:
             fresh=rest,
             blocks=kept(state.blocks, reserved, self._causal),
         )
-        if not rest and state.frame + self._causal.block > self._causal.positions:
-            state = self._counted_anew(state)
         return StepResult(state, checks=(own_F2LNAd,))
-
-    def _counted_anew(self, state: WanState) -> WanState:
-        """Let the frames that are in sight be the first ones of the video: their cache is rebuilt."""
-        seen = {frame.number: frame for frame in (*state.sink, *state.window)}
-        return replace(
-            state,
-            phase=Phase.CONTEXT,
-            frame=0,
-            offset=state.offset + state.frame - len(seen),
-            window=(),
-            sink=(),
-            fresh=renumbered(tuple(seen.values()), self._causal),
-            blocks=(),
-        )
 
     def _recached(self, state: WanState, held: int, blocks: tuple[BlockId, ...]) -> WanState:
         return replace(

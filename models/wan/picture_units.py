@@ -23,7 +23,7 @@ from reverie.models.wan.pushed import (
     resampled,
 )
 from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
-from reverie.models.wan.window import block_at, due_block
+from reverie.models.wan.window import block_at, due_block, renumbered
 from reverie.models.wan.wishes import taken
 
 Unit = StepUnit[WanState]
@@ -98,9 +98,25 @@ class PictureUnits:
         state = replace(state, waiting=waiting, decoder=cache, made=made)
         if waiting:
             return StepResult(state)
+        state = self._within_positions(replace(state, made=()))
         due = due_block(state.fresh, state.clip_goes_on, self._causal)
-        state = replace(state, phase=Phase.CONTEXT if due else Phase.BLOCK, made=())
+        state = replace(state, phase=Phase.CONTEXT if due else Phase.BLOCK)
         return StepResult(state, outputs=(FrameOutput("video", torch.cat(made)),))
+
+    def _within_positions(self, state: WanState) -> WanState:
+        """Count the frames in sight from 0 when their numbers run out: their cache is rebuilt.
+
+        It is done as a chunk goes out, so that nothing needs the old cache beside the new one.
+        """
+        newest = state.fresh[-1]
+        whole = newest.number + 1 - newest.block == block_at(newest.block, self._causal)
+        if not whole or newest.number + 1 + self._causal.block <= self._causal.positions:
+            return state
+        window = (*state.window, *state.fresh)[-self._causal.local :]
+        seen = {frame.number: frame for frame in (*state.sink, *window)}
+        offset = state.offset + newest.number + 1 - len(seen)
+        fresh = renumbered(tuple(seen.values()), self._causal)
+        return replace(_anew(state), offset=offset, fresh=fresh)
 
     def _shown(
         self,
@@ -196,10 +212,11 @@ def _abandoned(state: WanState) -> WanState:
         turned=False,
         restarted=False,
         point_FZhw=None,
+        delta=None,
         past=None,
     )
 
 
 def _anew(state: WanState) -> WanState:
     """Let another video begin: what was before it is no more."""
-    return replace(state, frame=0, window=(), sink=(), fresh=(), blocks=())
+    return replace(state, frame=0, offset=0, window=(), sink=(), fresh=(), blocks=())

@@ -51,6 +51,15 @@ def due_block(
     return block if block and (whole or len(block) >= block_at(block[0].block, config)) else ()
 
 
+def renumbered(frames: tuple[LatentFrame, ...], config: CausalConfig) -> tuple[LatentFrame, ...]:
+    """Return frames counted from 0, in blocks of which only the first may be short."""
+    short = len(frames) % config.block
+    return tuple(
+        LatentFrame(index, max(0, index - (index - short) % config.block), frame.clean_Zhw)
+        for index, frame in enumerate(frames)
+    )
+
+
 def unmoved(frame: int, window: tuple[LatentFrame, ...], config: CausalConfig) -> int:
     """Return how many of the window's first frames keep their cache blocks in a recache.
 

@@ -52,7 +52,7 @@ class GreyPictures:
 def driven(causal: CausalConfig, switch_at: int | None, given: Tensor | None = None) -> Tensor:
     """Return the latents of some blocks, made through a driver."""
     family = SetFamily(causal, GreyPictures())
-    rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=2))
+    rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=3))
     history = None if given is None else durable_latents(given, "day", causal, "set")
     request = LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT})
     driver = rig.open(request, durable=history)
@@ -101,7 +101,7 @@ def test_given_latents_are_extended_as_the_bare_loop_extends_them(name: str, cou
 def test_c21_a_switch_of_prompts_leaves_nothing_of_the_old_one_in_the_window() -> None:
     causal = SETTINGS["recache"]
     family = SetFamily(causal, GreyPictures())
-    rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=2))
+    rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=3))
     driver = rig.open(LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT}))
     rig.run_chunks("s1", 5)
     driver.push([PromptInput(ControlId("switch"), "night")])
@@ -127,7 +127,7 @@ def test_c21_a_switch_of_prompts_leaves_nothing_of_the_old_one_in_the_window() -
 @pytest.mark.parametrize("loop", ["video_continuation", "restyle"])
 def test_what_is_pushed_comes_out_whatever_the_settings(name: str, loop: str) -> None:
     causal = SETTINGS[name]
-    rig = Rig(SetFamily(causal), LoadOptions(device="cpu", sessions=1, history_chunks=2), loop=loop)
+    rig = Rig(SetFamily(causal), LoadOptions(device="cpu", sessions=1, history_chunks=3), loop=loop)
     driver = opened(rig)
     rig.run_chunks("s1", 1)
     driver.push(shown(rig.kernel.spec.inputs[0].name, pictures(6)))
