@@ -16,6 +16,7 @@ from reverie.models.adapters import NO_ADAPTERS, Adapters
 from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.conversation import Conversation, Message, until_stop
 from reverie.models.causal_lm.durable import durable_chat, revived_chat
+from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
 from reverie.models.causal_lm.state import ChatState
 from reverie.models.controls import Controls
@@ -45,6 +46,7 @@ class Speaker:
     """A language model and how it speaks.
 
     Attributes:
+        layout: what a token leaves in its cache.
         ends: tokens that end an answer.
         stops: texts that end it.
         adapters: LoRAs that sessions can choose.
@@ -52,6 +54,7 @@ class Speaker:
 
     model: PreTrainedModel
     conversation: Conversation
+    layout: CacheLayout
     ends: frozenset[int]
     stops: tuple[str, ...] = ()
     adapters: Adapters = NO_ADAPTERS
@@ -144,7 +147,8 @@ class ChatKernel(LoopKernel[ChatState]):
         """Let the model read the next piece; return the logits behind it as well."""
         assert self._instance.blocks is not None, "a language model keeps a cache"
         piece = _piece(state)
-        cache = state.cached.read(self._instance.blocks)
+        layout, pool = self.speaker.layout, self._instance.blocks
+        cache = state.cached.read(pool, layout)
         with self.speaker.adapters.applied(state.mix):
             output = self.speaker.model(
                 input_ids=torch.tensor([piece], device=self._instance.device),
@@ -152,7 +156,7 @@ class ChatKernel(LoopKernel[ChatState]):
                 use_cache=True,
                 logits_to_keep=1,
             )
-        cached = state.cached.grown(piece, cache, reserved, self._instance.blocks)
+        cached = state.cached.grown(piece, cache, layout, reserved, pool)
         state = replace(state, cached=cached, unread=state.unread[len(piece) :])
         return state, output.logits[0, -1]
 

@@ -21,6 +21,7 @@ from reverie.models.adapters import NONE_FITTED, Fitted
 from reverie.models.causal_lm import loras
 from reverie.models.causal_lm.conversation import Conversation
 from reverie.models.causal_lm.kernel import Speaker
+from reverie.models.causal_lm.layout import probed
 from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
 from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions
@@ -32,19 +33,15 @@ _ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_atte
 
 @dataclass(frozen=True, slots=True)
 class LoadedSpeaker:
-    """A model that speaks, and the sizes of its cache.
+    """A model that speaks.
 
     Attributes:
         context: tokens that it attends to at most, whole pages.
-        heads: key/value heads.
     """
 
     speaker: Speaker
     version: str
     context: int
-    layers: int
-    heads: int
-    head_size: int
     device: torch.device
     dtype: torch.dtype
 
@@ -97,18 +94,12 @@ def speaker_of(
         fitted: its adapters.
 
     Raises:
-        CheckpointError: its configuration does not say what a plain key/value cache needs.
+        CheckpointError: it keeps no plain key/value cache.
         OptionError: it cannot attend so, here.
     """
     config = model.config.get_text_config()
-    try:
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        size = getattr(config, "head_dim", None) or (
-            config.hidden_size // config.num_attention_heads
-        )
-        layers, longest = config.num_hidden_layers, config.max_position_embeddings
-    except AttributeError as error:
-        raise CheckpointError(f"no decoder-only model with a plain cache: {error}") from error
+    # Models whose positions have no end name no longest one.
+    longest = getattr(config, "max_position_embeddings", None) or CONTEXT
     context = min(CONTEXT, longest) // PAGE_TOKENS * PAGE_TOKENS
     _attend_with(model, attention)
     torch.nn.Module.to(model, device=device, dtype=dtype)
@@ -116,12 +107,9 @@ def speaker_of(
     model.requires_grad_(False)
     ends, stops = _ends(model, tokenizer)
     return LoadedSpeaker(
-        Speaker(model, Conversation(tokenizer, context), ends, stops, fitted.beside),
+        Speaker(model, Conversation(tokenizer, context), probed(model), ends, stops, fitted.beside),
         fitted.version(version),
         context,
-        layers,
-        heads,
-        size,
         device,
         dtype,
     )

@@ -4,7 +4,7 @@ A page is a cache block of `PAGE_TOKENS` tokens, written once and shared by ever
 to it. The tokens that do not fill a page yet are a small tensor of the state, copied with each
 token, so that no state is ever edited.
 
-Shapes: L layers, A key/value heads of d channels, t tokens: [2, L, A, t, d].
+Shapes: t tokens of W numbers each, as `CacheLayout` has them: [t, W].
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from reverie.models.blocks import BlockId, BlockPool
+from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.spec import PAGE_TOKENS
 
 
@@ -25,12 +26,12 @@ class CachedTokens:
     Attributes:
         tokens: their ids, oldest first.
         blocks: a page for each whole `PAGE_TOKENS` of them.
-        tail_2LAtd: keys and values of the rest.
+        tail_tW: keys and values of the rest.
     """
 
     tokens: tuple[int, ...] = ()
     blocks: tuple[BlockId, ...] = ()
-    tail_2LAtd: Tensor | None = None
+    tail_tW: Tensor | None = None
 
     @property
     def in_tail(self) -> int:
@@ -50,29 +51,24 @@ class CachedTokens:
             same += 1
         pages = min(same // PAGE_TOKENS, len(self.blocks))
         in_tail = same - PAGE_TOKENS * pages if pages == len(self.blocks) else 0
-        tail = self.tail_2LAtd[:, :, :, :in_tail] if self.tail_2LAtd is not None else None
+        tail = self.tail_tW[:in_tail] if self.tail_tW is not None else None
         kept = PAGE_TOKENS * pages + in_tail
         return CachedTokens(self.tokens[:kept], self.blocks[:pages], tail if in_tail else None)
 
-    def read(self, pool: BlockPool) -> DynamicCache:
+    def read(self, pool: BlockPool, layout: CacheLayout) -> DynamicCache:
         """Lay the cache out as transformers reads it; a copy, which a forward pass may grow."""
         parts = []
         if self.blocks:
-            pages = pool.gather(self.blocks)  # [P, 2, L, A, PAGE_TOKENS, d]
-            parts.append(pages.permute(1, 2, 3, 0, 4, 5).flatten(3, 4))
-        if self.tail_2LAtd is not None:
-            parts.append(self.tail_2LAtd)
-        cache = DynamicCache()
-        if parts:
-            joined = torch.cat(parts, dim=3)
-            for layer in range(joined.shape[1]):
-                cache.update(joined[0, layer][None], joined[1, layer][None], layer)
-        return cache
+            parts.append(pool.gather(self.blocks).flatten(0, 1))  # of [P, PAGE_TOKENS, W]
+        if self.tail_tW is not None:
+            parts.append(self.tail_tW)
+        return layout.cache(torch.cat(parts)) if parts else DynamicCache()
 
     def grown(
         self,
         tokens: Sequence[int],
         cache: DynamicCache,
+        layout: CacheLayout,
         reserved: tuple[BlockId, ...],
         pool: BlockPool,
     ) -> "CachedTokens":
@@ -81,18 +77,13 @@ class CachedTokens:
         Args:
             reserved: as many blocks as `pages_filled_by` said.
         """
-        new = torch.stack(
-            [
-                torch.stack([getattr(layer, part)[0, :, -len(tokens) :] for layer in cache.layers])
-                for part in ("keys", "values")
-            ]
-        )
-        tail = new if self.tail_2LAtd is None else torch.cat([self.tail_2LAtd, new], dim=3)
+        new = layout.newest(cache, len(tokens))
+        tail = new if self.tail_tW is None else torch.cat([self.tail_tW, new])
         for number, block in enumerate(reserved):
-            pool.view(block).copy_(tail[:, :, :, number * PAGE_TOKENS : (number + 1) * PAGE_TOKENS])
-        rest = tail[:, :, :, len(reserved) * PAGE_TOKENS :]
+            pool.view(block).copy_(tail[number * PAGE_TOKENS : (number + 1) * PAGE_TOKENS])
+        rest = tail[len(reserved) * PAGE_TOKENS :]
         return CachedTokens(
             (*self.tokens, *tokens),
             (*self.blocks, *reserved),
-            rest.contiguous() if rest.shape[3] else None,
+            rest.clone() if len(rest) else None,
         )

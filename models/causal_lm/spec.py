@@ -106,7 +106,7 @@ class CausalLm:
                 "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
             )
         loaded: LoadedSpeaker = _part("loading").load_speaker(options)
-        page = (2, loaded.layers, loaded.heads, PAGE_TOKENS, loaded.head_size)
+        page = (PAGE_TOKENS, loaded.speaker.layout.width)
         spec = chat_spec(loaded.context, page, loaded.speaker.adapters.parameters)
         instance = ModelInstance(
             name="causal_lm",

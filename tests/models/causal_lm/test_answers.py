@@ -1,18 +1,34 @@
 """Answers of a tiny random language model, through the driver, against transformers' own."""
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from loop_rig import Rig
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    DeepseekV3Config,
+    FalconConfig,
+    Gemma2Config,
+    GPT2Config,
+    MambaConfig,
+    PreTrainedConfig,
+    Qwen3Config,
+)
 
 from reverie.engine.emissions import StepFailed, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.kernel import PIECE, ChatKernel, Speaker
+from reverie.models.causal_lm.loading import random_model
 from reverie.models.causal_lm.spec import RANDOM, CausalLm
+from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
 
@@ -111,6 +127,59 @@ class TestEqualToGenerate:
         later = [said for said in rig.heard["s1"] if isinstance(said, StepTrace)][units:]
         whole = len(speaker_of(rig).conversation.ids(messages, 40))
         assert [said.kind for said in later].count("prefill") < whole // PIECE
+
+
+COMMON: dict[str, Any] = {
+    "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "max_position_embeddings": 512, "initializer_range": 0.5,
+}  # fmt: skip
+KINDS: dict[str, Callable[..., PreTrainedConfig]] = {
+    "grouped heads": partial(Qwen3Config, **COMMON, num_key_value_heads=2, head_dim=16),
+    "a sliding window": partial(Gemma2Config, **COMMON, num_key_value_heads=2, head_dim=8,
+                                sliding_window=16),
+    "one key for all heads": partial(FalconConfig, hidden_size=32, num_hidden_layers=2,
+                                     num_attention_heads=4, initializer_range=0.5),
+    "no positions at all": partial(BloomConfig, hidden_size=32, n_layer=2, n_head=4,
+                                   initializer_range=0.5),
+    "learnt positions": partial(GPT2Config, n_embd=32, n_layer=2, n_head=4, n_positions=512,
+                                initializer_range=0.5),
+    "keys wider than values": partial(
+        DeepseekV3Config, **COMMON, q_lora_rank=None, kv_lora_rank=16, qk_rope_head_dim=8,
+        qk_nope_head_dim=8, v_head_dim=8, n_routed_experts=4, num_experts_per_tok=2, n_group=1,
+        topk_group=1, first_k_dense_replace=1, moe_intermediate_size=16,
+    ),
+}  # fmt: skip
+
+
+def saved(folder: Path, kind: Callable[..., PreTrainedConfig]) -> LoadOptions:
+    """Save a tiny random model of a kind as the library does, and return how to load it."""
+    _, tokenizer = random_model()
+    size = len(tokenizer)
+    config = kind(vocab_size=size, eos_token_id=size - 1, bos_token_id=None, pad_token_id=0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        make: Any = AutoModelForCausalLM.from_config
+        make(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return LoadOptions(
+        device="cpu", checkpoint=str(folder), sessions=2, history_chunks=2, precision="float32"
+    )
+
+
+class TestKinds:
+    """Whatever decoder-only model the library loads."""
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_likeliest_answer_is_generates(self, tmp_path: Path, kind: str) -> None:
+        rig = opened(Rig(CausalLm(), saved(tmp_path, KINDS[kind])))
+        wanted = generated(rig, (Message("user", LONG),), do_sample=False)
+        assert answer(rig, LONG) == wanted
+        assert wanted
+
+    def test_a_memory_that_is_no_cache_of_keys_and_values_is_refused(self, tmp_path: Path) -> None:
+        mamba = partial(MambaConfig, hidden_size=32, num_hidden_layers=2)
+        with pytest.raises(CheckpointError, match="plain key/value cache"):
+            CausalLm().load(saved(tmp_path, mamba))
 
 
 class TestUnits:

@@ -77,7 +77,7 @@ class TestCommonTokens:
         self, same: int, pages: int, kept: int
     ) -> None:
         tokens = tuple(range(2 * PAGE_TOKENS + 7))
-        cached = CachedTokens(tokens, (1, 2), torch.zeros(2, 1, 1, 7, 4))  # type: ignore[arg-type]
+        cached = CachedTokens(tokens, (1, 2), torch.zeros(7, 4))  # type: ignore[arg-type]
         left = cached.common_with((*tokens[:same], -1))
         assert (len(left.blocks), len(left.tokens)) == (pages, kept)
-        assert left.in_tail == (0 if left.tail_2LAtd is None else left.tail_2LAtd.shape[3])
+        assert left.in_tail == (0 if left.tail_tW is None else len(left.tail_tW))
