@@ -36,6 +36,7 @@ class PictureUnits:
     def __init__(
         self,
         parts: WanParts,
+        device: torch.device,
         repainting: Callable[[float], tuple[float, ...]],
         committed: Callable[[WanState, Sequence[Tensor]], WanState],
     ) -> None:
@@ -43,10 +44,11 @@ class PictureUnits:
 
         Args:
             parts: the networks.
+            device: where they are.
             repainting: gives the timesteps of a block that is painted over pictures, by strength.
             committed: makes latents final.
         """
-        self._parts = parts
+        self._parts, self._device = parts, device
         self._causal = parts.causal
         self._repainting = repainting
         self._committed = committed
@@ -188,7 +190,8 @@ class PictureUnits:
         pixels = [
             pixels_of(group, cache is None) for group, cache in zip(groups, caches, strict=True)
         ]
-        latents_BZhw, cache = self._parts.encoder.encode(torch.stack(pixels), joined(caches))
+        pictures_BFHWC = torch.stack(pixels).to(self._device).float() / 127.5 - 1
+        latents_BZhw, cache = self._parts.encoder.encode(pictures_BFHWC, joined(caches))
         return latents_BZhw, parted(cache, len(groups))
 
 

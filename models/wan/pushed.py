@@ -42,11 +42,10 @@ def is_last_group(pictures: Sequence[MediaInput], begins: bool) -> bool:
 
 
 def pixels_of(group: Sequence[MediaInput], begins: bool) -> Tensor:
-    """Return a group as the encoder takes it, [F, H, W, 3] in -1..1."""
+    """Return a whole group of pixels, [F, H, W, 3], uint8."""
     due = FIRST_GROUP if begins else GROUP
     missing = due - len(group)
-    shown = np.stack([each.data for each in group] + [group[-1].data] * missing)
-    return torch.from_numpy(shown).float() / 127.5 - 1
+    return torch.from_numpy(np.stack([each.data for each in group] + [group[-1].data] * missing))
 
 
 def resampled(pictures: Sequence[MediaInput], count: int) -> tuple[MediaInput, ...]:

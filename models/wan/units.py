@@ -27,7 +27,9 @@ class Units:
         self._parts, self._instance = parts, instance
         self._causal = parts.causal
         self.frames = FrameUnits(parts, instance, guiding)
-        self._pictures = PictureUnits(parts, self.frames.repainting, self.frames.committed)
+        self._pictures = PictureUnits(
+            parts, instance.device, self.frames.repainting, self.frames.committed
+        )
         self._prompts = Prompts(parts, instance)
 
     @torch.no_grad()
