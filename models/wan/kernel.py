@@ -98,7 +98,8 @@ class WanKernel(LoopKernel[WanState]):
 
     def finalize(self, state: WanState, instance: ModelInstance) -> LoopResult:
         """Say how much there was."""
-        return LoopResult(state.frame, f"{state.frame} latent frames under {state.prompt!r}")
+        frames = state.offset + state.frame
+        return LoopResult(frames, f"{frames} latent frames under {state.prompt!r}")
 
     def durable(self, state: WanState) -> Durable | None:
         """Keep the clean latents of the window and the sink, and the prompt."""
