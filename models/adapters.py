@@ -45,9 +45,15 @@ class PlacedPair:
 
     @classmethod
     def of(cls, pair: LoraPair, layer: nn.Linear) -> "PlacedPair":
-        """Read a pair for a layer."""
+        """Read a pair for a layer.
+
+        Raises:
+            CheckpointError: it holds numbers that are not finite in the layer's type.
+        """
         weight = layer.weight
         down, up = (half.read().to(weight.device, weight.dtype) for half in (pair.down, pair.up))
+        if not (down.isfinite().all() and up.isfinite().all()):
+            raise CheckpointError("it holds numbers that are not finite")
         return cls(down, up, pair.scale)
 
     def change(self, x: Tensor, strength: float) -> Tensor:
@@ -90,6 +96,9 @@ class Adapters:
         Args:
             served: in the order in which strengths are added up.
             root: holds the components by their names.
+
+        Raises:
+            CheckpointError: one holds numbers that are not finite; no layer has changed.
         """
         self._served = {
             option.name: ServedAdapter(
@@ -101,8 +110,9 @@ class Adapters:
         pairs: dict[str, dict[str, PlacedPair]] = {}
         for option, file in served:
             for path, pair in file.pairs.items():
-                layer = _layer(root, path)
-                pairs.setdefault(path, {})[option.name] = PlacedPair.of(pair, layer)
+                with _about(option, path):
+                    placed = PlacedPair.of(pair, _layer(root, path))
+                pairs.setdefault(path, {})[option.name] = placed
         for path, beside in pairs.items():
             _layer(root, path).register_forward_hook(partial(self._added, beside))
 
@@ -202,15 +212,25 @@ def fit_adapters(
     if not options:
         return NONE_FITTED
     root = nn.ModuleDict(dict(components))
-    files = [(option, read_lora(Path(option.path), rename)) for option in options]
-    for option, file in files:
-        report = file.inspect(root)
-        if not report.fits:
-            raise CheckpointError(f"adapter {option.name}: {'; '.join(report.lines())}")
+    files = []
+    for option in options:
+        with _about(option):
+            file = read_lora(Path(option.path), rename)
+            file.inspect(root).require_fit()
+        files.append((option, file))
     merged = [(option, file) for option, file in files if option.merged]
     MergedWeights(root, base).merge([(file, option.strength) for option, file in merged])
     beside = Adapters([(option, file) for option, file in files if not option.merged], root)
     return Fitted(beside, tuple(f"{o.name}@{o.strength!r}:{file.version}" for o, file in merged))
+
+
+@contextmanager
+def _about(option: AdapterOption, *where: str) -> Iterator[None]:
+    """Say in an error which adapter it is about."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError(": ".join((f"adapter {option.name}", *where, str(error)))) from error
 
 
 def _layer(root: nn.Module | None, path: str) -> nn.Linear:

@@ -39,7 +39,8 @@ class MergedWeights:
             loras: files that fit, and their strengths; none takes the true weights back.
 
         Raises:
-            CheckpointError: a layer shares its weight with another module, which would change too.
+            CheckpointError: a layer shares its weight with another module, which would change too;
+                or a sum is not finite. Weights before it are changed then: load the model anew.
         """
         paths = {path for file, _ in loras for path in file.pairs}
         self._refuse_shared(paths)
@@ -50,6 +51,8 @@ class MergedWeights:
             for file, strength in loras:
                 if path in file.pairs:
                     total = total + file.pairs[path].change(strength, total.device)
+            if not total.isfinite().all():
+                raise CheckpointError(f"{path} with what is merged into it is not finite")
             layer.weight.copy_(total)
         self._changed = paths
 

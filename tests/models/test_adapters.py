@@ -136,6 +136,21 @@ class TestMerged:
 class TestFitting:
     """All of them, or nothing."""
 
+    @pytest.mark.parametrize("merged", [False, True], ids=["beside", "merged"])
+    def test_numbers_that_are_not_finite_are_refused(self, merged: bool, tmp_path: Path) -> None:
+        model = net()
+        pairs = pairs_for(model, ("0",), seed=1)
+        pairs["0"][0][0, 0] = float("nan")
+        option = AdapterOption("a", str(write_peft(tmp_path, pairs)), merged, 1.0)
+        with pytest.raises(CheckpointError, match="not finite"):
+            fit_adapters((option,), {"net": model}, prefixed)
+        assert torch.equal(model(X), net()(X))
+
+    def test_a_file_that_is_not_there_is_named_with_its_adapter(self, tmp_path: Path) -> None:
+        option = AdapterOption("ink", str(tmp_path / "ink.pt"))
+        with pytest.raises(CheckpointError, match=r"adapter ink: .*no such file or folder"):
+            fit_adapters((option,), {"net": net()}, prefixed)
+
     def test_nothing_is_merged_when_another_one_does_not_fit(self, tmp_path: Path) -> None:
         model = net()
         good = write_peft(tmp_path / "a", pairs_for(model, ("0",), seed=1))

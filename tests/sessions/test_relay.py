@@ -93,6 +93,17 @@ async def test_a_prompt_that_cannot_be_read_is_told_and_taken_back() -> None:
         assert (session.view.prompt, values["speed"]) == ("a lake", 1.0)
 
 
+async def test_a_world_that_cannot_begin_for_its_prompt_says_so() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        code = emissions.FaultCode.PROMPT_FAILED
+        lease.say(emissions.StepFailed(session.id, code, 0, 0, "a secret", fatal=True))
+        assert await person.until_end() == "prompt_failed"
+        [error] = [event for event in person.events if isinstance(event, Error)]
+        assert "the prompt that this world was to begin with" in error.message
+        assert "secret" not in error.message
+
+
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("way", ["close", "fail", "lost", "end", "drain"])
 async def test_a_stream_ends_once_and_last_however_the_session_ends(codec: Codec, way: str) -> None:
