@@ -5,6 +5,7 @@ say what there is and who is meant, and one task shows whatever follows from it.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -14,6 +15,8 @@ from livekit import rtc
 from reverie.rtc.livekit.errors import SteeringError
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.sessions import CommandError, Session, SessionError
+
+LOGGER = logging.getLogger(__name__)
 
 SOURCES = (rtc.TrackSource.SOURCE_CAMERA, rtc.TrackSource.SOURCE_SCREENSHARE)
 """What counts as a camera, best first."""
@@ -85,7 +88,11 @@ class Camera:
         return identity, next((tracks[each] for each in SOURCES if each in tracks), None)
 
     async def _show(self, track: rtc.RemoteVideoTrack, identity: str) -> None:
-        stream = rtc.VideoStream(track, capacity=1, format=rtc.VideoBufferType.RGB24)
+        try:
+            stream = rtc.VideoStream(track, capacity=1, format=rtc.VideoBufferType.RGB24)
+        except AssertionError:  # the SDK's way to say that the track is gone
+            LOGGER.warning("the camera of %r was gone before it was seen", identity)
+            return
         try:
             async for event in stream:
                 await self._push(event.frame, identity)

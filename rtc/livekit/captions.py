@@ -57,7 +57,7 @@ class Captions:
                 self._news.clear()
                 await self._news.wait()
             event = self._waiting.popleft()
-            with suppress(TimeoutError, rtc.StreamError):
+            with suppress(TimeoutError, rtc.StreamError, RuntimeError):  # the last: it is closed
                 async with asyncio.timeout(self._options.room_s):
                     if writer is not None and writing != event.utterance:
                         before, writer = writer, None

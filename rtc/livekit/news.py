@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from livekit import rtc
 
 from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.livekit.helm import Author
+from reverie.rtc.livekit.helm import OWN, Author
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.refusals import said
 from reverie.rtc.livekit.vocabulary import TOPIC_EVENTS
@@ -69,7 +69,8 @@ class News:
         for name in _PRIVATE:
             fields.pop(name, None)
         if author is not None:
-            fields["by"] = author.by
+            if author.by != OWN:
+                fields["by"] = author.by
             if author.tag is not None:
                 fields["tag"] = author.tag
         self.tell(fields)

@@ -1,6 +1,7 @@
 """The world's sound in a room: a track for each audio stream of the program."""
 
 import asyncio
+import logging
 from contextlib import suppress
 
 import numpy as np
@@ -12,6 +13,8 @@ from reverie.rtc.livekit.carriage import is_carried
 from reverie.rtc.livekit.errors import NotPublishedError
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TRACK_AUDIO
+
+LOGGER = logging.getLogger(__name__)
 
 QUEUE_MS = 200
 """Sound that waits to be played: as much as it may be ahead of the pictures."""
@@ -74,6 +77,9 @@ class SoundTrack:
                 await self._source.capture_frame(frame)
         except TimeoutError:
             self.dropped += 1
+        except Exception as error:  # the SDK has no narrower one for what it cannot take
+            self.dropped += 1
+            LOGGER.warning("a piece of sound was not taken: %s", error)
 
     def cut(self) -> None:
         """Drop what was not heard yet."""

@@ -212,25 +212,34 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         await super().aclose()
 
     async def _live(self, room: rtc.Room, served: "asyncio.Future[None]") -> None:
-        ending: Ending | None = None
         try:
-            async with AsyncExitStack() as stack:
-                # It takes a second or two, in which the loop of an agent must not stand still.
-                bridges = await asyncio.to_thread(import_module, "reverie.rtc.livekit")
-                async with asyncio.timeout(JOIN_S):
-                    await connected(room)
-                session = await self._opening.enter(stack, self._conn_options)
-                bridge: RoomBridge = bridges.RoomBridge(session, self._options())
-                self._bridge = bridge
-                async with asyncio.TaskGroup() as tasks:
-                    cutting = tasks.create_task(self._follow_agent(bridge), name="interruptions")
-                    asyncio.get_running_loop().call_soon(_settle, served)
-                    ending = await bridge.serve(room)
-                    cutting.cancel()
+            ending = await self._serve(room, served)
+        except Exception as error:
+            if not served.done():  # `start` raises it
+                raise
+            from reverie.rtc.livekit import Ending
+
+            logger.exception("the world failed")
+            ending = Ending("failed", str(error))
         finally:
             self._bridge = None
         logger.info("the world is over: %s %s", ending.reason, ending.message)
         self.emit("world_ended", ending)
+
+    async def _serve(self, room: rtc.Room, served: "asyncio.Future[None]") -> "Ending":
+        # It takes a second or two, in which the loop of an agent must not stand still.
+        bridges = await asyncio.to_thread(import_module, "reverie.rtc.livekit")
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(JOIN_S):
+                await connected(room)
+            session = await self._opening.enter(stack, self._conn_options)
+            self._bridge = bridge = bridges.RoomBridge(session, self._options())
+            async with asyncio.TaskGroup() as tasks:
+                cutting = tasks.create_task(self._follow_agent(bridge), name="interruptions")
+                asyncio.get_running_loop().call_soon(_settle, served)
+                ending: Ending = await bridge.serve(room)
+                cutting.cancel()
+        return ending
 
     def _options(self) -> "BridgeOptions":
         from reverie.rtc.livekit import BridgeOptions
