@@ -6,7 +6,6 @@ safetensors or torch, with or without a dictionary around the tensors. Only head
 until somebody asks for a tensor, except for the hash that names the content.
 """
 
-import json
 import math
 import re
 from collections import Counter
@@ -15,10 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from reverie.models.checkpoints import (
@@ -28,6 +25,7 @@ from reverie.models.checkpoints import (
     read_config,
 )
 from reverie.models.errors import CheckpointError
+from reverie.models.lora_settings import LoraSettings
 
 CONFIG = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
@@ -39,9 +37,6 @@ _HALF = re.compile(r"^(?P<module>.+)\.lora_(?P<half>A|B|down|up)(?:\.[^.]+)?\.we
 _ALPHA = re.compile(r"^(?P<module>.+)\.alpha$")
 _HALVES = {"A": "down", "B": "up", "down": "down", "up": "up"}
 _FLOATS = ("F16", "BF16", "F32", "F64", "float16", "bfloat16", "float32", "float64")
-_MOVED_WEIGHTS = ("pissa", "olora", "corda", "loftq")
-"""Ways to begin that change the weights below as well: the pairs alone then mean something else."""
-
 Rename = Callable[[str], str]
 """From the public name of a weight to the model's own."""
 
@@ -84,7 +79,7 @@ class LoraFile:
     """
 
     weights: Path
-    settings: "LoraSettings"
+    settings: LoraSettings
     pairs: Mapping[str, LoraPair]
     odd: tuple[str, ...] = ()
     halves: tuple[str, ...] = ()
@@ -122,68 +117,6 @@ class LoraFile:
             misshapen=tuple(misshapen),
             dtypes=Counter(half.dtype for pair in self.pairs.values() for half in _halves(pair)),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class LoraSettings:
-    """What scales the pairs of an adapter.
-
-    Attributes:
-        rank: of every pair; None: as the tensors say.
-        alpha: None: the rank, so that the scale is 1.
-        rooted: divide by the root of the rank, not by the rank (rsLoRA, arXiv:2312.03732).
-        ranks: for layers whose path ends like the key.
-        alphas: likewise.
-    """
-
-    rank: int | None = None
-    alpha: float | None = None
-    rooted: bool = False
-    ranks: tuple[tuple[str, int], ...] = ()
-    alphas: tuple[tuple[str, float], ...] = ()
-
-    @classmethod
-    def from_peft(cls, values: Mapping[str, Any], where: Path) -> "LoraSettings":
-        """Read a peft configuration.
-
-        Raises:
-            CheckpointError: it is of another kind of adapter, or asks for what is not done here.
-        """
-        kind = values.get("peft_type", "LORA")
-        begun = str(values.get("init_lora_weights", ""))
-        unread = [
-            name for name in ("use_dora", "fan_in_fan_out", "layer_replication") if values.get(name)
-        ]
-        if kind != "LORA":
-            raise CheckpointError(f"{where}: peft_type {kind!r}: only LORA is understood")
-        if unread or begun.startswith(_MOVED_WEIGHTS):
-            raise CheckpointError(f"{where}: {(unread or [begun])[0]} is not understood")
-        try:
-            return cls(
-                rank=int(values["r"]) if "r" in values else None,
-                alpha=float(values["lora_alpha"]) if "lora_alpha" in values else None,
-                rooted=bool(values.get("use_rslora", False)),
-                ranks=tuple((k, int(v)) for k, v in (values.get("rank_pattern") or {}).items()),
-                alphas=tuple((k, float(v)) for k, v in (values.get("alpha_pattern") or {}).items()),
-            )
-        except (TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(f"{where}: {error}") from error
-
-    def rank_of(self, module: str) -> int | None:
-        """Return the rank that the configuration says, for a layer by its public name."""
-        return next((rank for key, rank in self.ranks if _names(key, module)), self.rank)
-
-    def scale(self, module: str, rank: int, alpha: float | None) -> float:
-        """Return the scale of a pair.
-
-        Args:
-            alpha: what the file itself says beside the pair; it comes first.
-        """
-        if alpha is None:
-            alpha = next((a for key, a in self.alphas if _names(key, module)), self.alpha)
-        if alpha is None:
-            return 1.0
-        return alpha / (math.sqrt(rank) if self.rooted else rank)
 
 
 def is_lora(path: Path) -> bool:
@@ -265,20 +198,7 @@ def _found(path: Path) -> tuple[Path, LoraSettings]:
     config = weights.with_name(CONFIG)
     if weights.name in FILES and config.is_file():
         return weights, LoraSettings.from_peft(read_config(config), config)
-    return weights, LoraSettings.from_peft(_written_inside(weights), weights)
-
-
-def _written_inside(weights: Path) -> dict[str, Any]:
-    """Return the configuration that diffusers writes into the header of a safetensors file."""
-    if weights.suffix != ".safetensors":
-        return {}
-    try:
-        with safe_open(weights, "pt") as file:
-            text = (file.metadata() or {}).get("lora_adapter_metadata", "{}")
-        values = json.loads(text)
-        return {str(name).removeprefix("transformer."): value for name, value in values.items()}
-    except (OSError, SafetensorError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"cannot read {weights}: {error}") from error
+    return weights, LoraSettings.written_inside(weights)
 
 
 def _misfits(path: str, pair: LoraPair, layer: nn.Linear) -> Iterator[str]:
@@ -293,11 +213,6 @@ def _misfits(path: str, pair: LoraPair, layer: nn.Linear) -> Iterator[str]:
 
 def _halves(pair: LoraPair) -> tuple[StoredTensor, StoredTensor]:
     return pair.down, pair.up
-
-
-def _names(key: str, module: str) -> bool:
-    """Tell whether a pattern of peft's names a layer: all of its path, or the end of it."""
-    return re.match(rf"(?:.*\.)?(?:{key})$", module) is not None
 
 
 _FILE = CheckpointManifest(

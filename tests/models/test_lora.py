@@ -162,6 +162,7 @@ class TestRefusals:
             ({"use_dora": True}, "use_dora is not understood"),
             ({"init_lora_weights": "pissa_niter_4"}, "pissa_niter_4 is not understood"),
             ({"r": "many"}, "many"),
+            ({"alpha_pattern": {"(": 3}}, "unterminated"),
         ],
     )
     def test_what_the_pairs_alone_do_not_say_is_refused(
