@@ -69,7 +69,7 @@ ON_PROMPT = ParameterSpec(
     OnPrompt.WAIT,
     OnPrompt.RESTART,
     integer=True,
-    label="A new prompt: 0 waits for the next chunk, 1 finishes this one, 2 starts it again",
+    label="A new prompt or LoRA: 0 waits for the next chunk, 1 finishes this one, 2 restarts it",
 )
 
 

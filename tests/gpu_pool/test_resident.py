@@ -30,6 +30,17 @@ def spoken(rig: ResidentRig, count: int, session: str = "a") -> bool:
 # --- side by side ---
 
 
+def test_what_is_in_effect_is_what_was_asked_of_any_loop_last() -> None:
+    rig = ResidentRig()
+    resident = rig.open(narrate=1)
+    assert resident.in_effect.prompt == "a lake"
+    narrate = ParameterInput(ControlId("n"), "narrate", 0.0)
+    resident.push([prompt("a city"), narrate])
+    effect = resident.in_effect
+    assert (effect.prompt, effect.parameters["narrate"]) == ("a city", 0.0)
+    assert "brightness" in effect.parameters
+
+
 def test_it_tells_what_it_sees_once_and_again_when_that_changes() -> None:
     rig = ResidentRig()
     resident = rig.open()
