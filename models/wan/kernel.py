@@ -56,6 +56,7 @@ class WanKernel(LoopKernel[WanState]):
         self._instance = instance
         self._causal = parts.causal
         self._adapters = parts.adapters
+        self._in_place = parts.transformer.reads_blocks
         self._units = Units(parts, instance, guiding)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> WanState:
@@ -169,7 +170,12 @@ class WanKernel(LoopKernel[WanState]):
         )
 
     def _seen(self, state: WanState, frames: int) -> tuple[int, int]:
-        return frames, len(seen_past(state.blocks, frames, self._causal))
+        """Return what calls of a batch agree in: frames made and seen.
+
+        Where blocks are attended to in place, windows may differ in length.
+        """
+        seen = len(seen_past(state.blocks, frames, self._causal))
+        return frames, min(seen, 1) if self._in_place else seen
 
     def _plan(
         self,

@@ -8,8 +8,9 @@ from pathlib import Path
 import block_cases
 import pytest
 import torch
-from block_cases import CASES, wan_latents
+from block_cases import CASES
 from torch import Tensor
+from wan_in_blocks import ragged_step, wan_latents
 
 from reverie.kernels.attention import UnknownBackendError, plain
 from reverie.kernels.block_attention import Gathered, block_backends, choose_block_attention
@@ -60,6 +61,15 @@ def test_wan_makes_the_same_video_from_blocks_in_place_as_from_a_copy(
     interpreted: dict[str, Tensor],
 ) -> None:
     torch.testing.assert_close(interpreted["wan"], wan_latents("auto"), atol=2e-5, rtol=0)
+
+
+@linux
+def test_sessions_with_windows_of_different_lengths_share_a_call_when_blocks_stay_in_place(
+    interpreted: dict[str, Tensor],
+) -> None:
+    apart, together = ragged_step("auto")
+    assert not together, "copies are stacked, and have one length"
+    torch.testing.assert_close(interpreted["ragged"], apart, atol=2e-5, rtol=0)
 
 
 @linux

@@ -9,17 +9,13 @@ imported it: so it gets a process of its own.
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from loop_rig import Rig
-from tiny_wan import TinyWan, tiny_options
 from torch import Tensor
 
-from reverie.engine.inputs import ControlId, PromptInput
 from reverie.kernels.block_attention import BlockTable, BlockWindow, choose_block_attention
-from reverie.models.loop import LoopRequest
 
 
 @dataclass(frozen=True)
@@ -74,30 +70,13 @@ CASES = {
 
 
 def run(out: Path) -> None:
+    from wan_in_blocks import ragged_step, wan_latents
+
     attend = choose_block_attention("triton", torch.device("cpu"), torch.float32)
     made = {name: attend(*case.inputs()) for name, case in CASES.items()}
-    torch.save(made | {"wan": wan_latents("triton")}, out)
-
-
-def wan_latents(attention: str) -> Tensor:
-    """Run two sessions of tiny Wan in batches, past a full window and a new prompt.
-
-    Returns:
-        the clean latents of their windows, [2, frames, Z, h, w].
-    """
-    rig = Rig(TinyWan(), replace(tiny_options(sessions=2), attention=attention))
-    for name in ("a", "b"):
-        rig.open(LoopRequest(name, ord(name), "a lake", {"on_prompt": 0}))
-    window = rig.kernel.spec.window_blocks
-    for chunk in range(window // rig.kernel.spec.chunk_blocks + 2):
-        if chunk == 2:
-            rig.drivers["a"].push([PromptInput(ControlId("p"), "night")])
-            rig.drivers["b"].push([PromptInput(ControlId("p"), "night")])
-        for name in ("a", "b"):
-            rig.run_chunks(name, 1)
-    states = [driver.state for driver in rig.drivers.values()]
-    frames = [[frame.clean_Zhw for frame in state.window] for state in states]
-    return torch.stack([torch.stack(each) for each in frames])
+    ragged, together = ragged_step("triton")
+    assert together, "windows of different lengths share a call"
+    torch.save(made | {"wan": wan_latents("triton"), "ragged": ragged}, out)
 
 
 def compile_for_a_gpu() -> None:
