@@ -11,8 +11,8 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -22,8 +22,8 @@ from livekit_rig import LiveKit, stop_process
 Executor = Literal["thread", "process"]
 
 
-@contextmanager
-def agent_worker(
+@asynccontextmanager
+async def agent_worker(
     livekit: LiveKit,
     folder: Path,
     module: Path,
@@ -32,8 +32,10 @@ def agent_worker(
     executor: Executor,
     name: str,
     **environment: str,
-) -> Iterator[Path]:
+) -> AsyncIterator[Path]:
     """Run a worker for as long as the block lasts; yields its log. It has registered by then.
+
+    The loop goes on meanwhile, for what the job talks to may run on it.
 
     Args:
         folder: for the log.
@@ -47,20 +49,28 @@ def agent_worker(
         "LIVEKIT_API_SECRET": livekit.api_secret,
         "PYTHONPATH": os.pathsep.join((str(here.parent), str(module.parent))),
     }
+    command = [sys.executable, str(here), module.stem, function, executor, name]
+    process = await asyncio.to_thread(_started, command, log, {**known, **environment})
+    try:
+        assert process.stdout is not None
+        line = await asyncio.to_thread(process.stdout.readline)
+        assert line.strip() == b"registered", log.read_text()
+        yield log
+    finally:
+        await asyncio.to_thread(stop_process, process)
+
+
+def _started(
+    command: Sequence[str], log: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, str(here), module.stem, function, executor, name],
-            env={**os.environ, **known, **environment},
+        return subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,
         )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().strip() == b"registered", log.read_text()
-        yield log
-    finally:
-        stop_process(process)
 
 
 async def main(module: str, function: str, executor: str, name: str) -> None:

@@ -18,17 +18,19 @@ async def test_the_example_shows_a_world_in_a_room(
     executor: Executor, livekit: LiveKit, home: House, tmp_path: Path
 ) -> None:
     room = livekit.new_room()
-    with agent_worker(
-        livekit, tmp_path, EXAMPLE, function="entry", executor=executor, name="world",
-        REVERIE_URL=home.url, WORLD_PROMPT="a lake",
+    async with (
+        agent_worker(
+            livekit, tmp_path, EXAMPLE, function="entry", executor=executor, name="world",
+            REVERIE_URL=home.url, WORLD_PROMPT="a lake",
+        ),
+        Viewer.joined(livekit, room, "ada", topics=("world.events",)) as ada,
     ):  # fmt: skip
-        async with Viewer.joined(livekit, room, "ada", topics=("world.events",)) as ada:
-            await dispatched(livekit, room)
-            await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a lake"), "the world")
-            await ada.press("left")
-            await ada.sees(lambda stamp: stamp.held == {"left"}, "the key")
-            await ada.me.send_text("a desert", topic="lk.chat")
-            await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
+        await dispatched(livekit, room)
+        await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a lake"), "the world")
+        await ada.press("left")
+        await ada.sees(lambda stamp: stamp.held == {"left"}, "the key")
+        await ada.me.send_text("a desert", topic="lk.chat")
+        await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
 
 
 async def dispatched(livekit: LiveKit, room: str) -> None:

@@ -104,16 +104,6 @@ async def test_who_has_a_fresh_token_reconnects_with_it(pair: tuple[Guest, Guest
     await ben.meets("ada")
 
 
-async def test_failed_peer_connections_are_made_anew(pair: tuple[Guest, Guest]) -> None:
-    ada, ben = pair
-    camera = await ada.show(RED)
-    await ben.picture(is_red)
-    await ada.fault("fail_media")
-    await until(lambda: "reconnected" in ada.happened, "ada to reconnect")
-    assert (await ben.picture(is_red, "a red picture after the loss")).of == "ada"
-    await camera.close()
-
-
 async def test_packets_are_lost_and_doubled_on_request(pair: tuple[Guest, Guest]) -> None:
     ada, ben = pair
     await ada.fault("lose", kind="user", count=1)

@@ -77,14 +77,29 @@ async def test_a_refreshed_token_brings_the_world_back(world: World) -> None:
         assert after.session == before.session
 
 
-async def test_a_track_that_a_reconnection_loses_is_published_anew(world: World) -> None:
+async def test_lost_tracks_and_broken_peer_connections_are_made_anew(
+    livekit: LiveKit, home: House
+) -> None:
+    async def track_lost_by_a_reconnection() -> None:
+        async with World.shown(livekit, connect(home.url), SOON_EMPTY) as world:
+            await seen_again_after(world, "ignore_tracks", "sever")
+
+    async def broken_peer_connection() -> None:
+        async with World.shown(livekit, connect(home.url), SOON_EMPTY) as world:
+            await seen_again_after(world, "fail_media")
+
+    async with asyncio.TaskGroup() as tasks:  # for each takes the SDK more than ten seconds
+        tasks.create_task(track_lost_by_a_reconnection())
+        tasks.create_task(broken_peer_connection())
+
+
+async def seen_again_after(world: World, *faults: str) -> None:
     async with world.guest("ada") as ada:
         before = await ada.sees(lambda _: True, "the world")
-        await world.fault("ignore_tracks", count=1)
-        await world.fault("sever")
+        for fault in faults:
+            await world.fault(fault)
         await until(lambda: "participant_disconnected" in ada.happened, "ada to miss the world")
-        seen = len(ada.stamps)
-        after = await ada.sees(lambda _: True, "the world again", since=seen)
+        after = await ada.sees(lambda _: True, "the world again", since=len(ada.stamps))
         assert after.session == before.session
 
 
