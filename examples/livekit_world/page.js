@@ -111,6 +111,7 @@ room
 room.registerTextStreamHandler("world.events", async (reader) => {
   for (const line of (await reader.readAll()).split("\n")) {
     const event = JSON.parse(line);
+    if (event.type === "text.delta") continue; // it comes as a caption
     const what = {
       "world.refused": event.message,
       "world.driver": `${event.driver ?? "nobody"} drives`,
@@ -119,6 +120,15 @@ room.registerTextStreamHandler("world.events", async (reader) => {
     };
     const unknown = event.unknown_words?.length ? `; unknown: ${event.unknown_words.join(", ")}` : "";
     say(`${event.by ? `${event.by}: ` : ""}${what[event.type] ?? event.type}${unknown}`);
+  }
+});
+
+room.registerTextStreamHandler("lk.transcription", async (reader) => {
+  let said = "";
+  for await (const part of reader) {
+    said += part;
+    find("caption").textContent = said;
+    find("caption").hidden = false;
   }
 });
 

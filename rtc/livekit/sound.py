@@ -16,8 +16,8 @@ from reverie.rtc.livekit.vocabulary import TRACK_AUDIO
 
 LOGGER = logging.getLogger(__name__)
 
-QUEUE_MS = 200
-"""Sound that waits to be played: as much as it may be ahead of the pictures."""
+QUEUE_MS = 400
+"""Sound that waits to be played: twice as far as it is ahead of pictures, or it holds them up."""
 
 
 class SoundTrack:
