@@ -41,12 +41,10 @@ class BlockTable:
     Attributes:
         blocks_BM: ids, int32, oldest first; what stands behind a row's last block is not read.
         lengths_B: tokens of each window, int32; its last block may be filled in part.
-        longest: the greatest of the lengths, known without asking the device.
     """
 
     blocks_BM: Tensor
     lengths_B: Tensor
-    longest: int
 
     @classmethod
     def of(
@@ -63,7 +61,6 @@ class BlockTable:
         return cls(
             torch.tensor(rows, dtype=torch.int32, device=device),
             torch.tensor(list(lengths), dtype=torch.int32, device=device),
-            max(lengths),
         )
 
 

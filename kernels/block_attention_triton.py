@@ -9,6 +9,8 @@ Importing this module imports triton. With TRITON_INTERPRET=1 in the environment
 kernel runs in numpy on a CPU; it is slow there, and meant for tests.
 """
 
+from contextlib import nullcontext
+
 import torch
 import triton
 import triton.language as tl
@@ -31,33 +33,35 @@ def attend(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor, past: BlockWindow) ->
     mixed = torch.empty_like(q_BAQd, memory_format=torch.contiguous_format)
     tile = TILE if q_BAQd.element_size() == 2 else WIDE_TILE
     tile_q = min(tile, max(SMALLEST, triton.next_power_of_2(Q)))
-    _attend[(triton.cdiv(Q, tile_q), A, B)](
-        q_BAQd,
-        past.k_SNAd,
-        past.v_SNAd,
-        k_BAKd,
-        v_BAKd,
-        mixed,
-        table.blocks_BM,
-        table.lengths_B,
-        *q_BAQd.stride(),
-        *past.k_SNAd.stride(),
-        *past.v_SNAd.stride(),
-        *k_BAKd.stride(),
-        *v_BAKd.stride(),
-        *mixed.stride(),
-        table.blocks_BM.stride(0),
-        Q,
-        k_BAKd.shape[2],
-        past.k_SNAd.shape[1],
-        d**-0.5,
-        D=d,
-        TILE_Q=tile_q,
-        TILE_K=tile,
-        TILE_D=max(SMALLEST, triton.next_power_of_2(d)),
-        WIDEN=INTERPRETED,
-        enable_fp_fusion=True,  # said outright: the default differs between versions
-    )
+    # A kernel is launched on the current device, wherever its tensors are.
+    with torch.cuda.device(q_BAQd.device) if q_BAQd.is_cuda else nullcontext():
+        _attend[(triton.cdiv(Q, tile_q), A, B)](
+            q_BAQd,
+            past.k_SNAd,
+            past.v_SNAd,
+            k_BAKd,
+            v_BAKd,
+            mixed,
+            table.blocks_BM,
+            table.lengths_B,
+            *q_BAQd.stride(),
+            *past.k_SNAd.stride(),
+            *past.v_SNAd.stride(),
+            *k_BAKd.stride(),
+            *v_BAKd.stride(),
+            *mixed.stride(),
+            table.blocks_BM.stride(0),
+            Q,
+            k_BAKd.shape[2],
+            past.k_SNAd.shape[1],
+            d**-0.5,
+            D=d,
+            TILE_Q=tile_q,
+            TILE_K=tile,
+            TILE_D=max(SMALLEST, triton.next_power_of_2(d)),
+            WIDEN=INTERPRETED,
+            enable_fp_fusion=True,  # said outright: the default differs between versions
+        )
     return mixed
 
 

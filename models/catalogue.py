@@ -98,13 +98,13 @@ def as_text(entries: Sequence[CatalogueEntry]) -> str:
 
 def memory_of(spec: ModelSpec) -> str:
     """Return what one session takes, in words: in half precision where the model has it."""
-    options = LoadOptions()
-    precision = spec.precisions[-1]
-    size = spec.bytes_a_session(options.history_chunks, precision)
-    if size is None:
+    usual, precision = LoadOptions().history_chunks, spec.precisions[-1]
+    most, least = (spec.bytes_a_session(chunks, precision) for chunks in (usual, 1))
+    if most is None or least is None:
         return "as the weights say"
-    back = f"with {options.history_chunks} chunks to go back to"
-    return f"{_size(size)} in {precision}, {back}" if size else "next to nothing"
+    if not most:
+        return "next to nothing"
+    return f"{_size(most)} in {precision} with {usual} chunks to go back to, {_size(least)} with 1"
 
 
 def _entry(name: str, *, load: bool) -> CatalogueEntry:
