@@ -225,6 +225,19 @@ class TestSwitch:
         assert rig.drivers["s1"].state.mix == (("a", 1.0),)
         rig.close("s1")
 
+    @pytest.mark.parametrize("on_prompt", [OnPrompt.FINISH, OnPrompt.RESTART])
+    def test_a_dial_that_never_rests_does_not_hold_the_block_up(
+        self, on_prompt: OnPrompt, loaded: Rig
+    ) -> None:
+        rig = loaded.again()
+        opened(rig, parameters={"on_prompt": on_prompt})
+        rig.run_chunks("s1", 1)
+        for turn in range(40):
+            choose(rig, a=0.01 * (turn + 1))
+            rig.step()
+        assert len(rig.frames("s1")) >= 3
+        rig.close("s1")
+
     def test_a_prompt_and_an_adapter_are_taken_up_together(self, loaded: Rig) -> None:
         rig = loaded.again()
         opened(rig)
