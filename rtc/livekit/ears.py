@@ -96,6 +96,7 @@ class Ears:
         for method, handler in self._calls.items():
             self._room.local_participant.register_rpc_method(method, handler)
         try:
+            self._let_go()  # in a room before this one a release may have been lost
             self._look_round()
             self._parts.lifetime.rest(Rest.AWAY, False)
             yield
@@ -189,8 +190,11 @@ class Ears:
 
     def _away(self) -> None:
         self._parts.lifetime.rest(Rest.AWAY, True)
+        self._let_go()
+
+    def _let_go(self) -> None:
         driver = self._parts.helm.seat.driver
-        if driver is not None:  # whose releases may be lost meanwhile
+        if driver is not None:
             self._parts.steering.release(driver)
 
     def _back(self) -> None:

@@ -132,11 +132,11 @@ class Publication:
         if self._newest is not None and rested_s >= REPEAT_S:
             self._source.capture_frame(self._newest)
 
-    async def close(self) -> None:
-        """Take the track back. Closing twice is closing once."""
+    async def close(self, *, gone: bool = False) -> None:
+        """Take the track back, unless the room is gone. Closing twice is closing once."""
         await self._pacer.aclose()
         try:
-            if self._published is not None and self.offered:
+            if self._published is not None and self.offered and not gone:
                 async with asyncio.timeout(self._options.room_s):
                     await self._participant.unpublish_track(self._published.sid)
         except (TimeoutError, UnpublishTrackError):

@@ -85,10 +85,10 @@ class SoundTrack:
         """Drop what was not heard yet."""
         self._source.clear_queue()
 
-    async def close(self) -> None:
-        """Take the track back. Closing twice is closing once."""
+    async def close(self, *, gone: bool = False) -> None:
+        """Take the track back, unless the room is gone. Closing twice is closing once."""
         try:
-            if self._published is not None and self.offered:
+            if self._published is not None and self.offered and not gone:
                 with suppress(TimeoutError, UnpublishTrackError):
                     async with asyncio.timeout(self._options.room_s):
                         await self._participant.unpublish_track(self._published.sid)

@@ -95,16 +95,16 @@ class Stage:
                 await track.publish()
         return all(track.offered for track in tracks)
 
-    async def close(self) -> None:
-        """Take everything back."""
+    async def close(self, *, gone: bool = False) -> None:
+        """Take everything back, unless the room is gone and asks for nothing."""
         video, self.video = self.video, None
         sounds, self._sounds = self._sounds, {}
         try:
             if video is not None:
-                await video.close()
+                await video.close(gone=gone)
         finally:
             for sound in sounds.values():
-                await sound.close()
+                await sound.close(gone=gone)
 
     async def _begin_sound(self, init: MediaInit) -> None:
         rate_hz = round(init.rate_hz)

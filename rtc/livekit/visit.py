@@ -75,7 +75,7 @@ class Visit:
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._parts.options.room_s):
-                    await self._stage.close()
+                    await self._stage.close(gone=not self._room.isconnected())
         return ending
 
     def newest_chunk(self) -> int:

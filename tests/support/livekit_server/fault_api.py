@@ -1,7 +1,7 @@
 """`POST /faults/{fault}?room=&identity=`: how a test has something go wrong."""
 
 from aiohttp import web
-from livekit.protocol import rtc
+from livekit.protocol import models, rtc
 
 from livekit_server.peer import Peer
 from livekit_server.rooms import Rooms
@@ -16,6 +16,7 @@ class FaultApi:
     - `sever`: its signalling breaks off; its client will try to come back.
     - `fail_media`: its peer connections are closed, and its signalling is not.
     - `unpublish`: all that it publishes is lost, and its client is told so.
+    - `dismiss`, with `kind`, the name of a `DisconnectReason`: it is told to go for that reason.
     - `refresh`: it gets a fresh token, and no other is accepted from it any more.
 
     Those that hold from now on, also over reconnections:
@@ -48,11 +49,13 @@ class FaultApi:
                 peer = self._rooms.named(place[0]).members.get(place[1])
                 if peer is None:
                     raise web.HTTPNotFound(text=f"{place[1]} is not in {place[0]}")
-                await self._break(fault, peer)
+                await self._break(fault, peer, request.query["kind"])
         return web.Response(text="broken")
 
-    async def _break(self, fault: str, peer: Peer) -> None:
+    async def _break(self, fault: str, peer: Peer, kind: str) -> None:
         match fault:
+            case "dismiss":
+                await peer.dismiss(models.DisconnectReason.Value(kind))
             case "sever":
                 peer.fail_signalling()
             case "fail_media":
