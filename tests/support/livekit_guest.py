@@ -189,7 +189,10 @@ class Guest:
             await stream.aclose()
 
     async def _read(self, reader: rtc.TextStreamReader, identity: str) -> None:
-        text = await reader.read_all()
+        try:
+            text = await reader.read_all()
+        except rtc.StreamError:  # it broke off, as when this guest leaves
+            return
         self.texts.append(Text(identity, reader.info.topic, text))
 
 
