@@ -104,6 +104,7 @@ class PromptDesk:
         read = instance.prepare_prompt
         self._reader = PromptReader(read, wake) if read is not None else None
         self._matters = instance.prompt_parameters
+        self._knows_prompt = instance.knows_prompt
         self._now_us = now_us
         self._limit_us = limit_us
         self._sessions: dict[str, _UnderWay] = {}
@@ -116,7 +117,7 @@ class PromptDesk:
 
     def open(self, session: str, effect: InEffect) -> None:
         """Have the prompt read that a session is to begin with."""
-        if self._reader is not None:
+        if self._reader is not None and not self._knows(effect):
             reading = self._reading(session, effect, (), opening=True)
             self._sessions[session] = _UnderWay(effect, reading.number, reading.number)
             self._reader.put(session, lambda _: reading)
@@ -134,6 +135,8 @@ class PromptDesk:
         if not any(self._is_read(item) for item in inputs):
             return self._overtaking(session, tuple(inputs))
         kept = tuple(item for item in inputs if isinstance(item, PromptInput | ParameterInput))
+        if session not in self._sessions and self._knows(effect.after(kept)):
+            return Passed(tuple(inputs))
         under_way = self._sessions.setdefault(session, _UnderWay(effect, 0))
         under_way.effect = under_way.effect.after(kept)
         told: list[ControlSuperseded] = []
@@ -179,6 +182,10 @@ class PromptDesk:
         if isinstance(item, ParameterInput):
             return item.name in self._matters
         return isinstance(item, PromptInput)
+
+    def _knows(self, effect: InEffect) -> bool:
+        known = self._knows_prompt
+        return known is not None and known(effect.prompt, effect.parameters)
 
     def _reading(self, session: str, effect: InEffect, inputs: Inputs, *, opening: bool) -> Reading:
         number, due_us = next(self._numbers), self._now_us() + self._limit_us

@@ -92,6 +92,8 @@ class ModelInstance:
             the unit which takes the prompt finds it there. Called on a thread beside the step
             thread, before the prompt is delivered; may take its time, and may raise. None: prompts
             are read by units alone.
+        knows_prompt: whether a prompt needs no preparing any more, and is delivered at once. Called
+            on the step thread; takes no time. None: no prompt is known.
         prompt_parameters: names of parameters that change how a prompt is read.
     """
 
@@ -104,4 +106,5 @@ class ModelInstance:
     blocks: BlockPool | None = None
     encodings: EncoderCache = field(default_factory=EncoderCache)
     prepare_prompt: Callable[[str, Mapping[str, float]], None] | None = None
+    knows_prompt: Callable[[str, Mapping[str, float]], bool] | None = None
     prompt_parameters: frozenset[str] = frozenset()

@@ -17,6 +17,8 @@ from reverie.models.wan.parts import WanParts
 from reverie.models.wan.transformer import Prompt
 
 COMPONENT = "text"
+EMPTY = ""
+"""The prompt that asks for nothing."""
 
 _stream = cast(Callable[[torch.device], torch.cuda.Stream], torch.cuda.Stream)
 """The library types its constructor in part."""
@@ -45,12 +47,18 @@ class Prompts:
         Those of the empty one as well, which guidance may ask for at any step.
         """
         mix = self._adapters.mix(parameters)
-        for text in (prompt, ""):
+        for text in (prompt, EMPTY):
             key = self._key(text, mix)
             if key not in self._instance.encodings:
                 on_gpu = self._instance.device.type == "cuda"
                 encode = self._encoded_beside if on_gpu else self._encoded
                 self._instance.encodings.put(key, encode(text, mix))
+
+    def knows(self, prompt: str, parameters: Mapping[str, float]) -> bool:
+        """Tell whether `prepare` would find everything; see `ModelInstance.knows_prompt`."""
+        mix = self._adapters.mix(parameters)
+        keys = (self._key(text, mix) for text in (prompt, EMPTY))
+        return all(key in self._instance.encodings for key in keys)
 
     def _key(self, prompt: str, mix: Mix) -> CacheKey:
         return CacheKey(
@@ -93,7 +101,7 @@ class EmptyPrompt:
         """Return it under a mix."""
         key = (self._instance.weights_version, mix)
         if self._kept is None or self._kept[0] != key:
-            rows = self._prompts.rows("", mix)
+            rows = self._prompts.rows(EMPTY, mix)
             with self._parts.adapters.applied(mix):
                 self._kept = (key, self._parts.transformer.read_prompt(rows[None]))
         return self._kept[1]

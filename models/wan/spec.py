@@ -242,7 +242,8 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         blocks=BlockPool(blocks, spec.caches[0].shape, weight.dtype, weight.device),
         prompt_parameters=frozenset(spec.name for spec in parts.adapters.parameters),
     )
-    instance.prepare_prompt = Prompts(parts, instance).prepare
+    prompts = Prompts(parts, instance)
+    instance.prepare_prompt, instance.knows_prompt = prompts.prepare, prompts.knows
     return instance
 
 

@@ -28,17 +28,20 @@ class DeskRig:
 
     Attributes:
         asked: what was read, oldest first.
+        known: prompts that need no reading.
     """
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.asked: list[tuple[str, dict[str, float]]] = []
+        self.known: set[str] = set()
         self._begun = threading.Semaphore(0)
         self._may = threading.Semaphore(0)
         self._woken = threading.Semaphore(0)
         self._leaving = False
         instance = StubFamily().load(LoadOptions(sessions=1))
         instance.prepare_prompt = self._read
+        instance.knows_prompt = lambda text, _: text in self.known
         instance.prompt_parameters = frozenset({"warmth"})
         self.desk = PromptDesk(instance, self.clock, self._woken.release, 1000)
 
@@ -126,6 +129,27 @@ class TestWhatWaits:
         assert controls(desk.bring("s", EFFECT, (prompt("p"),)).inputs) == ["p"]
         desk.open("s", EFFECT)
         assert (desk.holds("s"), desk.take(), desk.wake_us) == (False, [], None)
+
+
+class TestKnown:
+    """A prompt that needs no reading any more."""
+
+    def test_it_waits_for_nobody(self, rig: DeskRig) -> None:
+        rig.known.add("a lake")
+        rig.bring(prompt("x"), session="other")
+        rig.begun()
+        assert controls(rig.bring(number("n", "warmth", 1.0), prompt("p", "a lake"))) == ["n", "p"]
+        rig.desk.open("t", EFFECT)
+        assert not rig.desk.holds("t")
+
+    def test_it_does_not_overtake_what_came_before_it(self, rig: DeskRig) -> None:
+        rig.known.add("a lake")
+        rig.bring(prompt("x"))
+        rig.begun()
+        assert rig.bring(prompt("p", "a lake")) == ()
+        assert controls(rig.read().inputs) == ["x"]
+        rig.begun()
+        assert controls(rig.read().inputs) == ["p"]
 
 
 class TestOrder:

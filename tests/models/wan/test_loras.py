@@ -146,7 +146,11 @@ class TestText:
     ) -> None:
         instance, parts = loaded
         assert instance.prepare_prompt is not None
+        assert instance.knows_prompt is not None
+        assert not instance.knows_prompt("a lake", {"lora_words": 0.5})
         instance.prepare_prompt("a lake", {"lora_words": 0.5})
+        assert instance.knows_prompt("a lake", {"lora_words": 0.5})
+        assert not instance.knows_prompt("a lake", {"lora_words": 0.6})
         assert instance.prompt_parameters == {"lora_words"}
         misses = instance.encodings.misses
         for text in ("a lake", ""):
