@@ -1,0 +1,115 @@
+"""The example's page, in a real browser: joins a room, shows its world and steers it."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import CHROMIUM
+from livekit_guest import LIMIT_S
+from livekit_rig import LiveKit
+from livekit_world import World
+from playwright.async_api import Page, async_playwright, expect
+from rtc_rig import House
+from stub_model import SIZE, Stamp, prompt_mark, read_stamp
+
+from reverie.rtc import connect
+
+PAGE = Path(__file__).parents[3] / "examples" / "livekit_world" / "page.py"
+
+_PIXELS = """(size) => {
+  const video = document.querySelector("video");
+  if (!video.videoWidth) return null;
+  const canvas = Object.assign(document.createElement("canvas"), { width: size, height: size });
+  const context = canvas.getContext("2d");
+  context.drawImage(video, 0, 0, size, size);
+  return [...context.getImageData(0, 0, size, size).data];
+}"""
+
+
+@pytest.mark.browser
+async def test_who_opens_the_page_sees_the_world_and_plays(livekit: LiveKit, home: House) -> None:
+    async with (
+        World.shown(livekit, connect(home.url, prompt="a lake")) as world,
+        world.guest("ben") as ben,
+        opened(livekit) as page,
+    ):
+        await page.get_by_label("Your name").fill("ada")
+        await page.get_by_label("Room").fill(world.room_name)
+        await page.get_by_role("button", name="Join").click()
+        await expect(page.locator("#status")).to_contain_text("a lake", timeout=LIMIT_S * 1000)
+        await shows(page, lambda stamp: stamp.prompt == prompt_mark("a lake"), "the lake")
+
+        await page.locator("#stage").focus()
+        await page.keyboard.down("ArrowLeft")
+        await ben.sees(lambda stamp: stamp.held == {"left"}, "the page's key")
+        await shows(page, lambda stamp: stamp.held == {"left"}, "its own key")
+        await page.keyboard.up("ArrowLeft")
+        await ben.sees(lambda stamp: not stamp.held, "its release", since=len(ben.stamps))
+
+        await page.get_by_label("Prompt").fill("a desert")
+        await page.get_by_role("button", name="Change it").click()
+        await ben.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
+        await expect(page.locator("#status")).to_contain_text("a desert", timeout=LIMIT_S * 1000)
+        assert world.bridge.driver is not None
+        assert world.bridge.driver.startswith("ada-")
+
+
+@asynccontextmanager
+async def opened(livekit: LiveKit) -> AsyncIterator[Page]:
+    """Serve the page, and open it; at the end nothing may have gone wrong in it."""
+    environment = {
+        **os.environ,
+        "LIVEKIT_URL": livekit.url,
+        "LIVEKIT_API_KEY": livekit.api_key,
+        "LIVEKIT_API_SECRET": livekit.api_secret,
+        "PORT": "0",
+    }
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-u", str(PAGE), env=environment, stdout=PIPE, stderr=DEVNULL
+    )
+    errors: list[str] = []
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            url = await _address(server)
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox"]
+            )
+            page = await browser.new_page()
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            await page.goto(url)
+            yield page
+            await browser.close()
+    finally:
+        server.terminate()
+        await server.wait()
+    assert not errors, errors
+
+
+async def _address(server: asyncio.subprocess.Process) -> str:
+    assert server.stdout is not None
+    while b"http://" not in (line := await server.stdout.readline()):
+        assert line, "the page's server has ended"
+    return line.decode().split()[-2]
+
+
+async def shows(page: Page, fits: Callable[[Stamp], bool], what: str) -> None:
+    """Wait until the page's video is as wanted."""
+    seen: list[Stamp] = []
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            while not any(map(fits, seen[-1:])):
+                pixels = await page.evaluate(_PIXELS, SIZE)
+                if pixels is not None:
+                    picture = np.array(pixels, np.uint8).reshape(SIZE, SIZE, 4)[..., :3]
+                    with suppress(ValueError):
+                        seen.append(read_stamp(picture))
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise AssertionError(f"the page did not show {what}; saw {seen[-1:]}") from None
