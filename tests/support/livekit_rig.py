@@ -66,6 +66,11 @@ class LiveKit:
         """Return a client of its API; close it."""
         return api.LiveKitAPI(self.http_url, self.api_key, self.api_secret)
 
+    def must_be_ours(self) -> None:
+        """Skip the test unless this server goes wrong on request."""
+        if not self.is_ours:
+            pytest.skip(f"{self.url} cannot be told to go wrong")
+
     async def fault(
         self, fault: str, room: str, identity: str, *, kind: str = "", count: int = 1
     ) -> None:
@@ -73,8 +78,7 @@ class LiveKit:
 
         A test that needs it is skipped where the server is not the suite's own.
         """
-        if not self.is_ours:
-            pytest.skip(f"{self.url} cannot be told to {fault}")
+        self.must_be_ours()
         query: dict[str, str | int] = {"room": room, "identity": identity}
         query |= {"kind": kind, "count": count}
         async with httpx.AsyncClient(trust_env=False) as http:

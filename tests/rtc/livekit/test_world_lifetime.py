@@ -80,6 +80,8 @@ async def test_a_refreshed_token_brings_the_world_back(world: World) -> None:
 async def test_lost_tracks_and_broken_peer_connections_are_made_anew(
     livekit: LiveKit, home: House
 ) -> None:
+    livekit.must_be_ours()
+
     async def track_lost_by_a_reconnection() -> None:
         async with World.shown(livekit, connect(home.url), SOON_EMPTY) as world:
             await seen_again_after(world, "ignore_tracks", "sever")
