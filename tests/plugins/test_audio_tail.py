@@ -1,5 +1,7 @@
 """The end of an agent's chain of sound: passes all on, and tells of a cut."""
 
+import asyncio
+
 from livekit import rtc
 from livekit.agents import AgentSession
 from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
@@ -85,3 +87,34 @@ async def test_there_is_one_tail_however_often_it_is_installed() -> None:
         assert isinstance(tail, InterruptingTail)
         assert install_tail(tail, lambda: None) is None
         assert install_tail(Loudspeaker(tail), lambda: None) is None
+
+
+class Silent(Loudspeaker):
+    """Never tells that it has ended."""
+
+    def clear_buffer(self) -> None:
+        self.heard.append("clear")
+
+
+async def test_an_end_that_is_never_told_is_waited_for_no_longer_than_the_limit() -> None:
+    tail = InterruptingTail(Silent(), lambda: None, limit_s=0.01)
+    await tail.capture_frame(voice())
+    tail.flush()
+    tail.clear_buffer()
+    async with asyncio.timeout(20):
+        assert (await tail.wait_for_playout()).interrupted
+
+
+async def test_an_end_that_is_told_twice_is_heard_once() -> None:
+    far, heard = Loudspeaker(), list[object]()
+    tail = InterruptingTail(far, lambda: None, limit_s=0.01)
+    tail.on("playback_finished", heard.append)
+    await tail.capture_frame(voice())
+    tail.flush()
+    tail.clear_buffer()
+    far.on_playback_finished(playback_position=0.1, interrupted=True)
+    passed = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.02, passed.set)
+    await passed.wait()  # the limit is over as well, and nothing was due any more
+    assert len(heard) == 1
+    assert (await tail.wait_for_playout()).interrupted
