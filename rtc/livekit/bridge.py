@@ -24,11 +24,12 @@ from reverie.rtc.livekit.news import News
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.receipts import Receipt
 from reverie.rtc.livekit.seat import Change
-from reverie.rtc.livekit.status import StatusBoard
+from reverie.rtc.livekit.status import StatusBoard, note
 from reverie.rtc.livekit.steering import Steering
 from reverie.rtc.livekit.visit import Visit
 from reverie.rtc.livekit.world_parts import WorldParts
 from reverie.sessions import Session
+from reverie.sessions.events import SessionUpdated
 
 
 class RoomBridge:
@@ -140,10 +141,12 @@ class RoomBridge:
 
     def _lifetime_changed(self) -> None:
         parts = self._parts
-        viewers = len(parts.lifetime.viewers)
-        parked = parts.lifetime.parked
-        status = parts.board.status.status
-        if parked != (status == "parked"):
-            parts.board.change(status="parked" if parked else "live")
-            parts.news.tell({"type": "world.parked" if parked else "world.revived"})
-        parts.board.change(viewers=str(viewers))
+        parked, was = parts.lifetime.parked, parts.board.status.status == "parked"
+        if parked and not was:
+            parts.board.change(status="parked")
+            parts.news.tell({"type": "world.parked"})
+        if was and not parked:
+            parts.board.change(status="live")
+            parts.board.put(note(parts.board.status, SessionUpdated(view=parts.session.view)))
+            parts.news.tell({"type": "world.revived"})
+        parts.board.change(viewers=str(len(parts.lifetime.viewers)))

@@ -113,16 +113,16 @@ class Calls:
     def handlers(self) -> Mapping[str, Handler]:
         """Return them by the names of their methods."""
         return {
-            names.RPC_INTERRUPT: _handler(InterruptCall, self._interrupt),
-            names.RPC_ACTION: _handler(ActionCall, self._action),
-            names.RPC_PROMPT: _handler(PromptCall, self._prompt),
-            names.RPC_REWIND: _handler(RewindCall, self._rewind),
-            names.RPC_RESET: _handler(ResetCall, self._reset),
-            names.RPC_UPDATE: _handler(UpdateCall, self._update),
-            names.RPC_PAUSE: _handler(NoFields, self._pause),
-            names.RPC_RESUME: _handler(NoFields, self._resume),
-            names.RPC_DRIVE: _handler(DriveCall, self._drive),
-            names.RPC_STATE: _handler(NoFields, self._state),
+            names.RPC_INTERRUPT: self._handler(InterruptCall, self._interrupt),
+            names.RPC_ACTION: self._handler(ActionCall, self._action),
+            names.RPC_PROMPT: self._handler(PromptCall, self._prompt),
+            names.RPC_REWIND: self._handler(RewindCall, self._rewind),
+            names.RPC_RESET: self._handler(ResetCall, self._reset),
+            names.RPC_UPDATE: self._handler(UpdateCall, self._update),
+            names.RPC_PAUSE: self._handler(NoFields, self._pause),
+            names.RPC_RESUME: self._handler(NoFields, self._resume),
+            names.RPC_DRIVE: self._handler(DriveCall, self._drive),
+            names.RPC_STATE: self._handler(NoFields, self._state),
         }
 
     async def _interrupt(self, by: str, asked: InterruptCall) -> Answer:
@@ -150,12 +150,14 @@ class Calls:
         return {"control": await self._helm.tune(by, asked.parameters)}
 
     async def _pause(self, by: str, _: NoFields) -> Answer:
-        self._helm.admit(by)
+        self._helm.check(by)
+        self._helm.steered(by)
         self._world.ask_rest(True)
         return {}
 
     async def _resume(self, by: str, _: NoFields) -> Answer:
-        self._helm.admit(by)
+        self._helm.check(by)
+        self._helm.steered(by)
         self._world.ask_rest(False)
         return {}
 
@@ -171,17 +173,19 @@ class Calls:
     async def _state(self, by: str, _: NoFields) -> Answer:
         return self._world.state()
 
+    def _handler(
+        self, shape: type[Asked], answer: Callable[[str, Asked], Awaitable[Answer]]
+    ) -> Handler:
+        async def handle(call: rtc.RpcInvocationData) -> str:
+            try:
+                self._helm.heed(call.caller_identity)
+                asked = _read(shape, call.payload)
+                return json.dumps(await answer(call.caller_identity, asked), ensure_ascii=False)
+            except SteeringError as refusal:
+                message = f"{refusal.code}: {refusal.message}"[:MESSAGE_CHARS]
+                raise rtc.RpcError(REFUSED, message, json.dumps(said(refusal))) from None
 
-def _handler(shape: type[Asked], answer: Callable[[str, Asked], Awaitable[Answer]]) -> Handler:
-    async def handle(call: rtc.RpcInvocationData) -> str:
-        try:
-            asked = _read(shape, call.payload)
-            return json.dumps(await answer(call.caller_identity, asked), ensure_ascii=False)
-        except SteeringError as refusal:
-            message = f"{refusal.code}: {refusal.message}"[:MESSAGE_CHARS]
-            raise rtc.RpcError(REFUSED, message, json.dumps(said(refusal))) from None
-
-    return handle
+        return handle
 
 
 def _read(shape: type[Asked], payload: str) -> Asked:

@@ -153,17 +153,23 @@ class Ears:
             return
         by = packet.participant.identity
         reliable = packet.kind == rtc.DataPacketKind.KIND_RELIABLE
+        helm, steering = self._parts.helm, self._parts.steering
         try:
+            helm.check(by)
+            helm.heed(by)
             inputs = parse_inputs(packet.data, reliable=reliable)
-            self._parts.helm.admit(by)
-            for each in inputs:
-                self._parts.steering.put(by, each, self._parts.session.view.controls)
+            steering.put(by, inputs, self._parts.session.view.controls)
         except SteeringError as why:
+            if why.code == "rate_limited":
+                steering.release(by)  # one of the lost packets may have held a release
             self._listener.refuse(by, why)
+        else:
+            helm.steered(by)
 
     def _text(self, reader: rtc.TextStreamReader, by: str) -> None:
         try:
-            self._parts.helm.may_say(by)
+            self._parts.helm.check_saying(by)
+            self._parts.helm.heed(by)
         except SteeringError as why:
             self._texts.refuse(reader, by, why)
         else:

@@ -8,6 +8,7 @@ agent, its tools) asks as `OWN`, and is never refused for somebody else's drivin
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,10 +16,15 @@ from reverie.rtc.livekit.errors import SteeringError
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.seat import Change, DrivingSeat
 from reverie.rtc.livekit.steering import Steer
+from reverie.rtc.rate_limit import TokenBucket
 from reverie.sessions import CommandError, ErrorCode, Session, SessionError
 
 OWN = ""
 """Stands for the program that runs the bridge; no participant has an empty identity."""
+
+WISHES_PER_S = 200
+WISHES_AT_ONCE = 400
+"""Packets, texts and calls of one participant."""
 
 REMEMBERED = 1024
 """Controls of which it is known whose they were."""
@@ -42,29 +48,53 @@ class Helm:
         self._session = session
         self._options = options
         self._changed = changed
+        self._buckets: dict[str, TokenBucket] = {}  # of who is in the room and has wished
         self._authors: OrderedDict[str, Author] = OrderedDict()
 
     def author(self, control: str) -> Author | None:
         """Return whose a control was, if that is still known."""
         return self._authors.get(control)
 
-    def admit(self, by: str) -> None:
-        """Accept that somebody steers; they take a free seat by it.
+    def heed(self, by: str) -> None:
+        """Accept that somebody asks for anything at all.
+
+        Raises:
+            SteeringError: they ask too often.
+        """
+        now_s = _now_s()
+        bucket = self._buckets.get(by)
+        if bucket is None:
+            bucket = self._buckets[by] = TokenBucket(WISHES_PER_S, WISHES_AT_ONCE, now_s)
+        wait_s = bucket.wait_s(now_s)
+        if wait_s:
+            message = f"wishes are limited to {WISHES_PER_S} a second"
+            raise SteeringError("rate_limited", message, retry_after_s=round(wait_s, 3))
+
+    def check(self, by: str) -> None:
+        """Accept that somebody may steer; nothing changes by that.
 
         Raises:
             SteeringError: somebody else drives.
         """
         if by != OWN:
-            self._note(self.seat.steer(by, _now_s()))
+            self.seat.check(by)
 
-    def may_say(self, by: str) -> None:
-        """Accept that somebody says what the world should become.
+    def check_saying(self, by: str) -> None:
+        """Accept that somebody may say what the world should become; likewise.
 
         Raises:
             SteeringError: who drives may, and that is somebody else.
         """
         if self._options.prompts_from == "driver":
-            self.admit(by)
+            self.check(by)
+
+    def steered(self, by: str) -> None:
+        """Note that what somebody wished counts: they take a free seat by it."""
+        if by != OWN:
+            with suppress(
+                SteeringError
+            ):  # somebody was faster: the wish counted, the seat is theirs
+                self._note(self.seat.steer(by, _now_s()))
 
     def take_seat(self, by: str) -> None:
         """Take the seat, if it is free.
@@ -84,6 +114,7 @@ class Helm:
 
     def left(self, identity: str) -> None:
         """Note that a participant is gone."""
+        self._buckets.pop(identity, None)
         self._note(self.seat.left(identity))
 
     async def steer(self, steer: Steer) -> str:
@@ -101,8 +132,10 @@ class Helm:
         tag: str | None = None,
     ) -> str:
         """Press or move, and return the control's id; who drives, or nobody yet."""
-        self.admit(by)
-        return await self.steer(Steer(by, action, edge, tag))
+        self.check(by)
+        control = await self.steer(Steer(by, action, edge, tag))
+        self.steered(by)
+        return control
 
     async def say(
         self,
@@ -112,17 +145,22 @@ class Helm:
         tag: str | None = None,
     ) -> str:
         """Say what the world should become, and return the control's id."""
-        self.may_say(by)
-        return await self._ask(self._session.push_text(text, mode=mode), Author(by, tag))
+        self.check_saying(by)
+        control = await self._ask(self._session.push_text(text, mode=mode), Author(by, tag))
+        if self._options.prompts_from == "driver":
+            self.steered(by)
+        return control
 
     async def tune(self, by: str, parameters: Mapping[str, float]) -> str:
         """Change parameters of the program, and return the control's id."""
-        self.admit(by)
+        self.check(by)
         for name in ("prompt", "reset"):  # which `update` of a session takes for something else
             if name in parameters:
                 raise SteeringError("unknown_parameter", "no such parameter", field=name)
         asking = self._session.update(prompt=None, reset=False, **parameters)
-        return await self._ask(asking, Author(by))
+        control = await self._ask(asking, Author(by))
+        self.steered(by)
+        return control
 
     async def do(self, by: str, asking: Callable[[Session], Awaitable[str]]) -> str:
         """Ask the session for anything else, and return the command's id.
@@ -130,8 +168,10 @@ class Helm:
         Raises:
             SteeringError: it is refused, or not answered in time.
         """
-        self.admit(by)
-        return await self._ask(asking(self._session), Author(by))
+        self.check(by)
+        command = await self._ask(asking(self._session), Author(by))
+        self.steered(by)
+        return command
 
     def _note(self, change: Change | None) -> None:
         if change is not None:

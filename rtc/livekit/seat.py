@@ -33,8 +33,8 @@ class DrivingSeat:
         self._idle_s = idle_s
         self._active_s = 0.0
 
-    def steer(self, identity: str, now_s: float) -> Change | None:
-        """Note that somebody steers, who takes a free seat by it.
+    def check(self, identity: str) -> None:
+        """Accept that somebody may steer.
 
         Raises:
             SteeringError: `seat_taken`: somebody else drives.
@@ -42,6 +42,14 @@ class DrivingSeat:
         if self.driver not in (None, identity):
             message = f"{self.driver!r} drives; ask with world.drive"
             raise SteeringError("seat_taken", message)
+
+    def steer(self, identity: str, now_s: float) -> Change | None:
+        """Note that somebody steers, who takes a free seat by it.
+
+        Raises:
+            SteeringError: `seat_taken`: somebody else drives.
+        """
+        self.check(identity)
         self._active_s = now_s
         return self._seat(identity)
 

@@ -6,6 +6,7 @@ the room what has changed, at most so often, and all of it anew after a reconnec
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 
 from livekit import rtc
@@ -150,6 +151,13 @@ class StatusBoard:
             if not self._changed.is_set():
                 self._idle.set()
             await asyncio.sleep(1 / self._options.attributes_per_s)
+
+    async def retract(self, speaker: rtc.LocalParticipant) -> None:
+        """Take away what the room was told: the world is there no more."""
+        told, self._told = self._told, {}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._options.room_s):
+                await speaker.set_attributes({name: "" for name, value in told.items() if value})
 
     async def _tell(self, speaker: rtc.LocalParticipant) -> None:
         wanted = self.status.attributes()

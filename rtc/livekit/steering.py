@@ -7,12 +7,12 @@ command. A key that finds no room is refused, but then all keys are owed a relea
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.livekit.inputs import AnyInput, AxesInput, KeyInput, ReleaseInput
+from reverie.rtc.livekit.inputs import AnyInput, AxesInput, KeyInput
 from reverie.sessions.events import ControlView
 
 WAITING = 256
@@ -51,23 +51,26 @@ class Steering:
         self._sequence: dict[str, int] = {}  # by sender
         self._news = asyncio.Event()
 
-    def put(self, by: str, given: AnyInput, controls: tuple[ControlView, ...]) -> None:
-        """Add an input. Never waits.
+    def put(self, by: str, given: Sequence[AnyInput], controls: tuple[ControlView, ...]) -> None:
+        """Add the inputs of one packet, or none of them. Never waits.
 
         Args:
             controls: those of the program.
 
         Raises:
-            SteeringError: there is no such key, or no room.
+            SteeringError: one is not for this program, or there is no room for all.
         """
-        match given:
-            case KeyInput(key=key, edge=edge, tag=tag):
-                control = given.control or _control_of(key, controls)
-                self._add(Steer(by, {control: key}, edge, tag))
-            case AxesInput():
-                self._move(by, given, {each.name: each for each in controls})
-            case ReleaseInput(tag=tag):
-                self._add(Steer(by, {}, tag=tag))
+        axes = {each.name: each for each in controls if not each.keys}
+        steers = [_steer_of(by, each, controls, axes) for each in given]
+        if len(self._waiting) + len(steers) > WAITING:
+            if any(each.edge == "release" or not each.action for each in steers):
+                self._owe_release()
+            raise SteeringError("too_many", f"{WAITING} inputs wait already", retry_after_s=0.5)
+        for each, steer in zip(given, steers, strict=True):
+            if not isinstance(each, AxesInput):
+                self._waiting.append(steer)
+            elif self._is_newest(by, each):
+                self._move(steer, axes)
         self._news.set()
 
     def release(self, by: str) -> None:
@@ -75,7 +78,6 @@ class Steering:
         self._waiting = deque(each for each in self._waiting if each.by != by)
         self._sequence.pop(by, None)
         self._owe_release()
-        self._news.set()
 
     async def take(self) -> Steer:
         """Wait for the next one and take it. Safe to cancel: then nothing is taken."""
@@ -88,41 +90,65 @@ class Steering:
         """Have all keys let go of after what waits; there is always room for that."""
         if not self._waiting or self._waiting[-1] != RELEASE_ALL:
             self._waiting.append(RELEASE_ALL)
+        self._news.set()
 
-    def _add(self, steer: Steer) -> None:
-        if len(self._waiting) >= WAITING:
-            if steer.edge == "release" or not steer.action:
-                self._owe_release()
-                self._news.set()
-            raise SteeringError("too_many", f"{WAITING} inputs wait already", retry_after_s=0.5)
-        self._waiting.append(steer)
+    def _is_newest(self, by: str, given: AxesInput) -> bool:
+        if given.seq is None:
+            return True
+        if given.seq <= self._sequence.get(by, -1):
+            self.overtaken += 1
+            return False
+        self._sequence[by] = given.seq
+        return True
 
-    def _move(self, by: str, given: AxesInput, controls: Mapping[str, ControlView]) -> None:
-        if given.seq is not None:
-            if given.seq <= self._sequence.get(by, -1):
-                self.overtaken += 1
-                return
-            self._sequence[by] = given.seq
+    def _move(self, steer: Steer, axes: Mapping[str, ControlView]) -> None:
         newest = self._waiting[-1] if self._waiting else None
-        if newest is None or newest.by != by or not _moves(newest):
-            self._add(Steer(by, dict(given.axes), tag=given.tag))
+        if newest is None or newest.by != steer.by or not _moves(newest):
+            self._waiting.append(steer)
             return
-        merged = {**newest.action, **given.axes}
+        merged = {**newest.action, **steer.action}
         for name, before in newest.action.items():
-            control = controls.get(name)
-            if name in given.axes and control is not None and control.merge == "sum":
-                both = float(before) + given.axes[name]
-                merged[name] = min(max(both, control.low), control.high)
-        self._waiting[-1] = Steer(by, merged, tag=given.tag or newest.tag)
+            if name in steer.action and axes[name].merge == "sum":
+                both = float(before) + float(steer.action[name])
+                merged[name] = min(max(both, axes[name].low), axes[name].high)
+        self._waiting[-1] = Steer(steer.by, merged, tag=steer.tag or newest.tag)
 
 
 def _moves(steer: Steer) -> bool:
     return bool(steer.action) and not any(isinstance(each, str) for each in steer.action.values())
 
 
-def _control_of(key: str, controls: tuple[ControlView, ...]) -> str:
-    for control in controls:
+def _steer_of(
+    by: str,
+    given: AnyInput,
+    controls: tuple[ControlView, ...],
+    axes: Mapping[str, ControlView],
+) -> Steer:
+    match given:
+        case KeyInput(key=key, edge=edge, tag=tag):
+            return Steer(by, {_control_of(key, given.control, controls): key}, edge, tag)
+        case AxesInput():
+            for name, amount in given.axes.items():
+                _check_axis(name, amount, axes)
+            return Steer(by, dict(given.axes), tag=given.tag)
+    return Steer(by, {}, tag=given.tag)
+
+
+def _control_of(key: str, wanted: str | None, controls: tuple[ControlView, ...]) -> str:
+    fitting = [each for each in controls if wanted in (None, each.name)]
+    for control in fitting:
         if key in control.keys:
             return control.name
-    known = ", ".join(key for control in controls for key in control.keys) or "none"
+    known = ", ".join(key for control in fitting for key in control.keys) or "none"
     raise SteeringError("unknown_key", f"no such key; known: {known}", field="key")
+
+
+def _check_axis(name: str, amount: float, axes: Mapping[str, ControlView]) -> None:
+    if name not in axes:
+        known = ", ".join(axes) or "none"
+        message = f"no such axis; known: {known}"
+        raise SteeringError("unknown_control", message, field=f"axes.{name}")
+    low, high = axes[name].low, axes[name].high
+    if not low <= amount <= high:
+        message = f"{amount:g} is outside {low:g} to {high:g}"
+        raise SteeringError("out_of_range", message, field=f"axes.{name}")

@@ -32,6 +32,8 @@ from reverie.sessions.events import (
     TextDelta,
 )
 
+LEFT = "left"
+"""Why a visit is over that was cancelled."""
 EXACT = ("rgb24", "pcm16")
 """What a room is made tracks of: it encodes by itself."""
 
@@ -64,7 +66,7 @@ class Visit:
 
     async def run(self) -> Ending:
         """Serve until the room or the session is over; cancelled, leave the room as it was."""
-        ending = Ending("left")
+        ending = Ending(LEFT)
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._start(tasks)
@@ -75,7 +77,7 @@ class Visit:
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._parts.options.room_s):
-                    await self._stage.close(gone=not self._room.isconnected())
+                    await self._leave(told=ending.reason != LEFT)
         return ending
 
     def newest_chunk(self) -> int:
@@ -208,6 +210,12 @@ class Visit:
         await self._parts.lifetime.watch()
         message = f"nobody watched for {self._parts.options.keep_empty_s:g} s"
         raise VisitOverError(Ending("abandoned", message))
+
+    async def _leave(self, *, told: bool) -> None:
+        gone = not self._room.isconnected()
+        await self._stage.close(gone=gone)
+        if not gone and not told:
+            await self._parts.board.retract(self._room.local_participant)
 
     async def _farewell(self) -> None:
         """Let the room hear why it is over, if it listens."""

@@ -171,6 +171,20 @@ async def test_what_is_wrong_is_named_and_changes_nothing(
     said = await room.refusal("ada", method, payload)
     assert (said["code"], said["field"]) == (code, field)
     assert room.session.view.prompt == before.prompt
+    assert room.helm.seat.driver is None, "a wish that is refused takes no seat"
+
+
+async def test_who_asks_too_often_is_told_when_to_ask_again_and_others_are_heard(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reverie.rtc.livekit.helm.WISHES_AT_ONCE", 5)
+    monkeypatch.setattr("reverie.rtc.livekit.helm.WISHES_PER_S", 1e-6)
+    for _ in range(5):
+        await room.call("ada", "state")
+    said = await room.refusal("ada", "state")
+    assert said["code"] == "rate_limited"
+    assert said["retry_after_s"] > 0
+    assert await room.call("ben", "state")
 
 
 async def test_a_session_that_is_over_refuses_by_name(room: Room) -> None:

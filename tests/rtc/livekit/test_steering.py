@@ -33,9 +33,9 @@ async def nothing_waits(steering: Steering) -> bool:
 
 async def test_keys_keep_their_order_and_find_their_control() -> None:
     steering = Steering()
-    steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
-    steering.put("ada", KeyInput(key="use", tag="t"), CONTROLS)
-    steering.put("ada", KeyInput(key="left", edge="release"), CONTROLS)
+    steering.put("ada", [KeyInput(key="left", edge="press")], CONTROLS)
+    steering.put("ada", [KeyInput(key="use", tag="t")], CONTROLS)
+    steering.put("ada", [KeyInput(key="left", edge="release")], CONTROLS)
     assert await taken(steering, 3) == [
         Steer("ada", {"move": "left"}, "press"),
         Steer("ada", {"act": "use"}, "tap", "t"),
@@ -47,25 +47,57 @@ async def test_keys_keep_their_order_and_find_their_control() -> None:
 async def test_a_key_that_nobody_knows_is_refused_with_those_that_are_known() -> None:
     steering = Steering()
     with pytest.raises(SteeringError, match="left, right, use"):
-        steering.put("ada", KeyInput(key="jump"), CONTROLS)
+        steering.put("ada", [KeyInput(key="jump")], CONTROLS)
     assert await nothing_waits(steering)
+
+
+async def test_a_packet_counts_as_a_whole_or_not_at_all() -> None:
+    steering = Steering()
+    with pytest.raises(SteeringError, match="left, right, use"):
+        steering.put("ada", [KeyInput(key="left"), KeyInput(key="jump")], CONTROLS)
+    for _ in range(WAITING - 1):
+        steering.put("ada", [KeyInput(key="left")], CONTROLS)
+    with pytest.raises(SteeringError, match="wait already"):
+        steering.put("ada", [KeyInput(key="right"), KeyInput(key="use")], CONTROLS)
+    everything = await taken(steering, WAITING - 1)
+    assert {str(each.action) for each in everything} == {"{'move': 'left'}"}
+    assert await nothing_waits(steering)
+
+
+@pytest.mark.parametrize(
+    ("axes", "code", "field"),
+    [
+        ({"look": 0.5, "fly": 1.0}, "unknown_control", "axes.fly"),
+        ({"move": 1.0}, "unknown_control", "axes.move"),
+        ({"look": 1.5}, "out_of_range", "axes.look"),
+    ],
+)
+async def test_a_move_that_the_program_does_not_take_spoils_none_that_waits(
+    axes: dict[str, float], code: str, field: str
+) -> None:
+    steering = Steering()
+    steering.put("ada", [AxesInput(axes={"look": 0.5})], CONTROLS)
+    with pytest.raises(SteeringError) as refusal:
+        steering.put("ada", [AxesInput(axes=axes)], CONTROLS)
+    assert (refusal.value.code, refusal.value.field) == (code, field)
+    assert (await taken(steering, 1))[0].action == {"look": 0.5}
 
 
 async def test_moves_that_wait_become_one() -> None:
     steering = Steering()
     for amount in (0.3, 0.4, 0.6):
-        steering.put("ada", AxesInput(axes={"look": amount}), CONTROLS)
-    steering.put("ada", AxesInput(axes={"zoom": 0.1}), CONTROLS)
-    steering.put("ada", AxesInput(axes={"zoom": 0.2}, tag="last"), CONTROLS)
+        steering.put("ada", [AxesInput(axes={"look": amount})], CONTROLS)
+    steering.put("ada", [AxesInput(axes={"zoom": 0.1})], CONTROLS)
+    steering.put("ada", [AxesInput(axes={"zoom": 0.2}, tag="last")], CONTROLS)
     [both] = await taken(steering, 1)
     assert both == Steer("ada", {"look": 1.0, "zoom": 0.2}, tag="last")
 
 
 async def test_moves_do_not_overtake_keys() -> None:
     steering = Steering()
-    steering.put("ada", AxesInput(axes={"look": 0.1}), CONTROLS)
-    steering.put("ada", KeyInput(key="use"), CONTROLS)
-    steering.put("ada", AxesInput(axes={"look": 0.2}), CONTROLS)
+    steering.put("ada", [AxesInput(axes={"look": 0.1})], CONTROLS)
+    steering.put("ada", [KeyInput(key="use")], CONTROLS)
+    steering.put("ada", [AxesInput(axes={"look": 0.2})], CONTROLS)
     assert [each.action for each in await taken(steering, 3)] == [
         {"look": 0.1},
         {"act": "use"},
@@ -76,7 +108,7 @@ async def test_moves_do_not_overtake_keys() -> None:
 async def test_a_move_that_was_overtaken_is_left_out() -> None:
     steering = Steering()
     for seq, amount in ((4, 0.4), (3, 0.3), (4, 0.9), (5, 0.5)):
-        steering.put("ada", AxesInput(axes={"zoom": amount}, seq=seq), CONTROLS)
+        steering.put("ada", [AxesInput(axes={"zoom": amount}, seq=seq)], CONTROLS)
     [newest] = await taken(steering, 1)
     assert newest.action == {"zoom": 0.5}
     assert steering.overtaken == 2
@@ -85,10 +117,10 @@ async def test_a_move_that_was_overtaken_is_left_out() -> None:
 async def test_after_a_flood_no_key_hangs() -> None:
     steering = Steering()
     for _ in range(WAITING):
-        steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
+        steering.put("ada", [KeyInput(key="left", edge="press")], CONTROLS)
     for edge in ("press", "release"):
         with pytest.raises(SteeringError) as refusal:
-            steering.put("ada", KeyInput(key="left", edge=edge), CONTROLS)
+            steering.put("ada", [KeyInput(key="left", edge=edge)], CONTROLS)
         assert refusal.value.code == "too_many"
     everything = await taken(steering, WAITING + 1)
     assert everything.count(Steer("", {})) == 1, "all keys are let go of"
@@ -97,19 +129,19 @@ async def test_after_a_flood_no_key_hangs() -> None:
 
 async def test_who_gives_up_the_seat_lets_go_of_all_keys_and_of_what_waits() -> None:
     steering = Steering()
-    steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
-    steering.put("ada", AxesInput(axes={"zoom": 0.1}, seq=7), CONTROLS)
+    steering.put("ada", [KeyInput(key="left", edge="press")], CONTROLS)
+    steering.put("ada", [AxesInput(axes={"zoom": 0.1}, seq=7)], CONTROLS)
     steering.release("ada")
-    steering.put("ben", KeyInput(key="right", edge="press"), CONTROLS)
+    steering.put("ben", [KeyInput(key="right", edge="press")], CONTROLS)
     assert await taken(steering, 2) == [Steer("", {}), Steer("ben", {"move": "right"}, "press")]
-    steering.put("ada", AxesInput(axes={"zoom": 0.2}, seq=0), CONTROLS)  # counts anew
+    steering.put("ada", [AxesInput(axes={"zoom": 0.2}, seq=0)], CONTROLS)  # counts anew
     assert (await taken(steering, 1))[0].action == {"zoom": 0.2}
 
 
 async def test_letting_go_of_everything_waits_its_turn() -> None:
     steering = Steering()
-    steering.put("ada", KeyInput(key="left", edge="press"), CONTROLS)
-    steering.put("ada", ReleaseInput(release_all=True, tag="up"), CONTROLS)
+    steering.put("ada", [KeyInput(key="left", edge="press")], CONTROLS)
+    steering.put("ada", [ReleaseInput(release_all=True, tag="up")], CONTROLS)
     assert (await taken(steering, 2))[1] == Steer("ada", {}, tag="up")
 
 
@@ -117,7 +149,7 @@ async def test_taking_can_be_cancelled_without_a_loss() -> None:
     steering = Steering()
     taking = asyncio.ensure_future(steering.take())
     await asyncio.sleep(0)
-    steering.put("ada", KeyInput(key="use"), CONTROLS)
+    steering.put("ada", [KeyInput(key="use")], CONTROLS)
     taking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await taking
