@@ -93,6 +93,7 @@ class Worker:
         family = find_family(message.family, message.options.parallel)
         require_taken(message.options, family.spec)
         instance = family.load(message.options)
+        instance.spec.validate(message.options.parallel)  # sizes may be the checkpoint's own
         options = DriverOptions(history_chunks=message.options.history_chunks)
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
         admission = Admission(instance, message.options.sessions, options)

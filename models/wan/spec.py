@@ -8,6 +8,7 @@ The heavy libraries of the extra `wan` are imported when a model is loaded, not 
 """
 
 import importlib
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -108,7 +109,7 @@ def wan_spec(
         streams=(StreamSpec("video", StreamKind.VIDEO, width, height, RATE_HZ),),
         parameters=(ON_PROMPT, *guided, *adapters),
         chunk_frames=causal.block * FRAMES_A_LATENT,
-        window_blocks=causal.local,
+        window_blocks=math.ceil(causal.local / causal.block) * causal.block,  # whole chunks
         chunk_blocks=causal.block,
         rebuild_blocks=causal.local if causal.recache or adapters else 0,
         prompt_tokens=config.text_len,

@@ -4,7 +4,8 @@ from bare_wan import SlotCache
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reverie.models.wan.config import CausalConfig
+from reverie.models.wan.config import T2V_1_3B, CausalConfig
+from reverie.models.wan.spec import wan_spec
 from reverie.models.wan.window import kept, seen_past
 
 
@@ -34,3 +35,16 @@ class TestWindow:
             window = kept(window, made, config)
             assert list(window) == clean
             start += new
+
+
+@given(
+    block=st.integers(1, 4),
+    more=st.integers(0, 9),
+    sink=st.integers(0, 4),
+    recache=st.booleans(),
+)
+def test_a_description_of_any_window_holds(block: int, more: int, sink: int, recache: bool) -> None:
+    causal = CausalConfig(block=block, local=sink + block + more, sink=sink, recache=recache)
+    spec = wan_spec(T2V_1_3B, causal, (60, 104))
+    spec.validate()
+    assert spec.loops[0].window_blocks >= causal.local
