@@ -126,7 +126,8 @@ class RoomBridge:
 
     def refuse(self, by: str, why: SteeringError) -> None:
         """Tell a participant that a wish, which the program took from them, is refused."""
-        self._parts.news.refuse(by, why)
+        if by != OWN:
+            self._parts.news.refuse(by, why)
 
     # --- what follows from changes ---
 

@@ -40,7 +40,7 @@ class PictureShape:
 
 
 class Publication:
-    """A published video track. One task shows; any may cut."""
+    """A published video track. One task shows and cuts."""
 
     def __init__(
         self, participant: rtc.LocalParticipant, shape: PictureShape, options: BridgeOptions
@@ -121,9 +121,7 @@ class Publication:
         self.shown += 1
 
     async def cut(self) -> None:
-        """Drop what waits for its time, and what waits to wait."""
-        await self._pacer.clear_queue()
-        await asyncio.sleep(0)  # a `show` that waited for room has it now
+        """Drop what waits for its time. For the task that shows: then nothing waits for room."""
         await self._pacer.clear_queue()
 
     def repeat(self) -> None:

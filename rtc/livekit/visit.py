@@ -15,6 +15,7 @@ from reverie.rtc.livekit.camera import Camera
 from reverie.rtc.livekit.chat import READERS, TextIntake
 from reverie.rtc.livekit.ears import Ears
 from reverie.rtc.livekit.errors import Ending, NotPublishedError, SteeringError, VisitOverError
+from reverie.rtc.livekit.helm import OWN
 from reverie.rtc.livekit.lifetime import Rest
 from reverie.rtc.livekit.publication import REPEAT_S
 from reverie.rtc.livekit.stage import Stage
@@ -177,7 +178,8 @@ class Visit:
             try:
                 await self._parts.helm.steer(steer)
             except SteeringError as why:
-                self.refuse(steer.by, why)
+                if steer.by != OWN:
+                    self.refuse(steer.by, why)
 
     async def _mend(self) -> None:
         """Publish what the room has lost, however often that takes."""
@@ -196,7 +198,7 @@ class Visit:
             await asyncio.sleep(MEASURE_S)
             shown = self._stage.video.shown if self._stage.video else 0
             fps = max(shown - before, 0) / MEASURE_S
-            self._parts.board.change(fps=f"{fps:.1f}")
+            self._parts.board.change(fps=f"{fps:.0f}")
             before = shown
 
     async def _repeat(self) -> None:
