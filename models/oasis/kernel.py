@@ -14,6 +14,7 @@ from torch import Tensor
 
 from reverie.models.blocks import BlockId
 from reverie.models.controls import Controls
+from reverie.models.guidance import GuidedCall
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     BatchKey,
@@ -28,7 +29,8 @@ from reverie.models.loop import (
     WorkPlan,
 )
 from reverie.models.oasis.config import ACTIONS, CAMERA
-from reverie.models.oasis.ddim import CONTEXT_LEVEL, NOISE_LIMIT, Ddim
+from reverie.models.oasis.ddim import CONTEXT_LEVEL, LEVELS, NOISE_LIMIT, Ddim
+from reverie.models.oasis.guided import SPACE, WEIGHT, guided_velocity, policy_of
 from reverie.models.oasis.state import OasisState, Phase, SeenFrame
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
@@ -58,8 +60,8 @@ class OasisKernel(LoopKernel[OasisState]):
         self._past = parts.transformer.config.window - 1  # frames that one in the making sees
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> OasisState:
-        """Bind the seed."""
-        return OasisState(request.seed)
+        """Bind seed and parameters."""
+        return OasisState(request.seed, action_guidance=request.parameters.get(WEIGHT, 1.0))
 
     def plan_step(self, state: OasisState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit; its order is that of `Phase`."""
@@ -146,14 +148,18 @@ class OasisKernel(LoopKernel[OasisState]):
         assert state.action_E is not None, "and with an action"
         pool, ddim = self._instance.blocks, self._parts.ddim
         assert pool is not None, "Oasis keeps a cache"
-        level = torch.full((1, 1), ddim.levels[state.step], device=self._instance.device)
-        output = self._parts.transformer(
-            state.point_Zhw[None, None],
+        level = ddim.levels[state.step]
+        call = GuidedCall(level / LEVELS, self._instance.weights_version, "", state.frame, SPACE)
+        velocity = guided_velocity(
+            self._parts.transformer,
+            state.point_Zhw,
             level,
-            state.action_E[None, None],
-            pool.gather(state.blocks)[None],
+            state.action_E,
+            pool.gather(state.blocks),
+            policy_of(state.action_guidance),
+            call,
         )
-        point = ddim.step(state.point_Zhw, output.v_BFZhw[0, 0], state.step)
+        point = ddim.step(state.point_Zhw, velocity, state.step)
         if state.step + 1 == len(ddim.levels):
             made = self._made(state, SeenFrame(point, state.action_E))
             return StepResult(made, checks=(point,))
@@ -164,7 +170,12 @@ class OasisKernel(LoopKernel[OasisState]):
         shape = tuple(state.window[-1].latents_Zhw.shape)
         noise = normal(state.seed, "frame", state.frame, shape).clamp(-NOISE_LIMIT, NOISE_LIMIT)
         device = self._instance.device
-        return replace(state, point_Zhw=noise.to(device), action_E=action_row(controls).to(device))
+        return replace(
+            state,
+            point_Zhw=noise.to(device),
+            action_E=action_row(controls).to(device),
+            action_guidance=controls.parameters.get(WEIGHT, state.action_guidance),
+        )
 
     def _plan(
         self,

@@ -17,12 +17,13 @@ from torch import Tensor
 from reverie.models.attending import attention_of
 from reverie.models.blocks import BlockPool
 from reverie.models.checkpoints import CheckpointManifest, CheckpointReport, fill, inspect
-from reverie.models.controls import ControlSpec, Merge
+from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.oasis.config import CAMERA, KEYS, DitConfig, VaeConfig
 from reverie.models.oasis.ddim import Ddim
+from reverie.models.oasis.guided import WEIGHT
 from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
@@ -76,6 +77,7 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
             ControlSpec(CONTROL, Merge.EDGES, keys=KEYS, label="Keys"),
             *(ControlSpec(axis, Merge.SUM, low=-1.0, high=1.0, label=axis) for axis in CAMERA),
         ),
+        parameters=(ParameterSpec(WEIGHT, 1.0, 1.0, 4.0, label="Weight of keys and mouse"),),
         window_blocks=dit.window - 1,
         chunk_blocks=1,
         rebuild_blocks=dit.window - 1,

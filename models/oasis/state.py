@@ -45,6 +45,7 @@ class OasisState:
         action_E: what leads to it.
         window: what it will see, oldest first.
         blocks: for each frame of the window its temporal keys and values.
+        action_guidance: how much more than itself the action counts; 1 is no guidance.
         slid: frames have left the window, so that those which remain must be computed anew.
     """
 
@@ -57,3 +58,4 @@ class OasisState:
     window: tuple[SeenFrame, ...] = ()
     blocks: tuple[BlockId, ...] = ()
     slid: bool = False
+    action_guidance: float = 1.0

@@ -1,0 +1,59 @@
+"""Guidance by the action: how much more than standing still a key changes the next frame.
+
+The branch without the action is that of an idle row; both look back on the same past.
+"""
+
+import torch
+from torch import Tensor
+
+from reverie.models.guidance import (
+    Branch,
+    CFGPolicy,
+    CombineSpace,
+    Condition,
+    GuidedCall,
+    PerModality,
+    Unguided,
+    guide,
+)
+from reverie.models.oasis.transformer import OasisTransformer
+
+SPACE = CombineSpace.VELOCITY
+WEIGHT = "action_guidance"
+"""The parameter that weighs the action; 1 is no guidance."""
+
+
+def policy_of(weight: float) -> CFGPolicy:
+    """Return how a session is guided."""
+    return Unguided(SPACE) if weight == 1 else PerModality(((Condition.ACTION, weight),), SPACE)
+
+
+def guided_velocity(
+    transformer: OasisTransformer,
+    x_Zhw: Tensor,
+    level: int,
+    action_E: Tensor,
+    past_F2LNAd: Tensor,
+    policy: CFGPolicy,
+    call: GuidedCall,
+) -> Tensor:
+    """Predict the velocity [Z, h, w] of one frame, in one call of the transformer.
+
+    Args:
+        past_F2LNAd: `cached_BF2LNAd` of the frames before, oldest first, without its B.
+    """
+
+    def predict(branches: tuple[Branch, ...]) -> Tensor:
+        idle_E = torch.zeros_like(action_E)
+        actions = [idle_E if Condition.ACTION in each.without else action_E for each in branches]
+        rows = len(branches)
+        output = transformer(
+            x_Zhw[None, None].expand(rows, -1, -1, -1, -1),
+            torch.full((rows, 1), level, device=x_Zhw.device),
+            torch.stack(actions)[:, None],
+            past_F2LNAd[None].expand(rows, *past_F2LNAd.shape),
+        )
+        velocities: Tensor = output.v_BFZhw[:, 0].float()
+        return velocities
+
+    return guide(policy, predict, call).prediction[0]
