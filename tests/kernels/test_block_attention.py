@@ -56,6 +56,16 @@ def test_the_kernel_makes_what_gather_and_the_equation_make(
     torch.testing.assert_close(made, expected, atol=TOLERANCE[case.dtype], rtol=0)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("name", CASES)
+def test_the_kernel_makes_the_same_on_a_gpu(name: str) -> None:
+    case = CASES[name]
+    attend = choose_block_attention("triton", torch.device("cuda"), case.dtype)
+    made, expected = attend(*case.inputs("cuda")), Gathered(plain)(*case.inputs("cuda"))
+    torch.testing.assert_close(made, expected, atol=2 * TOLERANCE[case.dtype], rtol=0)
+
+
 @linux
 def test_wan_makes_the_same_video_from_blocks_in_place_as_from_a_copy(
     interpreted: dict[str, Tensor],

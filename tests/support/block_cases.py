@@ -32,12 +32,12 @@ class BlockCase:
     layers: int = 2
     seed: int = 0
 
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor, BlockWindow]:
+    def inputs(self, device: str = "cpu") -> tuple[Tensor, Tensor, Tensor, BlockWindow]:
         """Return queries, own keys and values, and the windows: not one of them contiguous."""
         random = torch.Generator().manual_seed(self.seed)
 
         def drawn(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=random).to(self.dtype)
+            return torch.randn(*shape, generator=random).to(device, self.dtype)
 
         sessions, A, d, N = len(self.lengths), self.heads, self.size, self.block_tokens
         counts = [-(-length // N) for length in self.lengths]
@@ -45,7 +45,7 @@ class BlockCase:
         pool = drawn(storage, 2, self.layers, N, A, d)
         pool[:, :, 0] = float("nan")  # a layer that nobody asks for
         windows = [torch.randperm(storage, generator=random)[:count].tolist() for count in counts]
-        table = BlockTable.of(windows, self.lengths, torch.device("cpu"))
+        table = BlockTable.of(windows, self.lengths, torch.device(device))
         layer = self.layers - 1
         q = drawn(sessions, self.queries, A, d).transpose(1, 2)
         k, v = (drawn(sessions, self.own, A, d).transpose(1, 2) for _ in range(2))
