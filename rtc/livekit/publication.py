@@ -26,6 +26,7 @@ REPEAT_S = 0.5
 """After so long without a new picture the newest is sent again."""
 STALL_S = 2.0
 """A pacer that takes nothing for so long sends nothing, either."""
+LARGEST_FACTOR = 4
 LATE_PERIODS = 1.5
 """So many periods after the one before it a picture is late: the times begin anew with it."""
 
@@ -50,8 +51,10 @@ class Publication:
         self.shown = 0
         self._participant = participant
         self._options = options
+        self._factor = factor(shape, options.least_px)
         # As a screencast the picture keeps its size when bandwidth is short, and loses frames.
-        self._source = rtc.VideoSource(shape.width, shape.height, is_screencast=True)
+        width, height = shape.width * self._factor, shape.height * self._factor
+        self._source = rtc.VideoSource(width, height, is_screencast=True)
         self._silence = rtc.AudioSource(48_000, 1)  # the pacer wants one; it is never published
         self._pacer = self._new_pacer()
         self._published: rtc.LocalTrackPublication | None = None
@@ -103,12 +106,7 @@ class Publication:
 
         Safe to cancel: then it is not sent.
         """
-        frame = rtc.VideoFrame(
-            picture.shape[1],
-            picture.shape[0],
-            rtc.VideoBufferType.RGB24,
-            np.ascontiguousarray(picture).tobytes(),
-        )
+        frame = _frame(picture, self._factor)
         try:
             async with asyncio.timeout(STALL_S + 4 / self.shape.rate_hz):
                 await self._pace(frame)
@@ -158,3 +156,15 @@ class Publication:
             video_fps=self.shape.rate_hz,
             video_queue_size_ms=self._options.queue_ms,
         )
+
+
+def factor(shape: PictureShape, least_px: int) -> int:
+    """Return by how much pictures are enlarged."""
+    return min(max(-(-least_px // min(shape.width, shape.height)), 1), LARGEST_FACTOR)
+
+
+def _frame(picture: NDArray[np.uint8], factor: int) -> rtc.VideoFrame:
+    if factor > 1:
+        picture = picture.repeat(factor, 0).repeat(factor, 1)
+    height, width, _ = picture.shape
+    return rtc.VideoFrame(width, height, rtc.VideoBufferType.RGB24, picture.tobytes())

@@ -11,7 +11,7 @@ from typing import Any
 from livekit import rtc
 from livekit_guest import LIMIT_S, Guest, Picture, until
 from livekit_rig import LiveKit
-from stub_model import Stamp, read_stamp
+from stub_model import SIZE, Stamp, read_stamp
 
 from reverie.rtc.livekit import BridgeOptions, Ending, RoomBridge
 from reverie.sessions import Session
@@ -99,7 +99,8 @@ class Viewer(Guest):
         """Take a picture that has come."""
         Guest.see(self, picture)
         with suppress(ValueError):
-            self.stamps.append(read_stamp(picture.pixels))
+            times = max(picture.pixels.shape[0] // SIZE, 1)  # small pictures come enlarged
+            self.stamps.append(read_stamp(picture.pixels[times // 2 :: times, times // 2 :: times]))
 
     async def sees(self, fits: Callable[[Stamp], bool], what: str, *, since: int = 0) -> Stamp:
         """Wait until a picture of the world was as wanted, and return its stamp.
