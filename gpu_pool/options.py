@@ -84,8 +84,15 @@ class ModelOptions(BaseModel):
     device: str = Field(default="auto", max_length=64, description="auto, cpu, cuda, cuda:1, ...")
     precision: str = Field(default="auto", max_length=64)
     checkpoint: str | None = Field(default=None, description="Path to weights; null: those shipped")
-    sessions: int = Field(default=4, ge=1, le=1024, description="Sessions that run at once.")
-    history_chunks: int = Field(default=8, ge=1, le=1024, description="Chunks kept to rewind to.")
+    sessions: int = Field(
+        default=4,
+        ge=1,
+        le=1024,
+        description="Sessions that run at once, where the device has room for them.",
+    )
+    history_chunks: int = Field(
+        default=8, ge=1, le=1024, description="Chunks kept to rewind to, where the device has room."
+    )
     threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0: as the library")
     attention: str = Field(
         default="auto",

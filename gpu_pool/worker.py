@@ -45,7 +45,7 @@ from reverie.gpu_pool.residents import Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
 from reverie.models.errors import ModelError
-from reverie.models.instance import require_taken
+from reverie.models.instance import Room, require_taken
 from reverie.models.registry import find_family
 
 logger = logging.getLogger(__name__)
@@ -94,9 +94,10 @@ class Worker:
         require_taken(message.options, family.spec)
         instance = family.load(message.options)
         instance.spec.validate(message.options.parallel)  # sizes may be the checkpoint's own
-        options = DriverOptions(history_chunks=message.options.history_chunks)
+        room = instance.room or Room(message.options.sessions, message.options.history_chunks)
+        options = DriverOptions(history_chunks=room.history_chunks)
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
-        admission = Admission(instance, message.options.sessions, options)
+        admission = Admission(instance, room.sessions, options)
         model = Model(instance, kernels, admission, options)
         # Programs of the same loops take the same branches.
         programs = {program.loops: program.name for program in reversed(instance.spec.programs)}

@@ -39,8 +39,8 @@ class LoadOptions:
         device: a torch device; `auto` takes CUDA when there is one.
         precision: one of the spec's precisions; `auto` lets the family choose for the device.
         checkpoint: a path to weights; None takes those that ship.
-        sessions: how many sessions the cache pools must hold.
-        history_chunks: how many chunks back a session can be rewound.
+        sessions: how many sessions the cache pools are to hold, at most.
+        history_chunks: how many chunks back a session can be rewound, at most.
         threads: CPU threads for one step; 0 leaves the library's default.
         adapters: LoRAs, merged or for sessions to choose.
         decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
@@ -79,6 +79,14 @@ def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
         raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Sessions that run at once, and the chunks back that each of them keeps."""
+
+    sessions: int
+    history_chunks: int
+
+
 @dataclass(slots=True)
 class ModelInstance:
     """A family's weights on one device, shared by all sessions that run on it.
@@ -95,6 +103,8 @@ class ModelInstance:
         knows_prompt: whether a prompt needs no preparing any more, and is delivered at once. Called
             on the step thread; takes no time. None: no prompt is known.
         prompt_parameters: names of parameters that change how a prompt is read.
+        room: how many sessions it holds, where that is fewer than the options ask for; None: as
+            many, and as much of their history.
     """
 
     name: str
@@ -108,3 +118,4 @@ class ModelInstance:
     prepare_prompt: Callable[[str, Mapping[str, float]], None] | None = None
     knows_prompt: Callable[[str, Mapping[str, float]], bool] | None = None
     prompt_parameters: frozenset[str] = frozenset()
+    room: Room | None = None

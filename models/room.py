@@ -6,26 +6,17 @@ and a server on a smaller device starts with fewer sessions rather than not at a
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 
 from reverie.models.errors import OptionError
-from reverie.models.instance import LoadOptions
+from reverie.models.instance import LoadOptions, Room
 from reverie.models.spec import ModelSpec
 
 logger = logging.getLogger(__name__)
 
 SPARE = 0.15
 """Part of the free memory that is left to what steps compute in between."""
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Sessions that run at once, and the chunks back that each of them keeps."""
-
-    sessions: int
-    history_chunks: int
 
 
 def room_for(

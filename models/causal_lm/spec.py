@@ -17,6 +17,7 @@ from reverie.models.controls import ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
+from reverie.models.room import room_for
 from reverie.models.spec import (
     CacheSpec,
     Capability,
@@ -108,6 +109,7 @@ class CausalLm:
         loaded: LoadedSpeaker = _part("loading").load_speaker(options)
         page = (PAGE_TOKENS, loaded.speaker.layout.width)
         spec = chat_spec(loaded.context, page, loaded.speaker.adapters.parameters)
+        room = room_for(spec, options, loaded.device, loaded.dtype)
         instance = ModelInstance(
             name="causal_lm",
             spec=spec,
@@ -116,11 +118,12 @@ class CausalLm:
             weights_version=loaded.version,
             components={COMPONENT: loaded.speaker.model},
             blocks=BlockPool(
-                options.sessions * spec.loops[0].blocks_a_session(options.history_chunks),
+                room.sessions * spec.blocks_a_session(room.history_chunks),
                 page,
                 loaded.dtype,
                 loaded.device,
             ),
+            room=room,
         )
         self._loaded[instance.name] = loaded
         return instance

@@ -28,6 +28,7 @@ from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
 from reverie.models.placement import device_of, half_on_cuda, precision_of
+from reverie.models.room import room_for
 from reverie.models.seeds import normal
 from reverie.models.spec import (
     CacheSpec,
@@ -136,7 +137,8 @@ class Oasis:
         attention = attention_of(options, device, dtype)
         parts.transformer.attend_with(attention)
         parts.vae.attend_with(attention)
-        blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
+        room = room_for(spec, options, device, dtype)
+        blocks = room.sessions * spec.blocks_a_session(room.history_chunks)
         instance = ModelInstance(
             name="oasis",
             spec=spec,
@@ -145,6 +147,7 @@ class Oasis:
             weights_version=_version(options.checkpoint),
             components={"transformer": parts.transformer, "vae": parts.vae},
             blocks=BlockPool(blocks, spec.caches[0].shape, dtype, device),
+            room=room,
         )
         self._parts[instance.name] = parts
         return instance

@@ -23,6 +23,7 @@ from reverie.models.errors import CheckpointError
 from reverie.models.guiding import Guiding, guiding_of
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
+from reverie.models.room import room_for
 from reverie.models.spec import (
     CacheSpec,
     Capability,
@@ -232,7 +233,8 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         attention_of(options, weight.device, weight.dtype, tables=True),
         block_attention_of(options, weight.device, weight.dtype),
     )
-    blocks = options.sessions * spec.loops[0].blocks_a_session(options.history_chunks)
+    room = room_for(spec, options, weight.device, weight.dtype)
+    blocks = room.sessions * spec.blocks_a_session(room.history_chunks)
     instance = ModelInstance(
         name="wan",
         spec=spec,
@@ -242,6 +244,7 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         components={"transformer": parts.transformer},
         blocks=BlockPool(blocks, spec.caches[0].shape, weight.dtype, weight.device),
         prompt_parameters=frozenset(spec.name for spec in parts.adapters.parameters),
+        room=room,
     )
     prompts = Prompts(parts, instance)
     instance.prepare_prompt, instance.knows_prompt = prompts.prepare, prompts.knows

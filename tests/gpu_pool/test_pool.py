@@ -105,6 +105,11 @@ async def test_the_pool_says_what_it_serves_and_how_it_does() -> None:
     assert pool.status["stub"].busy == 0
 
 
+async def test_a_model_whose_device_has_less_room_has_fewer_slots() -> None:
+    async with running("inline", sessions=5, family=odd_models.place("Cramped")) as pool:
+        assert pool.status["stub"].slots == 2
+
+
 async def test_closing_the_pool_ends_the_sessions_and_whoever_waits() -> None:
     viewer, waiting = Viewer("a"), Viewer("b")
     async with running("inline", sessions=1) as pool:

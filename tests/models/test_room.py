@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from reverie.models.errors import OptionError
-from reverie.models.instance import LoadOptions
-from reverie.models.room import Room, fitted, room_for
+from reverie.models.instance import LoadOptions, Room
+from reverie.models.room import fitted, room_for
 from reverie.models.wan.spec import Wan
 
 GIB = 2**30

@@ -2,12 +2,13 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from stub_model import Fault, StubFamily, StubKernel, StubState
 
 from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.instance import LoadOptions, ModelInstance, Room
 from reverie.models.loop import LoopRequest
 
 UNLUCKY_SEED = 13
@@ -54,6 +55,13 @@ class WithoutWeights(StubFamily):
 
     def load(self, options: LoadOptions) -> ModelInstance:
         raise CheckpointError("there are no weights")
+
+
+class Cramped(StubFamily):
+    """Its device has room for two sessions, however many are asked for."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        return replace(super().load(options), room=Room(2, 3))
 
 
 class DiesLoading(StubFamily):
