@@ -26,7 +26,7 @@ def in_a_process(argument: str, **environment: str) -> str:
     """Run the cases in a process of their own; return what it says."""
     inherited = {key: os.environ[key] for key in os.environ if not key.startswith("TRITON_")}
     done = subprocess.run(
-        [sys.executable, "-W", "error", block_cases.__file__, argument],
+        [sys.executable, block_cases.__file__, argument],
         env={**inherited, "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
