@@ -7,7 +7,7 @@ by the world's tools; without, each line of the chat is what the world becomes.
 
 import os
 
-from livekit.agents import NOT_GIVEN, Agent, AgentServer, AgentSession, JobContext, cli, room_io
+from livekit.agents import NOT_GIVEN, Agent, AgentServer, AgentSession, JobContext, cli
 from livekit.plugins import reverie
 
 PROMPT = os.environ.get("WORLD_PROMPT", "a frozen lake land")
@@ -24,14 +24,11 @@ async def entry(ctx: JobContext) -> None:
     world = reverie.WorldSession(program=PROGRAM, prompt=PROMPT)
     world.on("world_ended", lambda ending: ctx.shutdown(ending.reason))
     llm = os.environ.get("WORLD_LLM")
-    session = AgentSession(llm=llm) if llm else AgentSession()
+    written = {"turn_detection": "manual"}  # nobody speaks here, so nobody is listened for
+    session = AgentSession(llm=llm or NOT_GIVEN, vad=None, turn_handling=written)
     await world.start(session, ctx.room)
-    options = world.room_options()
-    if llm:  # the chat is for the model, which answers in it
-        options.text_input = room_io.TextInputOptions()
-        options.text_output = True
-    await session.start(Agent(instructions=PLAYER, tools=world.tools), room=ctx.room,
-                        room_options=options)  # fmt: skip
+    agent, options = Agent(instructions=PLAYER, tools=world.tools), world.room_options(chat=not llm)
+    await session.start(agent, room=ctx.room, room_options=options)
 
 
 if __name__ == "__main__":

@@ -128,13 +128,19 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             raise RuntimeError("the world is not there: start it first, or it is over")
         return self._bridge
 
-    def room_options(self) -> room_io.RoomOptions:
-        """Return options for an `AgentSession` without a voice, whose chat goes to the world."""
+    def room_options(self, *, chat: bool = True) -> room_io.RoomOptions:
+        """Return options for an `AgentSession` that neither hears nor speaks.
+
+        Args:
+            chat: each line of the chat is what the world becomes; otherwise the chat is for the
+                agent's language model, which answers in writing.
+        """
+        own = room_io.TextInputOptions(text_input_cb=self.on_chat)
         return room_io.RoomOptions(
             audio_input=False,
             audio_output=False,
-            text_output=False,
-            text_input=room_io.TextInputOptions(text_input_cb=self.on_chat),
+            text_output=not chat,
+            text_input=own if chat else room_io.TextInputOptions(),
             close_on_disconnect=False,
         )
 
