@@ -29,7 +29,7 @@ async def test_a_language_model_plays_in_the_world_that_people_see(
     world = WorldSession(engine=engine, prompt="a lake")
     model = ScriptedLlm(
         ("set_scene", {"description": "a desert"}),
-        ("move", {"direction": "left", "seconds": 1.0}),
+        ("move", {"direction": "left", "seconds": 0.5}),
         ("move", {"direction": "sideways"}),
         ("look", {}),
     )
@@ -44,7 +44,7 @@ async def test_a_language_model_plays_in_the_world_that_people_see(
             await ada.sees(lambda _: True, "the world")
             await agent.start(Agent(instructions="Play.", tools=world.tools))
             await agent.run(user_input="play")
-            await ada.sees(lambda stamp: stamp.held == {"left"}, "the model's key")
+            await ada.sees(lambda stamp: stamp.acting == "left", "the model's key")
             prompt = stub_model.prompt_mark("a desert")
             await ada.sees(
                 lambda stamp: stamp.prompt == prompt and not stamp.held, "the scene, and no key"
@@ -54,7 +54,7 @@ async def test_a_language_model_plays_in_the_world_that_people_see(
             await room.disconnect()
     said = " ".join(model.outputs)
     assert "The scene changes." in said
-    assert "Moved left for 1 seconds." in said
+    assert "Moved left for 0.5 seconds." in said
     assert "up, down, left, right" in said, "what was asked for in vain names what there is"
 
 
