@@ -13,7 +13,9 @@ import pytest
 from stub_model import LOCATION
 
 from reverie import __version__
-from reverie.cli import _serve_until_stopped, main, make_parser, settings_of
+from reverie.cli import main, make_parser
+from reverie.commands.models_to_serve import settings_of
+from reverie.commands.serve import _serve_until_stopped
 from reverie.config import Deployment
 from reverie.models.pocket.checkpoint import load_pocket
 

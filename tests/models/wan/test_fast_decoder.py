@@ -13,7 +13,8 @@ from torch.nn import functional
 from wan_folders import self_forcing, write_rest
 from wan_rig import frames_out, opened
 
-from reverie.cli import main, make_parser, settings_of
+from reverie.cli import main, make_parser
+from reverie.commands.models_to_serve import settings_of
 from reverie.config import Deployment
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions

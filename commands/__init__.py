@@ -1,0 +1,1 @@
+"""What `reverie` can be told: a module a command, each with its grammar and what it does."""

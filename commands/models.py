@@ -1,0 +1,55 @@
+"""`reverie models`: what can be served, and whether a checkpoint fits."""
+
+import argparse
+
+from reverie.commands.grammar import FAILED, Commands, complain
+
+
+def add(commands: Commands) -> None:
+    """Add the command that lists what is installed."""
+    models = commands.add_parser(
+        "models",
+        help="list what can be served",
+        description="List the installed models: what they run, what they can do, the memory that "
+        "a session takes, and licences. No weights are read for it.",
+    )
+    models.add_argument(
+        "--load", action="store_true", help="load each as well, to see whether it can be served"
+    )
+    models.set_defaults(command=_models)
+    commands_of = models.add_subparsers(title="commands", metavar="COMMAND")
+    check = commands_of.add_parser(
+        "check",
+        help="say whether a checkpoint fits, without loading it",
+        description="Compare the tensors of a checkpoint with the model that they imply: names, "
+        "shapes, types. Only headers are read. Exit status 1 when it does not fit.",
+    )
+    check.add_argument("path", metavar="PATH", help="a folder or a file")
+    check.add_argument(
+        "--model", metavar="MODEL", default="wan", help="which family (default: %(default)s)"
+    )
+    check.add_argument(
+        "--checkpoint",
+        metavar="BASE",
+        help="of a LoRA, the checkpoint that it is for (default: the published sizes)",
+    )
+    check.set_defaults(command=_check_checkpoint)
+
+
+def _models(chosen: argparse.Namespace) -> int:
+    from reverie.models.catalogue import as_text, catalogue
+
+    print(as_text(catalogue(load=chosen.load)))
+    return 0
+
+
+def _check_checkpoint(chosen: argparse.Namespace) -> int:
+    from reverie.models.catalogue import checked
+    from reverie.models.errors import ModelError
+
+    try:
+        report = checked(chosen.model, chosen.path, chosen.checkpoint)
+    except ModelError as error:
+        return complain(str(error), FAILED)
+    print("\n".join(report.lines()))
+    return 0 if report.fits else FAILED

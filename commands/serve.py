@@ -1,0 +1,139 @@
+"""`reverie serve`: models to browsers and programs."""
+
+import argparse
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.commands.grammar import FAILED, MISUSED, Commands, complain
+from reverie.commands.models_to_serve import (
+    AdapterOfModel,
+    CheckpointOfModel,
+    DecoderOfModel,
+    model_named,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from reverie.config import Deployment
+    from reverie.host import Engine
+    from reverie.rtc.server import Server
+
+
+def add(commands: Commands) -> None:
+    """Add the command that serves models."""
+    serve = commands.add_parser(
+        "serve",
+        help="serve models to browsers and programs",
+        description="Serve models over HTTP and WebSocket, with a page to play in. The first "
+        "Ctrl-C lets running sessions finish their chunk, the second, a second later, leaves at "
+        "once.",
+    )
+    serve.add_argument("--config", type=Path, metavar="FILE", help="a deployment in YAML")
+    serve.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine)")
+    serve.add_argument("--port", type=int, help="port to listen on (default: 8000; 0: a free one)")
+    serve.add_argument(
+        "--model",
+        action="append",
+        type=model_named,
+        metavar="MODEL",
+        help="serve this one: an installed model, package.module:Name or path/to/file.py:Name, "
+        "with another name as NAME=MODEL; may be repeated (default: pocket)",
+    )
+    serve.add_argument(
+        "--checkpoint",
+        action=CheckpointOfModel,
+        metavar="PATH",
+        help="weights of the --model before it (default: those that ship with the model)",
+    )
+    serve.add_argument(
+        "--lora",
+        action=AdapterOfModel,
+        metavar="NAME=PATH",
+        help="a LoRA that sessions of the --model before it can choose, by the parameter "
+        "lora_NAME; may be repeated",
+    )
+    serve.add_argument(
+        "--lora-merged",
+        action=AdapterOfModel,
+        metavar="PATH",
+        help="a LoRA that becomes part of the weights of the --model before it; may be repeated",
+    )
+    serve.add_argument(
+        "--decoder",
+        action=DecoderOfModel,
+        metavar="KIND[=PATH]",
+        help="decode the latents of the --model before it by another decoder, such as taehv, "
+        "with weights at PATH (default: those beside the checkpoint)",
+    )
+    serve.add_argument(
+        "--inline",
+        action="store_true",
+        help="run models on a thread of this process, for debugging, and not in workers",
+    )
+    serve.add_argument("--verbose", action="store_true", help="say more in the log")
+    serve.set_defaults(command=_serve)
+
+
+def _serve(chosen: argparse.Namespace) -> int:
+    from reverie.config import Deployment, DeploymentError
+
+    logging.basicConfig(
+        level=logging.DEBUG if chosen.verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    if not chosen.verbose:
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its news is told here already
+        logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of every pair of addresses
+    try:
+        deployment = Deployment.read(chosen.config, os.environ, settings_of(chosen))
+    except DeploymentError as error:
+        return complain(str(error), MISUSED)
+    return asyncio.run(_serve_until_stopped(deployment))
+
+
+async def _serve_until_stopped(deployment: "Deployment") -> int:
+    """Answer at once, load meanwhile, and leave no worker behind however it ends."""
+    from reverie.host import Engine
+    from reverie.rtc.app import create_app
+    from reverie.rtc.edge import Edge
+    from reverie.rtc.errors import CannotListenError
+    from reverie.rtc.server import Server
+    from reverie.sessions import SessionError
+
+    engine = Engine(deployment)
+    try:
+        await engine.start()
+    except SessionError as error:  # a folder or a voice that the deployment names is not there
+        return complain(str(error), FAILED)
+    status = 0
+    try:
+        edge = Edge(engine.store, engine.pool, deployment.server)
+        server = Server(create_app(edge), deployment.server, edge.drain)
+        async with asyncio.TaskGroup() as tasks:
+            loading = tasks.create_task(_load(engine, server), name="load")
+            await server.serve()
+            loading.cancel()
+        status = 0 if loading.cancelled() else loading.result()
+    except* CannotListenError as group:
+        status = complain(str(group.exceptions[0]), FAILED)
+    finally:
+        await engine.stop()
+    return status
+
+
+async def _load(engine: "Engine", server: "Server") -> int:
+    """Load the models and say how far it is; without them the server ends."""
+    from reverie.gpu_pool import ModelUnavailableError
+
+    await server.ready.wait()
+    print(f"reverie is at {server.url} and loads its models", flush=True)
+    try:
+        await engine.pool.start()
+    except ModelUnavailableError as error:
+        server.should_exit = True
+        return complain(str(error), FAILED)
+    print(f"reverie is ready: {', '.join(engine.specs)} at {server.url}", flush=True)
+    return 0
