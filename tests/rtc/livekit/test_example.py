@@ -13,19 +13,20 @@ from stub_model import prompt_mark
 EXAMPLE = Path(__file__).parents[3] / "examples" / "livekit_world" / "agent.py"
 
 
-@pytest.mark.parametrize("executor", ["thread", "process"])
+@pytest.mark.parametrize(("executor", "name"), [("thread", "world"), ("process", "")])
 async def test_the_example_shows_a_world_in_a_room(
-    executor: Executor, livekit: LiveKit, home: House, tmp_path: Path
+    executor: Executor, name: str, livekit: LiveKit, home: House, tmp_path: Path
 ) -> None:
     room = livekit.new_room()
     async with (
         agent_worker(
-            livekit, tmp_path, EXAMPLE, function="entry", executor=executor, name="world",
+            livekit, tmp_path, EXAMPLE, function="entry", executor=executor, name=name,
             REVERIE_URL=home.url, WORLD_PROMPT="a lake",
         ),
         Viewer.joined(livekit, room, "ada", topics=("world.events",)) as ada,
     ):  # fmt: skip
-        await dispatched(livekit, room)
+        if name:  # an agent without a name is sent to every new room
+            await dispatched(livekit, room, name)
         await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a lake"), "the world")
         await ada.press("left")
         await ada.sees(lambda stamp: stamp.held == {"left"}, "the key")
@@ -33,8 +34,8 @@ async def test_the_example_shows_a_world_in_a_room(
         await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
 
 
-async def dispatched(livekit: LiveKit, room: str) -> None:
+async def dispatched(livekit: LiveKit, room: str, name: str) -> None:
     calls = livekit.api()
-    wanted = api.CreateAgentDispatchRequest(agent_name="world", room=room)
+    wanted = api.CreateAgentDispatchRequest(agent_name=name, room=room)
     await calls.agent_dispatch.create_dispatch(wanted)
     await calls.aclose()
