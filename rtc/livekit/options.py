@@ -11,7 +11,6 @@ class BridgeOptions:
         max_bitrate: of the video, in bits a second.
         least_px: smaller pictures are enlarged by a whole factor, since a video has colours at half
             its size only: it makes the pictures of a small world as sharp as they are. 0: never.
-        queue_ms: pictures that wait for their time, in milliseconds of video; at least one waits.
         takes_chat: whether a line on `lk.chat` is a prompt. Turn it off where something else reads
             the chat, such as an `AgentSession`.
         prompts_from: who may say what the world becomes: the `driver`, or `everyone`.
@@ -29,7 +28,6 @@ class BridgeOptions:
 
     max_bitrate: int = 4_000_000
     least_px: int = 256
-    queue_ms: float = 60.0
     takes_chat: bool = True
     prompts_from: str = "driver"
     camera: str | None = None

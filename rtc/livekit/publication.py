@@ -1,9 +1,9 @@
 """The world's pictures in a room: one track, paced at the program's rate, kept alive.
 
-A picture waits for its time in a short queue, and `show` waits with it: so whoever reads the
-session is held to the pace of the room, and the session's lead does the rest. While nothing new
-comes (paused, recovering) the newest picture is sent again, for who has just come sees only what is
-sent from then on.
+One picture waits for its time in the pacer, and `show` of the next one waits with it: so whoever
+reads the session is held to the pace of the room, and the session's lead does the rest. While
+nothing new comes (paused, recovering) the newest picture is sent again, for who has just come sees
+only what is sent from then on.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class Publication:
             raise NotPublishedError(f"the room did not take the video: {error}") from None
 
     async def show(self, picture: NDArray[np.uint8]) -> None:
-        """Send a picture [H, W, 3] when its time comes; return when there is room for the next.
+        """Send a picture [H, W, 3] when its time comes; return once those before it are sent.
 
         Safe to cancel: then it is not sent.
         """
@@ -143,9 +143,11 @@ class Publication:
             await self._source.aclose()
 
     async def _pace(self, frame: rtc.VideoFrame) -> None:
+        # One picture at a time waits in the pacer: what waits in the session can still be cut. And
+        # reset under a picture in its hands, the pacer would die.
+        await self._pacer.wait_for_playout()
         rested_s = asyncio.get_running_loop().time() - self._newest_s
         if rested_s > LATE_PERIODS / self.shape.rate_hz:
-            await self._pacer.wait_for_playout()  # reset under a frame in its hands, it would die
             self._pacer.reset()
         await self._pacer.push(frame)
 
@@ -154,7 +156,7 @@ class Publication:
             audio_source=self._silence,
             video_source=self._source,
             video_fps=self.shape.rate_hz,
-            video_queue_size_ms=self._options.queue_ms,
+            video_queue_size_ms=1,  # room for one picture, at any rate up to 2000 a second
         )
 
 
