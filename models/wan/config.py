@@ -5,7 +5,12 @@ Source: the public configurations of Wan 2.1 (1.3B, 14B), Self-Forcing and LongL
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
+from math import isfinite
 from typing import Any
+
+TIMES = 1000
+"""Timesteps of pure noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,11 @@ class WanConfig:
             raise ValueError(f"patch_size {patch}: only (1, n, n) is understood")
         known = {field.name for field in fields(cls)} - {"patch"}
         config = cls(**{key: values[key] for key in known & values.keys()}, patch=patch[1])
+        if config.num_heads < 1:
+            raise ValueError(f"num_heads is {config.num_heads}, and is a whole number from 1")
         if config.dim % config.num_heads or config.head_size % 2:
-            raise ValueError(f"{config.num_heads} heads do not share {config.dim} channels evenly")
+            heads = f"num_heads is {config.num_heads}"
+            raise ValueError(f"{heads}, and they do not share {config.dim} channels evenly")
         return config
 
 
@@ -105,6 +113,7 @@ class CausalConfig:
         Raises:
             ValueError: names the sizes that contradict each other.
         """
+        self._require_types()
         if min(self.block, self.local) < 1 or self.sink < 0 or not self.levels:
             raise ValueError("block, local and the number of levels are at least 1, sink 0")
         if self.local < self.sink + self.block:
@@ -114,6 +123,30 @@ class CausalConfig:
             )
         if self.positions < self.sink + self.local + self.block:
             raise ValueError(f"{self.positions} positions do not hold a sink, a window and a block")
+
+    def _require_types(self) -> None:
+        for name in ("block", "local", "sink", "positions"):
+            if type(value := getattr(self, name)) is not int:
+                raise ValueError(f"{name} is {value!r}, and is a whole number")
+        for name in ("recache", "global_sink", "first_alone"):
+            if type(value := getattr(self, name)) is not bool:
+                raise ValueError(f"{name} is {value!r}, and is true or false")
+        for name in ("shift", "context_level"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not isfinite(value):
+                raise ValueError(f"{name} is {value!r}, and is a number")
+        if self.shift <= 0 or not 0 <= self.context_level <= TIMES:
+            raise ValueError(f"shift is above 0, and context_level is 0 to {TIMES}")
+        self._require_levels()
+
+    def _require_levels(self) -> None:
+        levels = self.levels
+        whole = isinstance(levels, tuple) and all(type(level) is int for level in levels)
+        falling = whole and all(high > low for high, low in pairwise(levels))
+        if not falling or not all(0 <= level <= TIMES for level in levels):
+            given = list(levels) if isinstance(levels, tuple) else levels
+            wanted = f"whole numbers that fall, none above {TIMES} or below 0"
+            raise ValueError(f"levels is {given!r}, and is a list of {wanted}")
 
 
 SELF_FORCING = CausalConfig()

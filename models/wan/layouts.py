@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from reverie.models.checkpoints import CheckpointManifest, StoredTensor, read_config
+from reverie.models.checkpoints import CheckpointManifest, StoredTensor
 from reverie.models.errors import CheckpointError
 from reverie.models.wan.config import WanConfig
+from reverie.models.wan.public_config import config_said
 
 HEAD_SIZE = 128
-"""Of all published sizes; a file of tensors does not say it."""
+"""Of all published sizes; a file of tensors does not say it (`public_config.py`)."""
 
 _FROM_DIFFUSERS = (
     (r"^condition_embedder\.time_embedder\.linear_1\.", "time_embedding.0."),
@@ -77,17 +78,24 @@ def find_layout(folder: Path) -> tuple[CheckpointManifest, tuple[Path, ...]]:
 
 
 def config_of(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
-    """Return the sizes of a checkpoint: from its `config.json`, else from the tensors' shapes.
+    """Return the sizes of a checkpoint: from the tensors' shapes, and its heads from `config.json`.
 
     Raises:
-        CheckpointError: they are not those of a Wan transformer.
+        CheckpointError: they are not those of a Wan transformer, or file and tensors contradict
+            each other.
     """
-    original = folder / "config.json"
-    if original.is_file() and "dim" in (values := read_config(original)):
-        try:
-            return WanConfig.from_public(values)
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"{original}: {error}") from error
+    if "blocks.0.cross_attn.k_img.weight" in stored:
+        raise CheckpointError(f"{folder} is an image-to-video model, which is not served")
+    implied = _implied(folder, stored)
+    said = config_said(folder, implied)
+    if said is None and implied.dim % HEAD_SIZE:
+        raise CheckpointError(
+            f"{folder} has no config.json, and {implied.dim} channels are not heads of {HEAD_SIZE}"
+        )
+    return said or implied
+
+
+def _implied(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
     try:
         dim, in_dim, _, patch, _ = stored["patch_embedding.weight"].shape
         _, text_dim = stored["text_embedding.0.weight"].shape
@@ -97,8 +105,6 @@ def config_of(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{folder} is no Wan transformer: {error} is not there") from error
     layers = {name.split(".")[1] for name in stored if name.startswith("blocks.")}
-    if "blocks.0.cross_attn.k_img.weight" in stored:
-        raise CheckpointError(f"{folder} is an image-to-video model, which is not served")
     return WanConfig(
         dim=dim,
         ffn_dim=ffn_dim,

@@ -138,6 +138,9 @@ def causal_of(folder: Path, layout: str) -> tuple[CausalConfig, tuple[int, int]]
         values["levels"] = tuple(values["levels"])
     try:
         causal = CausalConfig(**{**known, **values})
+        for name, value in (("height", height), ("width", width)):
+            if type(value) is not int:
+                raise ValueError(f"{name} is {value!r}, and is a whole number")
         if height % (2 * CELL_PX) or width % (2 * CELL_PX) or min(height, width) < 1:
             raise ValueError(f"{width}x{height} pixels: both are multiples of {2 * CELL_PX}")
     except (TypeError, ValueError) as error:

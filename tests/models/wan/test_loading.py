@@ -1,5 +1,7 @@
 """Checkpoints in their public layouts, tiny and random."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
 from reverie.models.wan.config import LONGLIVE
 from reverie.models.wan.layouts import from_diffusers
-from reverie.models.wan.loading import find_transformer
+from reverie.models.wan.loading import causal_of, find_transformer
 from reverie.models.wan.spec import Wan
 from reverie.models.wan.transformer import WanTransformer
 
@@ -71,6 +73,38 @@ def test_a_ported_model_computes_what_the_port_computes(tmp_path: Path) -> None:
     with torch.no_grad():
         wanted = port(x, torch.tensor([700.0]), text).sample
         levels = torch.full((1, 3), 700.0)
+        made = own(x.transpose(1, 2), levels, own.read_prompt(text), None, (0,)).flow_BFZhw
+    torch.testing.assert_close(made.transpose(1, 2), wanted, atol=1e-5, rtol=1e-5)
+
+
+def small_heads(folder: Path) -> Any:
+    """Write a port of two heads of 24, and return it."""
+    torch.manual_seed(4)
+    model = PORT(
+        num_attention_heads=2,
+        attention_head_dim=24,
+        text_dim=16,
+        freq_dim=32,
+        ffn_dim=32,
+        num_layers=2,
+    )
+    model.save_pretrained(folder / "transformer")
+    return model.eval()
+
+
+def test_heads_are_those_that_the_port_says(tmp_path: Path) -> None:
+    port = small_heads(tmp_path)
+    found = find_transformer(tmp_path)
+    assert found.report.fits
+    assert (found.config.num_heads, found.config.head_size) == (2, 24)
+    own = WanTransformer(found.config)
+    own.load_state_dict({name: tensor.read() for name, tensor in found.stored.items()})
+    random = torch.Generator().manual_seed(5)
+    x = torch.randn(1, 16, 2, 4, 6, generator=random)
+    text = torch.randn(1, 512, 16, generator=random)
+    with torch.no_grad():
+        wanted = port(x, torch.tensor([700.0]), text).sample
+        levels = torch.full((1, 2), 700.0)
         made = own(x.transpose(1, 2), levels, own.read_prompt(text), None, (0,)).flow_BFZhw
     torch.testing.assert_close(made.transpose(1, 2), wanted, atol=1e-5, rtol=1e-5)
 
@@ -163,6 +197,57 @@ class TestRefusals:
         (tmp_path / "causal.json").write_text('{"height": 33}')
         with pytest.raises(CheckpointError, match=r"causal\.json: 832x33 pixels"):
             Wan().load(LoadOptions(device="cpu", checkpoint=str(tmp_path)))
+
+    @pytest.mark.parametrize(
+        ("layout", "field", "value", "words"),
+        [
+            (original, "num_heads", 0, "num_heads is 0, and is a whole number from 1"),
+            (original, "num_heads", 3, "num_heads is 3, and they do not share 128 channels"),
+            (original, "num_heads", None, "num_heads is missing"),
+            (original, "dim", 256, "dim is 256, and the tensors have 128"),
+            (original, "num_layers", 3, "num_layers is 3, and the tensors have 2"),
+            (original, "patch_size", [1, 4, 4], "patch_size is .*, and the tensors have"),
+            (original, "model_type", "i2v", "model_type 'i2v'"),
+            (ported, "num_attention_heads", 2, r"\* attention_head_dim is 256, and .* have 128"),
+            (ported, "attention_head_dim", "128", "attention_head_dim is '128', and is a whole"),
+            (ported, "in_channels", 36, "in_channels is 36, and the tensors have 16"),
+            (ported, "patch_size", 2, "patch_size is 2, and the tensors have"),
+            (ported, "qk_norm", None, "qk_norm is None, which is not understood"),
+        ],
+    )
+    def test_a_configuration_that_the_tensors_deny_is_refused_by_its_field(
+        self, layout: Callable[[Path], Any], field: str, value: object, words: str, tmp_path: Path
+    ) -> None:
+        layout(tmp_path)
+        [path] = (path for path in tmp_path.rglob("config.json"))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+        with pytest.raises(CheckpointError, match=rf"config\.json: .*{words}"):
+            find_transformer(tmp_path)
+
+    def test_heads_that_nobody_says_are_not_guessed_for_odd_sizes(self, tmp_path: Path) -> None:
+        small_heads(tmp_path)
+        (tmp_path / "transformer" / "config.json").unlink()
+        with pytest.raises(CheckpointError, match=r"no config\.json, and 48 channels"):
+            find_transformer(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("local", "six"),
+            ("levels", [9000, "x"]),
+            ("levels", [250, 1000]),
+            ("levels", 7),
+            ("height", 32.0),
+            ("recache", "yes"),
+            ("shift", None),
+        ],
+    )
+    def test_a_field_of_the_wrong_kind_is_named_with_its_file(
+        self, field: str, value: object, tmp_path: Path
+    ) -> None:
+        (tmp_path / "causal.json").write_text(json.dumps({field: value}))
+        with pytest.raises(CheckpointError, match=rf"causal\.json: {field} is "):
+            causal_of(tmp_path, "Wan 2.1")
 
     def test_no_checkpoint_at_all_says_what_to_name(self) -> None:
         with pytest.raises(CheckpointError, match="name a folder as checkpoint, or `random`"):
