@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from reverie.engine.driver import LoopDriver
+from reverie.engine.errors import ChunkNotKeptError
 from reverie.engine.history import Moment
 from reverie.engine.mailbox import Mailbox
 from reverie.gpu_pool.messages import OpenSession
@@ -68,7 +69,12 @@ class LoopStarts:
 
     def _parted(self, loop: LoopSpec, other: LoopDriver[Any]) -> LoopDriver[Any]:
         assert self._message.origin is not None, "who parts from another says from where"
-        start = other.parting(self._message.origin.chunk if other.is_paced else None)
+        origin = self._message.origin
+        start = other.parting(origin.chunk if other.is_paced else None)
+        if origin.exact and loop.name == self.leading and start.chunk != origin.chunk:
+            raise ChunkNotKeptError(
+                f"chunk {origin.chunk} is not kept; the nearest is {start.chunk}"
+            )
         chunks, pts_us = start.chunk + 1, other.position.pts_us
         return self._begin(loop, self._request(loop), chunks=chunks, pts_us=pts_us, start=start)
 

@@ -11,10 +11,12 @@ class Origin:
     Attributes:
         session: the other one, which goes on by itself.
         chunk: the newest chunk that was seen of it; None parts from its newest.
+        exact: that very chunk is wanted, and no other will do.
     """
 
     session: str
     chunk: int | None
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

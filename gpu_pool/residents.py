@@ -98,7 +98,10 @@ class Residents:
             resident = self._begun(message, origin)
         if isinstance(resident, Exception):
             self._model.admission.leave(message.session)
-            self._refuse(message, "open_failed", f"{type(resident).__name__}: {resident}")
+            code, text = "open_failed", f"{type(resident).__name__}: {resident}"
+            if isinstance(resident, RefusedError):
+                code, text = resident.code, str(resident)
+            self._refuse(message, code, text)
             return
         self._sessions[message.session] = resident
         if any(loop.prompt_tokens for loop in loops):
@@ -166,6 +169,8 @@ class Residents:
     def _begun(self, message: OpenSession, origin: Resident | None) -> Resident | Exception:
         try:
             return Resident(self._model, message, origin)
+        except RefusedError as error:
+            return error
         except Exception as error:
             # The session boundary: a model that cannot begin this session may begin others.
             logger.exception("session %s could not be opened", message.session)

@@ -98,13 +98,17 @@ class Recorder:
     def clip(self, seconds: float) -> Recording:
         """Keep the last seconds, as far as they are held in memory.
 
+        Where nobody has watched through an encoder yet, the first call begins to hold them.
+
         Raises:
             CommandError: nothing is held, or the clip before is not finished.
         """
         recordings, keys = self._usable()
         groups = self._replay.last(round(seconds * 1e6)) if self._replay else ()
         if not groups:
-            text = f"nothing is held for clips (clip_s is {recordings.options.clip_s:g})"
+            text = f"nothing is held for clips yet (clip_s is {recordings.options.clip_s:g})"
+            if self._replay is None and self._hold(recordings):
+                text = "pictures were not encoded so far: the last seconds are held from now on"
             raise CommandError(ErrorCode.NOTHING_TO_RECORD, text)
         if self._clipping:
             text = "the clip before is not finished"
@@ -117,12 +121,17 @@ class Recorder:
 
     def watched_in(self, codec: Codec) -> None:
         """Begin to hold the last seconds, once somebody watches through an encoder."""
-        if self._recordings is None or self._replay is not None or codec is Codec.RGB24:
-            return
-        options = self._recordings.options
-        if options.clip_s and self._tap.has_pictures:
-            self._replay = Replay(round(options.clip_s * 1e6), options.clip_bytes)
-            self._tap.add(self._replay)
+        if self._recordings is not None and self._replay is None and codec is not Codec.RGB24:
+            self._hold(self._recordings)
+
+    def _hold(self, recordings: Recordings) -> bool:
+        """Begin to hold the last seconds; tell whether there is anything to hold, and leave."""
+        options = recordings.options
+        if not (options.clip_s and self._tap.has_pictures):
+            return False
+        self._replay = Replay(round(options.clip_s * 1e6), options.clip_bytes)
+        self._tap.add(self._replay)
+        return True
 
     def end(self) -> None:
         """End what runs: the session is over."""

@@ -160,11 +160,11 @@ class Session(Pusher):
         snapshots. Both go on alike until they are told different things.
 
         Args:
-            chunk: go on from this chunk, or from the newest before it that is still kept; None is
-                the newest that was seen.
+            chunk: go on from this chunk, which must still be kept; None is the newest that was
+                seen.
 
         Raises:
-            BadRequestError: the program cannot be forked.
+            BadRequestError: the program cannot be forked, or the chunk is not kept any more.
             SessionError: there is no place for it, it is not ours to fork, or this one is over.
         """
 

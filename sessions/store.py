@@ -18,6 +18,7 @@ from reverie.media.espeak import Speech
 from reverie.models.spec import ModelSpec
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import (
+    BadRequestError,
     SessionEndedError,
     TooManyError,
     UnknownOwnerError,
@@ -116,13 +117,12 @@ class SessionStore:
 
         Args:
             session: the other one.
-            chunk: part from this chunk, or the newest before it that is kept; None is what was
-                seen last.
+            chunk: part from this very chunk; None is what was seen last.
             address: where the request came from.
 
         Raises:
             UnknownSessionError: there is none of that id, or not any more.
-            BadRequestError: its program cannot be forked.
+            BadRequestError: its program cannot be forked, or the chunk is not kept.
             TooManyError: a limit is reached, or no place is free.
             SessionEndedError: it is over, or the store is being closed, or it could not begin.
         """
@@ -130,8 +130,13 @@ class SessionStore:
         other = self.get(session)
         spec = self._leases.specs[other.state.model]
         check_forks(spec, other.state.program)
-        origin = other.parting if chunk is None else Origin(session, chunk)
-        return await self._open(forked(other.state), spec, None, address, origin)
+        origin = other.parting if chunk is None else Origin(session, chunk, exact=True)
+        try:
+            return await self._open(forked(other.state), spec, None, address, origin)
+        except SessionEndedError as error:
+            if error.reason != "chunk_not_kept":
+                raise
+            raise BadRequestError(error.reason, str(error), field="chunk") from None
 
     async def _open(
         self,

@@ -131,6 +131,20 @@ async def test_the_end_of_the_session_ends_its_recording_which_stays(tmp_path: P
         assert len(stamps_of(running, recording)) == recording.frames > 0
 
 
+async def test_who_takes_bare_pixels_has_clips_from_the_first_wish_on(tmp_path: Path) -> None:
+    async with engine(tmp_path) as running, running.session() as session:
+        async with looking(session) as screen:
+            await screen.chunk()
+            with pytest.raises(CommandError, match="held from now on"):
+                await session.clip(1)
+            for _ in range(4):
+                await screen.chunk()
+            await session.clip(1)
+            made = await screen.until("artifact.completed")
+        assert isinstance(made, ArtifactCompleted)
+        assert made.duration_us > 0
+
+
 async def test_a_clip_holds_the_last_seconds(tmp_path: Path) -> None:
     async with engine(tmp_path, clip_s=10.0) as running, running.session() as session:
         hosted = running.store.get(session.id)

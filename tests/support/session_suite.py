@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 from stub_model import DEFAULTS, Fault, Stamp, prompt_mark, read_stamp, session_mark
 
-from reverie.sessions.errors import CommandError, SessionError
+from reverie.sessions.errors import BadRequestError, CommandError, SessionError
 from reverie.sessions.events import (
     AnyEvent,
     ControlApplied,
@@ -476,6 +476,12 @@ class SessionSuite:
                 await screen.chunk()
             async with session.fork(1) as other, looking(other) as second:
                 assert (await second.frame()).stamp.chunk == 2
+            for _ in range(12):
+                await screen.chunk()
+            with pytest.raises(BadRequestError) as refused:
+                async with session.fork(1):
+                    pass
+            assert (refused.value.code, refused.value.field) == ("chunk_not_kept", "chunk")
 
     async def test_there_is_no_fork_where_no_place_is_free(self, service: Service) -> None:
         async with service.session() as session, service.session(), service.session():
