@@ -18,9 +18,6 @@ from reverie.models.spec import ModelSpec
 
 UNKNOWN = "unknown"
 
-LOAD_FAULTS = (ModelError, ImportError, OSError, RuntimeError, ValueError)
-"""What a family's own code may raise; the list goes on without it."""
-
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -113,8 +110,8 @@ def _entry(name: str, *, load: bool) -> CatalogueEntry:
         spec = family.spec
         sizes: Mapping[str, ModelSpec] = getattr(family, "variants", {"": spec})
         memory = tuple((size, memory_of(variant)) for size, variant in sizes.items())
-    except LOAD_FAULTS as error:
-        return CatalogueEntry(name, fault=str(error))
+    except Exception as error:  # variants are a stranger's code: the list goes on without it
+        return CatalogueEntry(name, fault=_said(error))
     return CatalogueEntry(
         name=name,
         title=spec.title,
@@ -133,9 +130,16 @@ def _entry(name: str, *, load: bool) -> CatalogueEntry:
 def _fault(family: ModelFamily) -> str:
     try:
         family.load(LoadOptions(device="cpu", sessions=1))
-    except LOAD_FAULTS as error:
-        return str(error)
+    except Exception as error:  # as above
+        return _said(error)
     return ""
+
+
+def _said(error: Exception) -> str:
+    """Return an error in a line; one that was not written for people, with its kind."""
+    if isinstance(error, ModelError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _lines(entry: CatalogueEntry) -> Iterator[str]:

@@ -16,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from reverie.models.errors import UnknownModelError
+from reverie.models.errors import ModelError, UnknownModelError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.parallel import ONE_DEVICE, ParallelPlan, require_one_device
@@ -63,13 +63,22 @@ def find_family(name: str, plan: ParallelPlan = ONE_DEVICE) -> ModelFamily:
         OptionError: the model cannot follow the plan, or this version cannot.
     """
     family = _from_location(name) if ":" in name else _from_entry_point(name)
-    missing = [part for part in _PARTS if not hasattr(family, part)]
-    if missing or not isinstance(family.spec, ModelSpec):
-        lacks = f"it has no {' and no '.join(missing)}" if missing else "its spec is no ModelSpec"
-        raise UnknownModelError(f"{name!r} makes no model family: {lacks}")
-    family.spec.validate(plan)
+    _described(name, family).validate(plan)
     require_one_device(plan)
     return family
+
+
+def _described(name: str, family: ModelFamily) -> ModelSpec:
+    """Return the description that a stranger's object has, if it is a family."""
+    try:
+        missing = [part for part in _PARTS if not hasattr(family, part)]
+        spec: object = None if missing else family.spec
+    except Exception as error:  # a property of the family's may raise anything
+        raise _broken(name, error) from error
+    if isinstance(spec, ModelSpec):
+        return spec
+    lacks = f"it has no {' and no '.join(missing)}" if missing else "its spec is no ModelSpec"
+    raise UnknownModelError(f"{name!r} makes no model family: {lacks}")
 
 
 def _from_entry_point(name: str) -> ModelFamily:
@@ -80,8 +89,16 @@ def _from_entry_point(name: str) -> ModelFamily:
         raise UnknownModelError(f"no model called {name!r}; installed: {known}{hint}")
     try:
         return families[name]()
-    except (ImportError, AttributeError, OSError) as error:
-        raise UnknownModelError(f"cannot load model {name!r}: {error}") from error
+    except Exception as error:  # what a stranger's module does as it is imported
+        raise _broken(name, error) from error
+
+
+def _broken(name: str, error: Exception) -> UnknownModelError:
+    """Return what is said of a family whose own code raised; in one line."""
+    what = str(error).partition("\n")[0]
+    if not isinstance(error, ImportError | OSError | SyntaxError | ModelError):
+        what = f"{type(error).__name__}: {what}" if what else type(error).__name__
+    return UnknownModelError(f"cannot load model {name!r}: {what}")
 
 
 def _made(entry: EntryPoint) -> ModelFamily:
@@ -95,16 +112,16 @@ def _from_location(location: str) -> ModelFamily:
             _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
         )
         make = getattr(module, attribute, None)
-    except (ImportError, AttributeError, OSError, SyntaxError) as error:
-        raise UnknownModelError(f"cannot load model {location!r}: {error}") from error
+    except Exception as error:  # as above
+        raise _broken(location, error) from error
     if make is None:
         raise UnknownModelError(f"cannot load model {location!r}: {place} has no {attribute!r}")
     if not callable(make) or not _takes_nothing(make):
         raise UnknownModelError(f"{location!r} cannot be called without arguments to make a family")
     try:
         return cast(Callable[[], ModelFamily], make)()
-    except (ImportError, AttributeError, OSError) as error:
-        raise UnknownModelError(f"cannot load model {location!r}: {error}") from error
+    except Exception as error:  # as above
+        raise _broken(location, error) from error
 
 
 def _takes_nothing(make: Callable[..., object]) -> bool:

@@ -3,7 +3,7 @@
 A `ModelSpec` names components, loops, programs and capabilities. `ModelSpec.validate` refuses a
 description that contradicts itself, so that a server learns of it at start and not in a session.
 Everything that a description is made of can be imported from here; it is defined in `streams.py`,
-`loop_spec.py` and `parallel.py`, and what is refused in `spec_validation.py`.
+`loop_spec.py` and `parallel.py`, and what is refused in `spec_validation.py` and `spec_values.py`.
 """
 
 from dataclasses import dataclass, replace
@@ -23,6 +23,15 @@ from reverie.models.loop_spec import (
 )
 from reverie.models.parallel import ONE_DEVICE, UNSPLIT, ParallelPlan, ParallelSpec
 from reverie.models.spec_validation import check_caches, check_loop, check_names, check_program
+from reverie.models.spec_values import (
+    check_capabilities,
+    check_kinds,
+    check_name,
+    check_precisions,
+    check_shape,
+    check_shares,
+    check_values,
+)
 from reverie.models.streams import FASTEST_HZ, SLOWEST_HZ, InputSpec, StreamKind, StreamSpec
 
 __all__ = [
@@ -131,20 +140,39 @@ class ModelSpec:
             SpecError: names the first contradiction found.
             OptionError: names the field of the plan.
         """
+        check_name("this description", "model", self.name)
         model = f"model {self.name}"
+        for kind, items in (
+            (ComponentSpec, self.components),
+            (LoopSpec, self.loops),
+            (ProgramSpec, self.programs),
+            (CacheSpec, self.caches),
+        ):
+            check_kinds(model, kind, items)
+        if not self.programs:
+            raise SpecError(f"{model} has no programs: nothing of it can be run")
+        check_precisions(model, self.precisions, BYTES)
+        check_capabilities(model, self.capabilities)
+        check_shares(model, self.parallel)
+        self._check_parts(model)
+        self.parallel.require(plan, model)
+
+    def _check_parts(self, model: str) -> None:
         parts = [part.name for part in self.components]
         check_names(model, "component", parts)
         check_names(model, "loop", [loop.name for loop in self.loops])
         check_names(model, "program", [program.name for program in self.programs])
         for loop in self.loops:
+            check_values(f"loop {loop.name} of {self.name}", loop)
             check_loop(f"loop {loop.name} of {self.name}", loop, parts, self.capabilities)
         for program in self.programs:
             loops = [self.loop(name) for name in program.loops]
             check_program(f"program {program.name} of {self.name}", program, loops)
         for name in self.capabilities.rows:
             self.loop(name)
+        for cache in self.caches:
+            check_shape(model, cache)
         check_caches(model, self.caches, {loop.name: loop for loop in self.loops})
-        self.parallel.require(plan, model)
 
 
 _Named = TypeVar("_Named", LoopSpec, ProgramSpec)

@@ -50,6 +50,9 @@ def check_loop(
     check_names(where, "input stream", [stream.name for stream in loop.inputs])
     for given in loop.inputs:
         _check_input(where, given)
+    if both := {stream.name for stream in loop.streams} & {given.name for given in loop.inputs}:
+        raise SpecError(f"{where} calls a stream that goes in as one that comes out: {min(both)}")
+    check_names(where, "key", [key for control in loop.controls for key in control.keys])
     for parameter in loop.parameters:
         if not parameter.low <= parameter.default <= parameter.high:
             raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
@@ -72,6 +75,8 @@ def check_program(where: str, program: ProgramSpec, loops: Sequence[LoopSpec]) -
             raise SpecError(f"{where} sets {name}, which none of its loops has")
         if not specs[name].low <= value <= specs[name].high:
             raise SpecError(f"{where} sets {name} outside its range")
+        if specs[name].integer and not float(value).is_integer():
+            raise SpecError(f"{where} sets {name} to {value:g}, which is not whole")
 
 
 def check_caches(model: str, caches: Sequence[CacheSpec], loops: Mapping[str, LoopSpec]) -> None:

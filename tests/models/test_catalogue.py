@@ -1,6 +1,7 @@
 """The list of models, for people."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from stub_model import StubFamily
@@ -10,6 +11,7 @@ from reverie.models.catalogue import CatalogueEntry, as_text, catalogue, memory_
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.registry import ModelFamily
+from reverie.models.spec import ModelSpec
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,57 @@ def test_a_model_that_cannot_be_served_is_listed_with_its_fault(
     monkeypatch.setattr("reverie.models.registry.installed_families", lambda: found)
     [entry] = catalogue(load=load)
     assert entry.fault == fault
+
+
+def raising(error: Exception) -> Callable[[], ModelFamily]:
+    def family() -> ModelFamily:
+        raise error
+
+    return family
+
+
+class Unprecise(StubFamily):
+    """Computes in what nobody knows."""
+
+    def __init__(self, *precisions: str) -> None:
+        super().__init__()
+        self.precisions = precisions
+
+    @property
+    def spec(self) -> ModelSpec:
+        return replace(super().spec, precisions=self.precisions)
+
+
+class Unspoken(StubFamily):
+    """Does not even get so far as to describe itself."""
+
+    @property
+    def variants(self) -> dict[str, ModelSpec]:
+        raise ZeroDivisionError("by zero")
+
+
+BROKEN: dict[str, tuple[Callable[[], ModelFamily], str]] = {
+    "name": (raising(NameError("no torhc")), "cannot load model 'name': NameError: no torhc"),
+    "type": (raising(TypeError("one\ntwo")), "cannot load model 'type': TypeError: one"),
+    "key": (raising(KeyError("x")), "cannot load model 'key': KeyError: 'x'"),
+    "silent": (raising(AssertionError()), "cannot load model 'silent': AssertionError"),
+    "none": (Unprecise, "model stub computes in no precision"),
+    "float7": (lambda: Unprecise("float7"), "model stub computes in 'float7', which is unknown"),
+    "variants": (Unspoken, "ZeroDivisionError: by zero"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_one_broken_family_does_not_hide_the_others(
+    monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    made, fault = BROKEN[broken]
+    found: dict[str, Callable[[], ModelFamily]] = {broken: made, "stub": StubFamily}
+    monkeypatch.setattr(listed, "installed_families", lambda: found)
+    monkeypatch.setattr("reverie.models.registry.installed_families", lambda: found)
+    faults = {entry.name: entry.fault for entry in catalogue()}
+    assert faults["stub"] == ""
+    assert faults[broken].startswith(fault)
 
 
 def test_an_entry_is_a_paragraph_and_its_fault_stands_below() -> None:

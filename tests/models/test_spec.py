@@ -13,6 +13,7 @@ from reverie.models.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    InputSpec,
     LoopSpec,
     ModelSpec,
     ParallelPlan,
@@ -43,6 +44,10 @@ def video(width: int = 64, height: int = 64, rate_hz: float = 24.0) -> StreamSpe
 
 def sound(rate_hz: float = 16_000.0, channels: int = 1) -> StreamSpec:
     return StreamSpec("sound", StreamKind.AUDIO, rate_hz=rate_hz, channels=channels)
+
+
+def camera(name: str = "camera", width: int = 64) -> InputSpec:
+    return InputSpec(name, StreamKind.VIDEO, Merge.LATEST, 2, width, 64)
 
 
 def test_a_sound_description_passes() -> None:
@@ -149,6 +154,65 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
         replace(GOOD, programs=(ProgramSpec("p", ("world_model",), lead_chunks=0),)),
         "lead of 1",
     ),
+    "no programs": (replace(GOOD, programs=()), "no programs"),
+    "no precision": (replace(GOOD, precisions=()), "computes in no precision"),
+    "an unknown precision": (replace(GOOD, precisions=("float7",)), "'float7', which is unknown"),
+    "a block without room": (with_cache(shape=(2, 0)), r"cache stub .* a block of \(2, 0\)"),
+    "nothing to share out": (
+        replace(GOOD, parallel=ParallelSpec(tensor=0)),
+        "parallel.tensor is 0, and 1 is the least",
+    ),
+    "a model without a name": (replace(GOOD, name=""), "model is called '', which is no name"),
+    "a model called by a line": (replace(GOOD, name="a\nb"), "which is no name"),
+    "a model called nothing": (replace(GOOD, name=None), "called None, which is no name"),  # type: ignore[arg-type]
+    "a loop that is a string": (replace(GOOD, loops=("l",)), "'l' where a LoopSpec belongs"),  # type: ignore[arg-type]
+    "a stream without a name": (with_loop(streams=(replace(video(), name=""),)), "is no name"),
+    "a control that is latest": (
+        with_loop(controls=(ControlSpec("m", Merge.LATEST),)),
+        "control m is edges or sum, not latest",
+    ),
+    "a control that is fifo": (
+        with_loop(controls=(ControlSpec("m", Merge.FIFO),)),
+        "control m is edges or sum, not fifo",
+    ),
+    "an endless axis": (
+        with_loop(controls=(ControlSpec("m", Merge.SUM, low=float("-inf")),)),
+        "control m has no finite range",
+    ),
+    "a key of two controls": (
+        with_loop(
+            controls=(ControlSpec("a", Merge.EDGES, ("x",)), ControlSpec("b", Merge.EDGES, ("x",)))
+        ),
+        "names a key twice: x, x",
+    ),
+    "an unknown capability": (
+        replace(
+            GOOD,
+            capabilities=CapabilityMatrix({"world_model": frozenset({"teleport"})}),  # type: ignore[arg-type]
+        ),
+        "no capability 'teleport'",
+    ),
+    "words with a rate": (
+        with_loop(streams=(video(), StreamSpec("t", StreamKind.TEXT, rate_hz=5.0))),
+        "text stream t has a rate of 5",
+    ),
+    "half a pixel": (with_loop(streams=(video(width=96.5),)), "width is 96.5"),  # type: ignore[arg-type]
+    "a wall of pixels": (with_loop(streams=(video(height=8193),)), "height is 8193, .*8192"),
+    "a wall of pixels coming in": (with_loop(inputs=(camera(width=8193),)), "width is 8193"),
+    "what goes in called as what comes out": (
+        with_loop(inputs=(camera("video"),), streams=(video(),)),
+        "as one that comes out: video",
+    ),
+    "turns without words": (with_loop(takes_turns=True), "no text stream to answer in"),
+    "an integer that is not whole": (
+        with_loop(parameters=(ParameterSpec("gain", 0.5, 0.0, 1.0, integer=True),)),
+        "parameter gain is an integer",
+    ),
+    "a parameter without an end": (
+        with_loop(parameters=(ParameterSpec("gain", 0.5, 0.0, float("inf")),)),
+        "parameter gain has no finite range",
+    ),
+    "half a frame": (with_loop(chunk_frames=1.5), "chunk_frames is 1.5"),
     "capabilities of an unknown loop": (
         replace(
             GOOD,
