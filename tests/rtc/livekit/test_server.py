@@ -1,11 +1,21 @@
 """The suite's own server does for the real SDK what LiveKit's does, and goes wrong when told to."""
 
+import asyncio
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+import livekit_rig
 import pytest
+from aiortc import RTCPeerConnection
 from livekit import api, rtc
-from livekit_guest import Camera, Guest, Picture, until
+from livekit.protocol import rtc as protocol
+from livekit_guest import LIMIT_S, Camera, Guest, Picture, until
 from livekit_rig import LiveKit
+from websockets.asyncio.client import ClientConnection, connect
 
 RED = (220, 20, 20)
 
@@ -122,3 +132,60 @@ async def test_a_second_of_one_identity_sends_the_first_away(pair: tuple[Guest, 
         camera: Camera = await second.show(RED)
         await ben.picture(is_red)
         await camera.close()
+
+
+async def test_an_answer_names_the_offer_that_it_answers(livekit: LiveKit) -> None:
+    livekit.must_be_ours()
+    offer = protocol.SessionDescription(type="offer", sdp=await _offer_of_data(), id=41)
+    async with _signalling(livekit) as socket:
+        await socket.send(protocol.SignalRequest(offer=offer).SerializeToString())
+        answers = [said.answer async for said in _said(socket, "answer")]
+        assert [answer.id for answer in answers] == [41]
+
+
+async def test_the_servers_own_offers_are_numbered(livekit: LiveKit) -> None:
+    livekit.must_be_ours()
+    async with _signalling(livekit) as socket:
+        assert [said.offer.id async for said in _said(socket, "offer")] == [1]
+
+
+async def _offer_of_data() -> str:
+    connection = RTCPeerConnection()
+    connection.createDataChannel("_reliable")
+    await connection.setLocalDescription(await connection.createOffer())
+    sdp = connection.localDescription.sdp
+    await connection.close()
+    return sdp
+
+
+def _signalling(livekit: LiveKit) -> connect:
+    token = livekit.token("ada", livekit.new_room())
+    return connect(f"{livekit.url}/rtc?access_token={token}", proxy=None)
+
+
+async def _said(socket: ClientConnection, kind: str) -> AsyncIterator[protocol.SignalResponse]:
+    """Return the first message of a kind."""
+    async with asyncio.timeout(LIMIT_S):
+        async for raw in socket:
+            assert isinstance(raw, bytes)
+            said = protocol.SignalResponse.FromString(raw)
+            if said.WhichOneof("message") == kind:
+                yield said
+                return
+
+
+def test_a_server_that_nobody_can_speak_to_serves_until_it_is_told_to_end() -> None:
+    command = [sys.executable, "-m", "livekit_server", "--key", "k", "--secret", "s" * 32]
+    support = Path(livekit_rig.__file__).parent
+    for stdin in (subprocess.DEVNULL, None):
+        with subprocess.Popen(
+            command,
+            cwd=support,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            preexec_fn=(lambda: os.close(0)) if stdin is None else None,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(b"ws://")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(LIMIT_S) == 0

@@ -57,6 +57,7 @@ class Peer:
         self.publisher = Publisher(self._on_track, self._on_packet)
         self.subscriber = Subscriber(self._offer)
         self.subscriber.connection.inner.on("connectionstatechange", self._on_state)
+        self._offers = 0
         self._takes_all = request.query.get("auto_subscribe", "1") == "1"
         self._request, self._socket = request, socket
         self._tasks = asyncio.TaskGroup()
@@ -151,7 +152,8 @@ class Peer:
             await owner.send(rtc.SignalResponse(track_subscribed=taken))
 
     async def _offer(self, sdp: str) -> None:
-        offer = rtc.SessionDescription(type="offer", sdp=sdp)
+        self._offers += 1
+        offer = rtc.SessionDescription(type="offer", sdp=sdp, id=self._offers)
         await self.send(rtc.SignalResponse(offer=offer))
 
     def _on_track(self, info: models.TrackInfo) -> None:

@@ -53,7 +53,7 @@ class Signalling:
                 side = peer.publisher if is_sent else peer.subscriber
                 await side.connection.trickle(request.trickle.candidateInit)
             case "offer":
-                peer.spawn(_take_offer(peer, request.offer.sdp))  # it may wait for candidates
+                peer.spawn(_take_offer(peer, request.offer))  # it may wait for candidates
             case "answer":
                 peer.subscriber.answered(request.answer.sdp)
             case "add_track":
@@ -66,10 +66,13 @@ class Signalling:
                 await _update(peer, request.update_metadata)
 
 
-async def _take_offer(peer: Peer, sdp: str) -> None:
-    answer = await peer.publisher.answer(sdp)
+async def _take_offer(peer: Peer, offer: rtc.SessionDescription) -> None:
+    sdp = await peer.publisher.answer(offer.sdp)
     await peer.lose_tracks(peer.publisher.dropped())
-    await peer.send(rtc.SignalResponse(answer=rtc.SessionDescription(type="answer", sdp=answer)))
+    # By its number a client knows which of its offers is answered; without it, a browser's gives up
+    # after a while, however well the connection works.
+    answer = rtc.SessionDescription(type="answer", sdp=sdp, id=offer.id)
+    await peer.send(rtc.SignalResponse(answer=answer))
 
 
 async def _add_track(peer: Peer, request: rtc.AddTrackRequest) -> None:
