@@ -39,12 +39,17 @@ class Author:
 
 
 class Helm:
-    """Takes wishes to a session; `changed` is called when the seat changes hands."""
+    """Takes wishes to a session; `changed` is called when the seat changes hands.
+
+    Attributes:
+        here: tells whether somebody is in the room: what they sent may come after they have left.
+    """
 
     def __init__(
         self, session: Session, options: BridgeOptions, changed: Callable[[Change], None]
     ) -> None:
         self.seat = DrivingSeat(options.seat_idle_s)
+        self.here: Callable[[str], bool] = lambda _: True
         self._session = session
         self._options = options
         self._changed = changed
@@ -74,10 +79,12 @@ class Helm:
         """Accept that somebody may steer; nothing changes by that.
 
         Raises:
-            SteeringError: somebody else drives.
+            SteeringError: somebody else drives, or they have left.
         """
         if by != OWN:
             self.seat.check(by)
+            if not self.here(by):
+                raise SteeringError("not_here", f"{by!r} is not in the room")
 
     def check_saying(self, by: str) -> None:
         """Accept that somebody may say what the world should become; likewise.
@@ -89,8 +96,8 @@ class Helm:
             self.check(by)
 
     def steered(self, by: str) -> None:
-        """Note that what somebody wished counts: they take a free seat by it."""
-        if by != OWN:
+        """Note that what somebody wished counts: they take a free seat by it, if still here."""
+        if by != OWN and self.here(by):
             with suppress(
                 SteeringError
             ):  # somebody was faster: the wish counted, the seat is theirs
@@ -100,8 +107,10 @@ class Helm:
         """Take the seat, if it is free.
 
         Raises:
-            SteeringError: somebody else drives.
+            SteeringError: somebody else drives, or they have left.
         """
+        if not self.here(by):
+            raise SteeringError("not_here", f"{by!r} is not in the room")
         self._note(self.seat.take(by, _now_s()))
 
     def hand_seat(self, by: str, to: str | None) -> None:
@@ -135,6 +144,8 @@ class Helm:
         self.check(by)
         control = await self.steer(Steer(by, action, edge, tag))
         self.steered(by)
+        if by != OWN and not self.here(by) and self.seat.driver is None:
+            await self.steer(Steer(by, {}))  # nobody is left to let go of the key
         return control
 
     async def say(

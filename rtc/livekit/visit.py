@@ -71,6 +71,7 @@ class Visit:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._start(tasks)
+                self._parts.helm.here = self.is_here
                 with self._ears.listening():
                     raise VisitOverError(await self._ears.over)
         except* VisitOverError as group:

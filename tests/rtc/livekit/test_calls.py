@@ -28,6 +28,7 @@ class Room:
         self.changes: list[Change] = []
         self.rests: list[bool] = []
         self.helm = Helm(session, options, self.changes.append)
+        self.helm.here = self.is_here
         self._handlers = Calls(self.helm, self).handlers()
 
     def newest_chunk(self) -> int:
@@ -131,6 +132,57 @@ async def test_the_seat_is_handed_over_and_got_up_from(room: Room) -> None:
     assert await room.call("ada", "drive", {"to": "ben"}) == {"driver": "ben"}
     assert await room.call("ben", "drive", {"release": True}) == {"driver": None}
     assert [change.now for change in room.changes] == ["ada", "ben", None]
+
+
+@pytest.mark.parametrize(
+    ("method", "payload"),
+    [
+        ("drive", ""),
+        ("action", {"action": {"move": "left"}, "edge": "press"}),
+        ("prompt", {"text": "a desert"}),
+        ("interrupt", ""),
+        ("update", {"parameters": {"step_ms": 1.0}}),
+        ("pause", ""),
+    ],
+)
+async def test_a_call_that_comes_after_its_caller_has_left_takes_no_seat(
+    room: Room, method: str, payload: str | dict[str, Any]
+) -> None:
+    room.people.discard("ada")
+    assert (await room.refusal("ada", method, payload))["code"] == "not_here"
+    assert room.helm.seat.driver is None
+    assert room.changes == room.rests == []
+
+
+@pytest.mark.parametrize(
+    ("method", "payload"),
+    [
+        ("action", {"action": {"move": "left"}, "edge": "press"}),
+        ("prompt", {"text": "a desert"}),
+        ("interrupt", ""),
+    ],
+)
+async def test_who_leaves_during_a_call_does_not_drive_when_it_ends(
+    room: Room, monkeypatch: pytest.MonkeyPatch, method: str, payload: str | dict[str, Any]
+) -> None:
+    await room.call("ada", "drive")
+    command = room.session._command
+    asked: list[str] = []
+
+    async def leave_meanwhile(kind: str, **fields: Any) -> str:
+        asked.append(kind)
+        answer = await command(kind, **fields)
+        if "ada" in room.people:
+            room.people.discard("ada")
+            room.helm.left("ada")
+        return answer
+
+    monkeypatch.setattr(room.session, "_command", leave_meanwhile)
+    await room.call("ada", method, payload)
+    assert room.helm.seat.driver is None
+    assert room.changes == [Change(None, "ada"), Change("ada", None)]
+    if method == "action":
+        assert asked[-1] == "release_all", "nobody is left to let go of the key"
 
 
 async def test_pausing_is_asked_of_the_room(room: Room) -> None:
