@@ -2,7 +2,13 @@
 
 import torch
 
-from reverie.kernels.attention import AUTO, Attention, UnknownBackendError, choose_attention
+from reverie.kernels.attention import (
+    AUTO,
+    BACKENDS,
+    Attention,
+    UnknownBackendError,
+    choose_attention,
+)
 from reverie.kernels.block_attention import TRITON, BlockAttention, choose_block_attention
 from reverie.models.errors import OptionError
 from reverie.models.instance import LoadOptions
@@ -31,7 +37,8 @@ def attention_of(
     try:
         return choose_attention(name, device, dtype)
     except UnknownBackendError as error:
-        raise OptionError(f"attention: {error}") from error
+        also = f", {TRITON}" if tables and name not in BACKENDS else ""
+        raise OptionError(f"attention: {error}{also}") from error
 
 
 def block_attention_of(

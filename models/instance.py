@@ -11,6 +11,8 @@ from reverie.models.errors import OptionError
 from reverie.models.parallel import ONE_DEVICE, ParallelPlan
 from reverie.models.spec import ModelSpec
 
+_AUTO = "auto"
+
 
 @dataclass(frozen=True, slots=True)
 class AdapterOption:
@@ -77,6 +79,13 @@ def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
     if options.decoder and options.decoder not in decoders:
         known = f"it has {', '.join(decoders)}" if decoders else "it has its own alone"
         raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
+    if options.decoder_path is not None and not options.decoder:
+        raise OptionError("decoder_path is given, and no decoder that it is for")
+    if options.guidance != _AUTO and not spec.guided:
+        raise OptionError(f"guidance: {spec.name} has {_AUTO} alone, not {options.guidance!r}")
+    if options.precision not in (precisions := (_AUTO, *spec.precisions)):
+        there = f"it has {', '.join(precisions)}"
+        raise OptionError(f"{spec.name} has no precision {options.precision!r}; {there}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ class ModelSpec:
         caches: kinds of cache blocks; none named is one a loop with a window.
         parallel: what it has to share out among devices.
         weights_licence: of the public weights; empty when it is not known.
+        guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
     """
 
     name: str
@@ -80,6 +81,7 @@ class ModelSpec:
     caches: tuple[CacheSpec, ...] = ()
     parallel: ParallelSpec = UNSPLIT
     weights_licence: str = ""
+    guided: bool = False
 
     def loop(self, name: str) -> LoopSpec:
         """Return the loop called `name`.

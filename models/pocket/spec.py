@@ -178,6 +178,7 @@ POCKET = ModelSpec(
         }
     ),
     precisions=("float32", "bfloat16"),
+    guided=True,
     caches=(
         CacheSpec(
             "world",

@@ -145,6 +145,7 @@ def wan_spec(
             CacheSpec("frames", (continuation.name, restyle.name), ("context", "recache"), block),
         ),
         parallel=ParallelSpec(tensor=config.num_heads, sequence=tokens),
+        guided=True,
         weights_licence="Wan 2.1: Apache-2.0; Self-Forcing, LongLive: unknown, see their cards",
     )
 

@@ -76,3 +76,8 @@ def test_a_family_without_a_table_of_blocks_says_which_backends_it_has(name: str
 def test_wan_says_what_a_table_of_blocks_needs() -> None:
     with pytest.raises(OptionError, match="attention: triton"):
         attending(FAMILIES["wan"], "triton").rig()
+
+
+def test_a_model_that_reads_blocks_in_place_names_that_backend_too() -> None:
+    with pytest.raises(OptionError, match=r"no attention backend 'quick'; .*flash, triton$"):
+        attending(FAMILIES["wan"], "quick").rig()
