@@ -166,12 +166,19 @@ class RemoteSession(Session):
                     return
             case SessionAttached(view=view, limits=limits):
                 self._view, self._message_bytes = view, limits.message_bytes
+                if self._attached.is_set():
+                    self._tell_connection(True)
                 self._attached.set()
             case SessionUpdated(view=view):
                 self._view = view
         self._inbox.put(event)
 
+    def _tell_connection(self, there: bool) -> None:
+        if self.connection_changed is not None:
+            self.connection_changed(there)
+
     def _dropped(self) -> None:
+        self._tell_connection(False)
         for answer in self._answers.values():
             if not answer.done():
                 text = "the connection broke before the answer came"

@@ -10,7 +10,7 @@ Subclasses say how a command gets to the session and how events come from it; al
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import count
 from types import TracebackType
@@ -42,9 +42,17 @@ class Session(Pusher):
 
     Every command returns its id once it is sure to act, and raises `CommandError` when it was
     refused; then nothing has changed. A control's receipt comes as an event that names the id.
+
+    Attributes:
+        connection_changed: called with False when the connection to the session is lost and another
+            is tried, and with True once there is one; never for a session in this process. It must
+            neither wait nor raise.
     """
 
+    connection_changed: Callable[[bool], None] | None
+
     def __init__(self) -> None:
+        self.connection_changed = None
         self._numbers = count()
         self._inits: dict[str, MediaInit] = {}  # the newest of each stream
         self._shown: MediaChunk | None = None  # ends a chunk that was not yet told to be seen

@@ -48,6 +48,7 @@ class RoomBridge:
             news=News(options),
             captions=Captions(options),
         )
+        session.connection_changed = lambda there: self._parts.board.lose(not there)
         self._visit: Visit | None = None
         self._there = asyncio.Event()
 

@@ -112,10 +112,15 @@ def _seen(status: Status, view: SessionView) -> Status:
 
 
 class StatusBoard:
-    """Keeps the status, and tells the room of it."""
+    """Keeps the status, and tells the room of it.
+
+    Attributes:
+        lost: whether the connection to the session is: nobody knows how it is meanwhile.
+    """
 
     def __init__(self, options: BridgeOptions) -> None:
         self.status = Status()
+        self.lost = False
         self._options = options
         self._told: dict[str, str] = {}
         self._changed = asyncio.Event()
@@ -129,6 +134,20 @@ class StatusBoard:
         """Have the room told soon. Never waits."""
         if status != self.status:
             self.status = status
+            self._idle.clear()
+            self._changed.set()
+
+    @property
+    def shown(self) -> Status:
+        """The status as the room is told: a lost session that may come back is recovering."""
+        if self.lost and self.status.status != "ended":
+            return replace(self.status, status="recovering")
+        return self.status
+
+    def lose(self, lost: bool) -> None:
+        """Note that the connection to the session is lost, or there again. Never waits."""
+        if lost != self.lost:
+            self.lost = lost
             self._idle.clear()
             self._changed.set()
 
@@ -160,7 +179,7 @@ class StatusBoard:
                 await speaker.set_attributes({name: "" for name, value in told.items() if value})
 
     async def _tell(self, speaker: rtc.LocalParticipant) -> None:
-        wanted = self.status.attributes()
+        wanted = self.shown.attributes()
         news = changed(self._told, wanted)
         if not news:
             return

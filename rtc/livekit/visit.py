@@ -96,7 +96,7 @@ class Visit:
 
     def state(self) -> Answer:
         """Return all that a front end shows."""
-        told = {name: value for name, value in self._parts.board.status.values() if value}
+        told = {name: value for name, value in self._parts.board.shown.values() if value}
         return {**told, "view": self._parts.session.view.model_dump(mode="json")}
 
     def refuse(self, by: str, why: SteeringError) -> None:

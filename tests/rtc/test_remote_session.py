@@ -48,7 +48,9 @@ def drop(session: RemoteSession) -> None:
 
 
 async def test_a_broken_connection_comes_back_to_the_same_world(home: House) -> None:
+    changes: list[bool] = []
     async with connect(home.url, prompt="a lake") as session, looking(session) as screen:
+        session.connection_changed = changes.append
         before = (await screen.chunk())[-1]
         for _ in range(3):
             drop(session)
@@ -59,6 +61,7 @@ async def test_a_broken_connection_comes_back_to_the_same_world(home: House) -> 
             assert before.stamp.chunk <= after.stamp.chunk <= before.stamp.chunk + 3
             before = after
         await session.push_text("still here")
+        assert changes == [False, True] * 3
     await until(lambda: home.busy == 0)
 
 

@@ -176,6 +176,25 @@ async def test_a_change_that_the_room_did_not_take_is_told_again(board: StatusBo
         assert speaker.attributes["world.driver"] == "ada"
 
 
+async def test_while_the_session_is_lost_it_is_recovering_until_it_is_over(
+    board: StatusBoard,
+) -> None:
+    speaker = Speaker()
+    with telling(board, speaker):
+        board.change(status="live")
+        board.lose(True)
+        board.put(note(board.status, updated(state="active")))  # a view that was still on its way
+        await all_told(board)
+        assert speaker.attributes["world.status"] == "recovering"
+        board.lose(False)
+        await all_told(board)
+        assert speaker.attributes["world.status"] == "live"
+        board.lose(True)
+        board.change(status="ended", reason="no_such_session")
+        await all_told(board)
+        assert speaker.attributes["world.status"] == "ended"
+
+
 async def test_what_did_not_change_is_not_told(board: StatusBoard) -> None:
     speaker = Speaker()
     with telling(board, speaker):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from livekit import rtc
@@ -15,6 +15,8 @@ from stub_model import prompt_mark
 
 from reverie.rtc import connect
 from reverie.rtc.livekit import BridgeOptions
+from reverie.rtc.remote import RemoteSession
+from reverie.rtc.remote_link import Ending
 
 SOON_EMPTY = BridgeOptions(empty_after_s=0.2, room_s=2.0)
 
@@ -61,6 +63,29 @@ async def test_a_network_that_drops_and_comes_back_keeps_the_world(world: World)
         await ada.press("right")
         await ada.sees(lambda stamp: stamp.held == {"right"}, "another key")
     assert not world.serving.done()
+
+
+async def test_a_server_that_is_lost_is_told_at_once_and_when_it_is_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world.guest("ada") as ada:
+        await ada.knows(status="live")
+        link = cast(RemoteSession, world.bridge.session)._link
+        attach, back = link._once, asyncio.Event()
+
+        async def held_up() -> tuple[Ending, bool]:
+            await back.wait()
+            return await attach()
+
+        monkeypatch.setattr(link, "_once", held_up)
+        assert link._socket is not None
+        link._socket.transport.abort()
+        await ada.knows(status="recovering")
+        assert (await ada.call("state"))["status"] == "recovering"
+        seen = len(ada.stamps)
+        back.set()
+        await ada.knows(status="live")
+        await ada.sees(lambda _: True, "the world again", since=seen)
 
 
 async def test_a_refreshed_token_brings_the_world_back(world: World) -> None:
