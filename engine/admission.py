@@ -80,6 +80,17 @@ class Admission:
         count = self._pool.count if self._pool else 0
         return min(self._sessions, count // blocks) if blocks else self._sessions
 
+    def require_room(self, program: str, loops: Sequence[LoopSpec]) -> None:
+        """Refuse a pool in which no session of a program will ever fit.
+
+        Raises:
+            AdmissionError: there are fewer blocks than one session may need.
+        """
+        blocks, count = self.session_blocks(loops), self._pool.count if self._pool else 0
+        if blocks > count:
+            needs = f"a session of program {program} needs {blocks}"
+            raise AdmissionError(f"the cache pool has {count} blocks, {needs}")
+
     def admit(self, session: str, loops: Sequence[LoopSpec]) -> None:
         """Hold room for a session until `leave`.
 

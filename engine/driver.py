@@ -19,6 +19,7 @@ from typing import Generic
 from reverie.engine.candidate import Candidate
 from reverie.engine.capture import Capture
 from reverie.engine.emissions import Emission, FaultCode
+from reverie.engine.errors import BadStepError
 from reverie.engine.history import Moment
 from reverie.engine.inputs import ControlInput
 from reverie.engine.lead import Lead
@@ -225,7 +226,7 @@ class LoopDriver(Generic[S]):
     def seen(self, chunk: int, now_us: int) -> None:
         """Note that the viewer has seen every frame up to and including `chunk`."""
         if self._parts.lead is not None:
-            self._parts.lead.seen(chunk, now_us)
+            self._parts.lead.seen(min(chunk, self.next_chunk - 1), now_us)
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundary while nobody watches."""
@@ -362,6 +363,7 @@ class LoopDriver(Generic[S]):
         """Take controls and blocks for the unit that `ready` named.
 
         Raises:
+            BadStepError: the unit needs more blocks than the session was admitted for.
             OutOfBlocksError: the pool is empty; nothing was taken.
         """
         return self._stepper.begin()
@@ -384,4 +386,7 @@ class LoopDriver(Generic[S]):
 
     def fail(self, error: Exception) -> None:
         """Roll back after `begin` or the kernel raised; the second time in a row ends the loop."""
-        self._parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
+        if isinstance(error, BadStepError):
+            self._parts.fault(error.code, str(error))
+        else:
+            self._parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")

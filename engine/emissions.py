@@ -119,6 +119,8 @@ class FaultCode(StrEnum):
     STEP_RAISED = "step_raised"
     NON_FINITE = "non_finite"
     BAD_SHAPE = "bad_shape"
+    BAD_PLAN = "bad_plan"
+    TOO_MANY_BLOCKS = "too_many_blocks"
     PROMPT_FAILED = "prompt_failed"
     PROMPT_TIMEOUT = "prompt_timeout"
 

@@ -11,7 +11,7 @@ EngineError
 │   └── LoopEndedError       the loop has failed for good, or was closed
 ├── BadStepError             what a step returned may not be shown; the driver rolls it back
 ├── RolloutError             a session that a script steers cannot go on
-└── AdmissionError           no room for one more session now; let it wait
+└── AdmissionError           no room for one more session now (let it wait), or ever (at load)
 """
 
 from typing import ClassVar
@@ -85,4 +85,4 @@ class RolloutError(EngineError):
 
 
 class AdmissionError(EngineError):
-    """There is no room for one more session now."""
+    """There is no room for one more session: now, or, when a model is loaded, ever."""

@@ -28,6 +28,7 @@ class Lead:
         self._allowed = chunks
         self._frame_us = frame_us
         self._unseen: deque[Unseen] = deque()
+        self._seen = -1  # the newest chunk of which frames were seen
         self._runs_out_us: int | None = None
 
     @property
@@ -37,11 +38,14 @@ class Lead:
 
     def put_out(self, chunk: int, media_us: int, now_us: int) -> None:
         """Note that the last frame of `chunk` was put out."""
-        self._unseen.append(Unseen(chunk, media_us))
+        # A viewer may have come to the end of its first frames before the last ones were made.
+        if chunk > self._seen:
+            self._unseen.append(Unseen(chunk, media_us))
         self._runs_out_us = max(self.deadline_us(now_us), now_us) + media_us
 
     def seen(self, chunk: int, now_us: int) -> None:
         """Note that the viewer has seen every chunk up to `chunk`; older news is ignored."""
+        self._seen = max(self._seen, chunk)
         if not self._unseen or chunk < self._unseen[0].chunk:
             return
         while self._unseen and self._unseen[0].chunk <= chunk:

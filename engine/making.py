@@ -30,6 +30,7 @@ class Making:
         begun: a unit of the chunk has run, so that it is not a place to stop.
         open: the chunk has taken controls and is not committed.
         frames_out: some of its frames are out, so that its number is used up.
+        media_out: some of that can be seen or heard.
         refreshed: it was planned anew for controls that came while it waited at the lead.
         spent_us: device time of its uncommitted units: what planning anew would cost.
     """
@@ -41,6 +42,7 @@ class Making:
     begun: bool = False
     open: bool = False
     frames_out: bool = False
+    media_out: bool = False
     refreshed: bool = False
     spent_us: int = 0
 

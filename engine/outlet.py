@@ -16,7 +16,7 @@ from reverie.engine.emissions import (
 )
 from reverie.engine.inputs import ControlId
 from reverie.engine.making import Making
-from reverie.engine.outputs import CheckedFrames, CheckedOutput, CheckedSamples
+from reverie.engine.outputs import CheckedFrames, CheckedOutput, CheckedSamples, is_media
 from reverie.models.loop import Durable, TextOutput, WorkPlan
 from reverie.models.spec import LoopSpec
 
@@ -91,6 +91,7 @@ class Outlet:
         if outputs:
             self.receipts(making)
             making.frames_out = True
+            making.media_out = making.media_out or any(map(is_media, outputs))
         for output in outputs:
             if isinstance(output, CheckedFrames):
                 self._emissions.append(self._frames(output, step))

@@ -57,6 +57,11 @@ def checked_outputs(
     return tuple(_checked(output, streams.get(output.stream)) for output in result.outputs)
 
 
+def is_media(output: Output | CheckedOutput) -> bool:
+    """Tell whether it can be seen or heard; words take no time of the viewer's."""
+    return not isinstance(output, TextOutput)
+
+
 def _checked(output: Output, stream: StreamSpec | None) -> CheckedOutput:
     kind = _KINDS[type(output)]
     if stream is None or stream.kind is not kind:

@@ -5,7 +5,9 @@ from typing import Generic
 
 from reverie.engine.candidate import Candidate
 from reverie.engine.emissions import FaultCode
+from reverie.engine.errors import BadStepError
 from reverie.engine.parts import Parts
+from reverie.engine.plans import checked_plan
 from reverie.models.loop import S, WorkPlan
 
 log = logging.getLogger(__name__)
@@ -54,14 +56,19 @@ class Planner(Generic[S]):
         parts = self._parts
         try:
             controls = parts.seeing(parts.mailbox.peek())
-            plan = parts.kernel.plan_step(parts.states.now.state, controls)
+            answer = parts.kernel.plan_step(parts.states.now.state, controls)
+            return checked_plan(answer, parts.kernel.spec)
+        except BadStepError as error:
+            self._give_up(error.code, str(error))
         except Exception as error:
             log.exception("session %s: plan_step failed", parts.session)
-            # It is pure: asking again would give the same answer.
-            parts.strikes += 1
-            parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
-            return None
-        return plan if isinstance(plan, WorkPlan) else None
+            self._give_up(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
+        return None
+
+    def _give_up(self, code: FaultCode, message: str) -> None:
+        # Planning is pure: asking again would give the same answer.
+        self._parts.strikes += 1
+        self._parts.fault(code, message)
 
     def _plan_anew(self, now_us: int, deadline_us: int) -> WorkPlan | None:
         """At the full lead: take up controls that came, once a chunk and when there is time."""

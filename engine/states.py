@@ -1,9 +1,11 @@
 """The states of one session: the one it works on, the one to fall back to, and those kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
+from reverie.engine.emissions import FaultCode
+from reverie.engine.errors import BadStepError
 from reverie.engine.history import BlockHolder, History, Moment, Snapshots
 from reverie.models.blocks import BlockId, BlockPool
 from reverie.models.loop import S
@@ -43,12 +45,31 @@ class States(Generic[S]):
         """Take blocks for a unit; what is kept for convenience gives way when there is no room.
 
         Raises:
-            OutOfBlocksError: even so there are too few; nothing was taken.
+            BadStepError: even so it would be more than the session was admitted for, and what the
+                pool has left is for others; nothing was taken.
+            OutOfBlocksError: the pool has fewer; nothing was taken.
         """
-        while count and len(self._holder) + count > self._budget:
-            if not (self.snapshots.give_up_blocks() or self.history.drop_oldest()):
-                break
+        if count:
+            self.make_room(count)
+            self._require(len(self._holder) + count)
         return self._holder.reserve(count)
+
+    def require_room(self, blocks: Iterable[BlockId]) -> None:
+        """Refuse a next state that leaves the session with more than it was admitted for.
+
+        What it cannot let go of counts: the state, the one to fall back to, the newest moment.
+
+        Raises:
+            BadStepError: names how many these are, and how many it may hold.
+        """
+        kept = (*self.safe.state.blocks, *self.history.newest.state.blocks)
+        self._require(len({*blocks, *kept}))
+
+    def make_room(self, count: int = 0) -> None:
+        """Give up older moments until `count` more blocks are within the budget, if that helps."""
+        while len(self._holder) + count > self._budget:
+            if not (self.snapshots.give_up_blocks() or self.history.drop_oldest()):
+                return
 
     def adopt(self, moment: Moment[S], reserved: Sequence[BlockId]) -> None:
         """Work on from `moment`; those of the unit's blocks that it does not refer to are free."""
@@ -83,3 +104,8 @@ class States(Generic[S]):
         self.history.clear()
         self.snapshots.clear()
         self._holder.release((*self.now.state.blocks, *self.safe.state.blocks))
+
+    def _require(self, count: int) -> None:
+        if count > self._budget:
+            message = f"the session would hold {count} cache blocks, admitted for {self._budget}"
+            raise BadStepError(FaultCode.TOO_MANY_BLOCKS, message)

@@ -6,7 +6,7 @@ from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
 from reverie.engine.history import Moment
 from reverie.engine.making import Making, TakenAt
-from reverie.engine.outputs import CheckedOutput, checked_outputs
+from reverie.engine.outputs import CheckedOutput, checked_outputs, is_media
 from reverie.engine.parts import Parts
 from reverie.models.controls import NO_CONTROLS, Controls
 from reverie.models.loop import S, StepResult, StepUnit, TextOutput, WorkPlan
@@ -23,6 +23,7 @@ class Stepper(Generic[S]):
         """Take controls and blocks for the unit that was planned.
 
         Raises:
+            BadStepError: the unit needs more blocks than the session was admitted for.
             OutOfBlocksError: the pool is empty; nothing was taken.
         """
         parts, plan = self._parts, self._parts.planned
@@ -81,7 +82,18 @@ class Stepper(Generic[S]):
         closes = unit.plan.commits or unit.plan.shows
         if result.outputs and self._parts.making.open and not closes:
             raise BadStepError(FaultCode.BAD_SHAPE, "an output before its chunk is committed")
-        return checked_outputs(unit, result, self._parts.kernel.spec)
+        outputs = checked_outputs(unit, result, self._parts.kernel.spec)
+        self._parts.states.require_room(result.state.blocks)
+        if unit.plan.shows:
+            self._require_media(result)
+        return outputs
+
+    def _require_media(self, result: StepResult[S]) -> None:
+        """Refuse to end a chunk that nobody can see or hear: its viewer would wait for ever."""
+        parts = self._parts
+        if parts.lead is None or parts.making.media_out or any(map(is_media, result.outputs)):
+            return
+        raise BadStepError(FaultCode.BAD_SHAPE, "the chunk ends without a frame or a sound")
 
     def _adopt(self, unit: StepUnit[S], result: StepResult[S]) -> None:
         parts, now = self._parts, self._parts.states.now
@@ -92,6 +104,7 @@ class Stepper(Generic[S]):
             parameters = {**parameters, **unit.controls.parameters}
         moment = Moment(result.state, now.chunk, prompt, parameters)
         parts.states.adopt(moment, unit.blocks)
+        parts.states.make_room()
         parts.making.notes = result.notes or parts.making.notes
         parts.making.turn_notes.update(result.turn_notes)
         parts.unit = None

@@ -15,6 +15,7 @@ import torch
 from reverie.engine.admission import Admission, CostBook
 from reverie.engine.batch import run_batch
 from reverie.engine.candidate import Candidate
+from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.connection import Connection
@@ -99,10 +100,12 @@ class Worker:
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
         admission = Admission(instance, room.sessions, options)
         model = Model(instance, kernels, admission, options)
+        for program in instance.spec.programs:
+            admission.require_room(program.name, model.loops(program.name))
         # Programs of the same loops take the same branches.
         programs = {program.loops: program.name for program in reversed(instance.spec.programs)}
-        for program in programs.values():
-            WarmUp(model, program, now_us).run()
+        for name in programs.values():
+            WarmUp(model, name, now_us).run()
         together = [model.loops(program.name) for program in instance.spec.programs]
         ring = RingWriter(self._memory, layout_for(instance.spec, message.ring_slots))
         self._connection.send(
@@ -204,7 +207,7 @@ class Floor:
 
 def _told(error: Exception, family: str) -> str:
     """Return the reason in a line; what nobody foresaw is also logged, with its trace."""
-    if isinstance(error, (ModelError, WarmUpError)):
+    if isinstance(error, (ModelError, WarmUpError, AdmissionError)):
         return str(error)
     logger.exception("cannot load %s", family)
     return f"{type(error).__name__}: {error}"

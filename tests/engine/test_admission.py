@@ -9,6 +9,7 @@ from reverie.engine.admission import Admission, CostBook
 from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
+from reverie.models.blocks import BlockPool
 from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import BatchKey, WorkPlan
 
@@ -54,6 +55,15 @@ def test_a_session_takes_its_window_and_its_history() -> None:
     held = instance(1)
     assert held.blocks is not None
     assert Admission(held, 1, OPTIONS).session_bytes([LOOP]) == 8 * held.blocks.block_bytes
+
+
+def test_a_pool_with_room_for_no_session_is_refused() -> None:
+    small = replace(instance(1), blocks=BlockPool(7, (1,)))
+    Admission(instance(1), 1, OPTIONS).require_room("world", [LOOP])
+    with pytest.raises(AdmissionError, match="has 7 blocks, a session of program world needs 8"):
+        Admission(small, 1, OPTIONS).require_room("world", [LOOP])
+    with pytest.raises(AdmissionError, match="has 0 blocks"):
+        Admission(replace(small, blocks=None), 1, OPTIONS).require_room("world", [LOOP])
 
 
 def plan(kind: str, *, shows: bool = False) -> WorkPlan:

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import odd_models
 import pytest
 from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
-from loop_rig import stub_rig
+from loop_rig import Rig, stub_rig
 from saboteur import Sabotage, Saboteur
 from stub_model import Fault, StubState, prompt_mark, read_stamp, stub_request
 
@@ -23,6 +24,7 @@ from reverie.engine.inputs import (
     ControlId,
 )
 from reverie.models.controls import Controls
+from reverie.models.instance import LoadOptions
 from reverie.models.loop import Idle, WorkPlan
 
 
@@ -164,3 +166,74 @@ def test_a_state_that_cannot_be_saved_costs_only_its_snapshot() -> None:
     rig.run_chunks("s1", 3)
     assert worlds(rig) == [0, 1, 2]
     assert rig.heard_of("s1", SnapshotOut, StepFailed) == []
+
+
+def test_a_session_that_drops_no_block_fails_alone_and_its_neighbour_has_its_room() -> None:
+    rig = Rig(odd_models.Hoarding(frames=2), LoadOptions(sessions=2, history_chunks=2))
+    offender, neighbour = rig.open(stub_request("bad")), rig.open(stub_request("good"))
+    budget = rig.kernel.spec.blocks_a_session(2)
+    rig.run(lambda: offender.ended)
+    rig.run_chunks("good", 30)
+    failed = rig.heard_of("bad", StepFailed)
+    assert [(one.code, one.fatal) for one in failed] == [
+        (FaultCode.TOO_MANY_BLOCKS, False),
+        (FaultCode.TOO_MANY_BLOCKS, True),
+    ]
+    told = f"the session would hold {budget + 1} cache blocks, admitted for {budget}"
+    assert {one.message for one in failed} == {told}
+    assert worlds(rig, "bad") == list(range(budget + 1))
+    assert not neighbour.ended
+    assert rig.heard_of("good", StepFailed) == []
+    rig.close("bad")
+    rig.close("good")
+    assert all_blocks_are_free(rig)
+
+
+def test_a_unit_that_asks_for_the_room_of_others_fails_alone() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    neighbour = rig.open(stub_request("s2"))
+    honest = rig.kernel.plan_step
+
+    def greedy(state: StubState, controls: Controls) -> WorkPlan | Idle:
+        plan = honest(state, controls)
+        asks = state.session == "s1" and state.kind == "context"
+        return replace(plan, writes=20) if asks and isinstance(plan, WorkPlan) else plan
+
+    rig.kernel.plan_step = greedy  # type: ignore[method-assign]
+    rig.run(lambda: driver.ended)
+    codes = {failed.code for failed in rig.heard_of("s1", StepFailed)}
+    assert codes == {FaultCode.TOO_MANY_BLOCKS}
+    rig.run_chunks("s2", 3)
+    assert not neighbour.ended
+    assert rig.heard_of("s2", StepFailed) == []
+
+
+def test_a_chunk_that_ends_without_a_frame_fails_its_session_alone() -> None:
+    rig = Rig(odd_models.Frameless(frames=2))
+    offender, neighbour = rig.open(stub_request("bad")), rig.open(stub_request("good"))
+    rig.run(lambda: offender.ended)
+    rig.run_chunks("good", 3)
+    failed = rig.heard_of("bad", StepFailed)
+    assert [(one.code, one.chunk, one.fatal) for one in failed] == [
+        (FaultCode.BAD_SHAPE, 1, False),
+        (FaultCode.BAD_SHAPE, 1, True),
+    ]
+    assert worlds(rig, "bad") == [0]
+    assert not neighbour.ended
+
+
+def test_a_chunk_may_end_with_a_unit_that_shows_nothing_new() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    honest = rig.kernel.plan_step
+
+    def showing_late(state: StubState, controls: Controls) -> WorkPlan | Idle:
+        plan = honest(state, controls)
+        assert isinstance(plan, WorkPlan)
+        return replace(plan, shows=state.kind == "context")
+
+    rig.kernel.plan_step = showing_late  # type: ignore[method-assign]
+    rig.run_chunks("s1", 4)
+    assert not driver.ended
+    assert rig.heard_of("s1", StepFailed) == []

@@ -31,6 +31,16 @@ def test_old_news_of_the_viewer_is_ignored() -> None:
     assert lead.deadline_us(90) == 100
 
 
+def test_a_chunk_that_was_seen_before_its_last_frame_came_is_not_waited_for() -> None:
+    lead = Lead(1)
+    lead.seen(0, now_us=10)
+    lead.put_out(0, 100, now_us=20)
+    assert not lead.full
+    assert lead.deadline_us(20) == 120
+    lead.put_out(1, 100, now_us=30)
+    assert lead.full
+
+
 def test_the_viewer_runs_out_when_what_was_put_out_has_been_shown() -> None:
     lead = Lead(3)
     assert lead.deadline_us(1000) == 1000

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from reverie.engine.emissions import FaultCode
+from reverie.engine.errors import BadStepError
 from reverie.engine.history import BlockHolder, Moment
 from reverie.engine.states import States
 from reverie.models.blocks import BlockId, BlockPool
@@ -122,9 +124,32 @@ def test_the_newest_moment_never_gives_way() -> None:
     pool = BlockPool(5, (1,))
     states = standing(pool)
     run_chunk(states, 0)
-    with pytest.raises(OutOfBlocksError):
+    with pytest.raises(BadStepError, match="7 cache blocks, admitted for 5"):
         states.reserve(6)
     assert states.history.newest.chunk == 0
+
+
+def test_what_the_pool_has_left_is_for_other_sessions() -> None:
+    pool = BlockPool(20, (1,))
+    states = standing(pool)
+    free = pool.free
+    with pytest.raises(BadStepError) as refused:
+        states.reserve(WINDOW + 4)
+    assert refused.value.code is FaultCode.TOO_MANY_BLOCKS
+    assert pool.free == free
+
+
+def test_a_state_counts_with_what_the_session_cannot_let_go_of() -> None:
+    pool = BlockPool(20, (1,))
+    states = standing(pool)
+    for chunk in range(5):
+        run_chunk(states, chunk)
+    kept = {*states.safe.state.blocks, *states.history.newest.state.blocks}
+    others = [BlockId(block) for block in range(20) if block not in kept]
+    room = WINDOW + 3 - len(kept)
+    states.require_room((*kept, *others[:room]))
+    with pytest.raises(BadStepError, match="6 cache blocks, admitted for 5"):
+        states.require_room(others[: room + 1])
 
 
 def test_an_exact_snapshot_gives_up_its_blocks_before_history_does() -> None:

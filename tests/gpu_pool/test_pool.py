@@ -6,9 +6,10 @@ import pytest
 import stub_model
 from pool_rig import Viewer, becomes, is_alive, options, running, worker_pid
 
-from reverie.engine.emissions import FramesOut
+from reverie.engine.emissions import FaultCode, FramesOut, StepFailed
 from reverie.gpu_pool import (
     ModelUnavailableError,
+    Notice,
     Opening,
     Pool,
     PoolClosedError,
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machin
         ("no_such_module:Family", "cannot load model"),
         (odd_models.place("WithoutWeights"), "there are no weights"),
         (odd_models.place("FailsInWarmUp"), "the stub was told to fail"),
+        (odd_models.place("TooSmall"), "has 3 blocks, a session of program world needs"),
     ],
 )
 async def test_a_model_that_cannot_be_loaded_ends_the_start(family: str, reason: str) -> None:
@@ -149,3 +151,29 @@ async def test_no_task_is_left_when_the_pool_is_closed() -> None:
     async with running("inline") as pool, Viewer("a").watching(pool):
         pass
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize(
+    ("family", "code"),
+    [
+        ("Hoarding", FaultCode.TOO_MANY_BLOCKS),
+        ("Frameless", FaultCode.BAD_SHAPE),
+        ("Misplanning", FaultCode.BAD_PLAN),
+    ],
+)
+async def test_a_kernel_that_treats_one_session_badly_costs_that_session_alone(
+    family: str, code: FaultCode
+) -> None:
+    offender, neighbour = Viewer(odd_models.BAD), Viewer("good")
+
+    def ended(notices: list[Notice]) -> StepFailed | None:
+        faults = [notice for notice in notices if isinstance(notice, StepFailed)]
+        return next((fault for fault in faults if fault.fatal), None)
+
+    async with running("inline", sessions=2, family=odd_models.place(family)) as pool:
+        async with neighbour.watching(pool), offender.watching(pool):
+            assert (await offender.until(ended)).code is code
+            seen = len(neighbour.frames)
+            await neighbour.hears(FramesOut, seen + 10)
+        assert not [told for told in neighbour.notices if isinstance(told, StepFailed)]
+        assert pool.status["stub"].losses == 0

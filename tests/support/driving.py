@@ -24,9 +24,9 @@ def stamps(rig: Rig, session: str = "s1") -> list[Stamp]:
     return [read_stamp(chunk.frames[0]) for chunk in rig.frames(session)]
 
 
-def worlds(rig: Rig) -> list[int]:
+def worlds(rig: Rig, session: str = "s1") -> list[int]:
     """Return the world's own count of each chunk that was put out."""
-    return [stamp.chunk for stamp in stamps(rig)]
+    return [stamp.chunk for stamp in stamps(rig, session)]
 
 
 def all_blocks_are_free(rig: Rig) -> bool:

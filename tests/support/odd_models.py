@@ -2,14 +2,17 @@
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stub_model import Fault, StubFamily, StubKernel, StubState
+from stub_model import BLOCK_WIDTH, Fault, StubFamily, StubKernel, StubState
 
+from reverie.models.blocks import BlockPool
+from reverie.models.controls import Controls
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance, Room
-from reverie.models.loop import LoopRequest
+from reverie.models.loop import LoopRequest, StepBatch, StepResult, WorkPlan
 
 UNLUCKY_SEED = 13
 
@@ -64,6 +67,13 @@ class Cramped(StubFamily):
         return replace(super().load(options), room=Room(2, 3))
 
 
+class TooSmall(StubFamily):
+    """Its cache pool has not even room for one session."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        return replace(super().load(options), blocks=BlockPool(3, (BLOCK_WIDTH,)))
+
+
 class DiesLoading(StubFamily):
     """It takes its process down while it loads."""
 
@@ -101,6 +111,66 @@ class Fussy(StubFamily):
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
         return FussyKernel(self.spec.loop(loop), instance, self.sleep)
+
+
+BAD = "bad"
+"""What the ids of sessions begin with that the kernels below treat badly."""
+
+
+class HoardingKernel(StubKernel):
+    """Drops no block of a bad session."""
+
+    def run_step(self, batch: StepBatch[StubState]) -> Sequence[StepResult[StubState]]:
+        results = super().run_step(batch)
+        return [
+            replace(result, state=replace(result.state, blocks=(*unit.state.blocks, *unit.blocks)))
+            if unit.plan.kind == "context" and unit.state.session.startswith(BAD)
+            else result
+            for unit, result in zip(batch.units, results, strict=True)
+        ]
+
+
+class Hoarding(StubFamily):
+    """Its bad sessions keep every block that they have ever written."""
+
+    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
+        return HoardingKernel(self.spec.loop(loop), instance, self.sleep)
+
+
+class FramelessKernel(StubKernel):
+    """Shows a bad session nothing."""
+
+    def run_step(self, batch: StepBatch[StubState]) -> Sequence[StepResult[StubState]]:
+        return [
+            replace(result, outputs=())
+            if unit.state.session.startswith(BAD) and unit.state.chunk
+            else result
+            for unit, result in zip(batch.units, super().run_step(batch), strict=True)
+        ]
+
+
+class Frameless(StubFamily):
+    """Its bad sessions end their second chunk without a frame."""
+
+    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
+        return FramelessKernel(self.spec.loop(loop), instance, self.sleep)
+
+
+class MisplanningKernel(StubKernel):
+    """Plans with a key that cannot be compared."""
+
+    def plan_step(self, state: StubState, controls: Controls) -> WorkPlan:
+        plan = super().plan_step(state, controls)
+        if not state.session.startswith(BAD) or not state.chunk:
+            return plan
+        return replace(plan, batch_key=["denoise"])  # type: ignore[arg-type]
+
+
+class Misplanning(StubFamily):
+    """Its bad sessions plan their second chunk badly."""
+
+    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
+        return MisplanningKernel(self.spec.loop(loop), instance, self.sleep)
 
 
 def far_ahead_family() -> StubFamily:
