@@ -4,6 +4,26 @@
 /** @typedef {{input: HTMLInputElement, output: HTMLOutputElement | null}} Row */
 
 const STEPS = 100;
+const NICE = [5, 2, 1];
+const NEAR = 1e-6;
+
+/**
+ * The step of a dial: a round number, about a hundredth of its range, that its default lies on.
+ * @param {Pick<Dial, "low" | "high" | "default" | "integer">} dial
+ * @returns {number | "any"} the latter when its default is no round number
+ */
+export function stepOf({ low, high, default: usual, integer }) {
+  if (integer) return 1;
+  const most = ((high - low) / STEPS) * (1 + NEAR);
+  const power = Math.floor(Math.log10(most));
+  const steps = [power, power - 1, power - 2].flatMap((each) => {
+    return NICE.map((nice) => Number(`${nice}e${each}`));
+  });
+  const fits = (/** @type {number} */ step) => {
+    return step <= most && [usual, high].every((value) => isWhole((value - low) / step));
+  };
+  return steps.find(fits) ?? "any";
+}
 
 export class Dials {
   #box;
@@ -46,11 +66,11 @@ export class Dials {
   }
 
   /** @param {Dial} dial @returns {Row} */
-  #slider({ name, low, high, integer }) {
+  #slider(dial) {
+    const { name, low, high } = dial;
     const input = document.createElement("input");
     const output = document.createElement("output");
-    const step = integer ? 1 : (high - low) / STEPS;
-    Object.assign(input, { type: "range", min: low, max: high, step });
+    Object.assign(input, { type: "range", min: low, max: high, step: stepOf(dial) });
     input.addEventListener("input", () => (output.textContent = shortOf(Number(input.value))));
     input.addEventListener("change", () => this.#onTurn(name, Number(input.value)));
     return { input, output };
@@ -68,6 +88,11 @@ export class Dials {
 /** @param {Dial} dial */
 function isSwitch({ integer, low, high }) {
   return integer && low === 0 && high === 1;
+}
+
+/** @param {number} count */
+function isWhole(count) {
+  return Math.abs(count - Math.round(count)) < NEAR;
 }
 
 /** @param {number} value */

@@ -3,6 +3,7 @@
 /**
  * @typedef {object} Features
  * @property {boolean} takesPrompt whether a wish changes anything
+ * @property {boolean} knowsExamples whether it was taught what the page's examples ask for
  * @property {boolean} hasPictures whether there is anything to look at
  * @property {boolean} hasText whether it says something
  * @property {boolean} takesTurns whether it can be asked
@@ -22,7 +23,7 @@
  * @property {number} capacity
  * @property {string} label
  *
- * @typedef {{name: string, value: number, low: number, high: number, integer: boolean,
+ * @typedef {{name: string, value: number, default: number, low: number, high: number, integer: boolean,
  *   label: string}} Dial
  */
 
@@ -37,6 +38,7 @@ export function featuresOf(session) {
   const narrate = parameters.find((/** @type {Dial} */ { name }) => name === NARRATE);
   return {
     takesPrompt: session?.takes_prompt ?? true,
+    knowsExamples: /^pocket\b/.test(session?.model ?? ""),
     hasPictures: session?.streams === undefined || streams.some(
       (/** @type {{kind: string}} */ { kind }) => kind === "video",
     ),
@@ -47,6 +49,27 @@ export function featuresOf(session) {
     inputs: session?.inputs ?? [],
     hasSound: streams.some((/** @type {{kind: string}} */ { kind }) => kind === "audio"),
     dials: parameters.filter((/** @type {Dial} */ { name, label }) => name !== NARRATE && label !== ""),
+  };
+}
+
+/**
+ * What the page calls things, which depends on whether there is anything to see.
+ * @param {Features} features
+ */
+export function wordingOf({ hasPictures, knowsExamples }) {
+  if (!hasPictures) {
+    return {
+      ask: "What should it keep in mind?", example: "", send: "Keep in mind",
+      said: "What it says", question: "Ask it something", questionExample: "",
+    };
+  }
+  return {
+    ask: "What should the world become?",
+    example: knowsExamples ? "a frozen lake land at night" : "",
+    send: "Change the world",
+    said: "What it sees",
+    question: "Ask about what you see",
+    questionExample: "Where is the water?",
   };
 }
 

@@ -5,6 +5,7 @@ import { listenToButton, listenToKeyboard, takesText } from "./keys.js";
 /**
  * @typedef {object} Actions
  * @property {import("./keys.js").HeldKeys} held
+ * @property {import("./levers.js").Levers} levers
  * @property {import("./connection.js").Connection} connection
  * @property {(text: string) => void} say wish for another world
  * @property {(text: string) => boolean} ask
@@ -53,11 +54,13 @@ export class Gestures {
   }
 
   #listenToWalking() {
-    const { held, connection } = this.#actions;
+    const { held, levers, connection } = this.#actions;
     const releaseAll = () => {
+      levers.forget();
       if (held.forget()) connection.send("release_all");
     };
-    listenToKeyboard({ window, document, held, releaseAll });
+    const meaningOf = (/** @type {string} */ code) => levers.meaningOf(code);
+    listenToKeyboard({ window, document, held, releaseAll, meaningOf });
     for (const button of this.#part("pad").querySelectorAll("button")) {
       listenToButton(button, button.dataset.direction, held);
     }
@@ -88,8 +91,10 @@ export class Gestures {
     this.#on("prompt", "keydown", ({ key }) => key === "Escape" && this.#walkAgain());
     addEventListener("keydown", (event) => {
       if (event.key !== "/" || takesText(event.target)) return;
+      const field = [this.#part("prompt"), this.#part("question")].find((one) => one.checkVisibility());
+      if (field === undefined) return;
       event.preventDefault();
-      this.#part("prompt").select();
+      field.select();
     });
   }
 

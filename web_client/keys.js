@@ -3,12 +3,16 @@
 /** @typedef {{control: string, key: string}} Target what a key means to the program */
 /** @typedef {(target: Target, edge: "press" | "release") => void} OnEdge */
 
-const DIRECTIONS = {
+/** What programs call each direction, and which keys of the keyboard walk there on every layout. */
+export const DIRECTIONS = {
   up: { keys: ["up", "forward"], codes: ["ArrowUp", "KeyW"] },
   left: { keys: ["left"], codes: ["ArrowLeft", "KeyA"] },
   down: { keys: ["down", "back", "backward"], codes: ["ArrowDown", "KeyS"] },
   right: { keys: ["right"], codes: ["ArrowRight", "KeyD"] },
 };
+
+/** Keys that are directions where a control has all four of them. */
+const LETTERS = { up: "w", left: "a", down: "s", right: "d" };
 
 /**
  * Find what each direction means to a program, from the controls that it declares.
@@ -19,7 +23,7 @@ export function findDirections(controls) {
   const found = new Map();
   for (const [direction, { keys }] of Object.entries(DIRECTIONS)) {
     for (const control of controls) {
-      const key = keys.find((name) => control.keys.includes(name));
+      const key = namesIn(control, direction, keys).find((name) => control.keys.includes(name));
       if (control.merge === "edges" && key !== undefined && !found.has(direction)) {
         found.set(direction, { control: control.name, key });
       }
@@ -28,21 +32,18 @@ export function findDirections(controls) {
   return found;
 }
 
-/**
- * The direction of a key of the keyboard, by where it lies, so that WASD works on every layout.
- * @param {string} code
- */
-export function directionOf(code) {
-  const entries = Object.entries(DIRECTIONS);
-  return entries.find(([, { codes }]) => codes.includes(code))?.[0];
+/** @param {{keys: string[]}} control @param {string} direction @param {string[]} names */
+function namesIn(control, direction, names) {
+  const hasLetters = Object.values(LETTERS).every((letter) => control.keys.includes(letter));
+  return hasLetters ? [...names, LETTERS[/** @type {"up"} */ (direction)]] : names;
 }
 
 /**
- * Which directions are held, and by what: W and an arrow may hold the same one, and it is let go
- * when the last of them is.
+ * Which keys of the program are held, and by what: W and an arrow may hold the same one, and it is
+ * let go when the last of them is. Each has a meaning: a direction's name, or a name of its own.
  */
 export class HeldKeys {
-  /** @type {Map<string, string>} direction by source */
+  /** @type {Map<string, string>} meaning by source */
   #sources = new Map();
   /** @type {Map<string, Target>} */
   #targets = new Map();
@@ -62,23 +63,23 @@ export class HeldKeys {
     this.#targets = targets;
   }
 
-  /** @param {string} source what is pressed, such as `KeyW` @param {string} direction */
-  press(source, direction) {
-    const target = this.#targets.get(direction);
+  /** @param {string} source what is pressed, such as `KeyW` @param {string} meaning */
+  press(source, meaning) {
+    const target = this.#targets.get(meaning);
     if (target === undefined || this.#sources.has(source)) return false;
-    const already = this.held.includes(direction);
-    this.#sources.set(source, direction);
+    const already = this.held.includes(meaning);
+    this.#sources.set(source, meaning);
     if (!already) this.#onEdge(target, "press");
     return true;
   }
 
   /** @param {string} source */
   release(source) {
-    const direction = this.#sources.get(source);
-    if (direction === undefined) return;
+    const meaning = this.#sources.get(source);
+    if (meaning === undefined) return;
     this.#sources.delete(source);
-    const target = this.#targets.get(direction);
-    if (target !== undefined && !this.held.includes(direction)) this.#onEdge(target, "release");
+    const target = this.#targets.get(meaning);
+    if (target !== undefined && !this.held.includes(meaning)) this.#onEdge(target, "release");
   }
 
   /** Forget all that is held without saying so; true when something was. */
@@ -90,19 +91,20 @@ export class HeldKeys {
 }
 
 /**
- * Walk with the keyboard. A browser tells nobody about a key that is let go while its window is
+ * Play with the keyboard. A browser tells nobody about a key that is let go while its window is
  * elsewhere, so `releaseAll` runs whenever the page loses the keyboard or is hidden.
  * @param {{window: EventTarget, document: EventTarget & {hidden: boolean}, held: HeldKeys,
- *   releaseAll: () => void}} parts
+ *   releaseAll: () => void, meaningOf: (code: string) => string | undefined}} parts
  */
-export function listenToKeyboard({ window, document, held, releaseAll }) {
+export function listenToKeyboard({ window, document, held, releaseAll, meaningOf }) {
   window.addEventListener("keydown", (raw) => {
     const event = /** @type {KeyboardEvent} */ (raw);
     if (event.key === "Meta") releaseAll(); // the system keeps releases that happen under it
-    const direction = directionOf(event.code);
-    if (direction === undefined || isChord(event) || takesText(event.target)) return;
-    event.preventDefault(); // arrows would scroll the page
-    if (!event.repeat) held.press(event.code, direction);
+    const meaning = meaningOf(event.code);
+    if (meaning === undefined || isChord(event) || takesText(event.target)) return;
+    if (event.code === "Space" && isPressable(event.target)) return;
+    event.preventDefault(); // arrows and space would scroll the page
+    if (!event.repeat) held.press(event.code, meaning);
   });
   window.addEventListener("keyup", (raw) => {
     held.release(/** @type {KeyboardEvent} */ (raw).code);
@@ -113,17 +115,18 @@ export function listenToKeyboard({ window, document, held, releaseAll }) {
 }
 
 /**
- * Walk with a button of the page: by finger or mouse, by Enter or space while it has the focus, and
+ * Play with a button of the page: by finger or mouse, by Enter or space while it has the focus, and
  * by a screen reader's click, which has no end and is a short press.
- * @param {HTMLElement} button @param {string} direction @param {HeldKeys} held
+ * @param {HTMLElement} button @param {string} meaning
+ * @param {Pick<HeldKeys, "press" | "release">} held
  */
-export function listenToButton(button, direction, held) {
-  const keySource = `button:${direction}`;
+export function listenToButton(button, meaning, held) {
+  const keySource = `button:${meaning}`;
   const pointerSource = (/** @type {PointerEvent} */ event) => `pointer:${event.pointerId}`;
   button.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     button.setPointerCapture(event.pointerId);
-    held.press(pointerSource(event), direction);
+    held.press(pointerSource(event), meaning);
   });
   for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
     button.addEventListener(end, (event) => {
@@ -134,7 +137,7 @@ export function listenToButton(button, direction, held) {
   button.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
-    if (!event.repeat) held.press(keySource, direction);
+    if (!event.repeat) held.press(keySource, meaning);
   });
   button.addEventListener("keyup", (event) => {
     if (event.key === " ") event.preventDefault(); // else some browsers add a click
@@ -143,7 +146,7 @@ export function listenToButton(button, direction, held) {
   button.addEventListener("blur", () => held.release(keySource));
   button.addEventListener("click", (event) => {
     if (event.detail !== 0) return; // a pointer, which was heard already
-    if (held.press(keySource, direction)) held.release(keySource);
+    if (held.press(keySource, meaning)) held.release(keySource);
   });
 }
 
@@ -159,4 +162,10 @@ function isChord(event) {
 export function takesText(target) {
   const element = /** @type {HTMLElement | null} */ (target);
   return element?.closest?.("input, textarea, select, [contenteditable]") != null;
+}
+
+/** @param {EventTarget | null} target what has the focus, which space may press */
+function isPressable(target) {
+  const element = /** @type {HTMLElement | null} */ (target);
+  return element?.closest?.("button, a, summary, video") != null;
 }

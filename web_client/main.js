@@ -7,7 +7,8 @@ import { featuresOf } from "./features.js";
 import { Forks } from "./forks.js";
 import { Gestures } from "./gestures.js";
 import { Inputs } from "./inputs.js";
-import { findDirections, HeldKeys } from "./keys.js";
+import { HeldKeys } from "./keys.js";
+import { Levers } from "./levers.js";
 import { Offer } from "./offer.js";
 import { Page } from "./page.js";
 import { PeerScreen } from "./peer_screen.js";
@@ -66,8 +67,15 @@ function onMessage(message) {
       onInit(message);
       break;
     case "request.accepted":
+      inputs.onAnswer(message.command);
+      break;
     case "error":
       inputs.onAnswer(message.command);
+      levers.settled(message.command);
+      break;
+    case "control.applied":
+    case "control.superseded":
+      levers.settled(message.control);
       break;
     case "page.transport":
       screen = message.transport === "webrtc" ? peerScreen : socketScreen;
@@ -77,6 +85,7 @@ function onMessage(message) {
     case "page.over":
     case "page.new_session":
       held.forget(); // the server lets go of keys by itself
+      levers.forget();
       socketScreen.close();
       peerScreen.close();
       sound.close();
@@ -86,10 +95,7 @@ function onMessage(message) {
 
 /** @param {any} session */
 function onAttached(session) {
-  const directions = findDirections(session.controls);
-  held.setTargets(directions);
-  page.part("pad").hidden = directions.size === 0;
-  page.part("hint").hidden = directions.size === 0;
+  levers.show(session);
   inputs.onAttached();
   if (unsaid !== null) say(unsaid);
   offer.show(session).catch(() => {}); // without a list there is no choice to offer
@@ -221,6 +227,7 @@ const inputs = new Inputs(
   fail,
   () => dispatch({ type: "page.error_read" }),
 );
+const levers = new Levers(page, held, (action) => connection.send("push_action", { action }));
 new Recorder(page, connection, () => view, fail);
 new Forks(page, connection, tickets, fail);
 const dials = new Dials(page.part("dials"), (name, value) => {
@@ -230,6 +237,7 @@ const dials = new Dials(page.part("dials"), (name, value) => {
 page.part("transport").value = choice;
 new Gestures(page, {
   held,
+  levers,
   say,
   ask,
   connection,

@@ -1,6 +1,6 @@
 // The page: shows a view. It reads nothing back from the document.
 
-import { featuresOf } from "./features.js";
+import { featuresOf, wordingOf } from "./features.js";
 import { isSpeaking } from "./narration.js";
 import { Panel } from "./panel.js";
 import { statusOf } from "./status.js";
@@ -153,7 +153,11 @@ export class Page {
 
   /** @param {View} view */
   #renderFeatures({ session, sound }) {
-    const { inputs, takesPrompt, hasSound, dials } = featuresOf(session);
+    const features = featuresOf(session);
+    const { inputs, takesPrompt, takesTurns, hasSound, dials } = features;
+    this.#renderWording(wordingOf(features));
+    this.#parts.chips.hidden = !features.knowsExamples;
+    this.#parts["hint-write"].hidden = !takesPrompt && !takesTurns;
     this.#parts.sound.hidden = !hasSound && sound === null;
     this.#parts.ask.hidden = !takesPrompt;
     const pictures = inputs.filter(({ kind }) => kind === "video");
@@ -161,6 +165,16 @@ export class Page {
     this.#parts["file-button"].hidden = pictures.length === 0;
     this.#parts.microphone.hidden = pictures.length === inputs.length;
     this.#parts["dials-box"].hidden = dials.length === 0;
+  }
+
+  /** @param {ReturnType<typeof wordingOf>} wording */
+  #renderWording({ ask, example, send, said, question, questionExample }) {
+    this.#text("ask-title", ask);
+    this.#text("talk-title", said);
+    this.#text("question-title", question);
+    this.#parts["ask-send"].ariaLabel = send;
+    /** @type {HTMLInputElement} */ (this.#parts.prompt).placeholder = example;
+    /** @type {HTMLInputElement} */ (this.#parts.question).placeholder = questionExample;
   }
 
   /** @param {View} view */

@@ -71,10 +71,13 @@ async def test_a_fork_is_a_second_future_in_a_tab_of_its_own(
     assert player.errors == other.errors == []
 
 
-async def test_an_example_is_one_press_away(browser: Browser, server: ServerProcess) -> None:
+async def test_examples_are_not_offered_for_a_model_that_does_not_know_them(
+    browser: Browser, server: ServerProcess
+) -> None:
     player = await Player.at(await browser.new_page(), server.url)
-    await player.page.get_by_role("button", name="a frozen lake land at night").click()
-    await player.until_prompt("a frozen lake land at night")
+    await player.until_status("live")
+    assert await player.page.locator("[data-part=ask]").is_visible()
+    assert await player.page.locator("[data-part=chips]").is_hidden()
 
 
 async def test_after_sending_a_prompt_keys_walk_again(

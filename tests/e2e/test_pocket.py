@@ -41,3 +41,14 @@ async def test_a_newcomer_walks_and_changes_the_world(
     await player.until_text("now", "I do not know: zebra")
     assert await player.metric("fps") > 0
     assert player.errors == []
+
+
+async def test_an_example_is_one_press_away(browser: Browser, pocket: ServerProcess) -> None:
+    player = Player(await browser.new_page())
+    await player.page.goto(pocket.url)
+    await player.page.get_by_role("button", name="a frozen lake land at night").click()
+    await player.until_text("now", "a frozen lake land at night")
+    assert await player.page.locator("[data-part=levers]").is_hidden(), (
+        "all its keys are directions"
+    )
+    assert player.errors == []

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { featuresOf, titleOf } from "../../web_client/features.js";
+import { featuresOf, titleOf, wordingOf } from "../../web_client/features.js";
 import { veilOf } from "../../web_client/veil.js";
 import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
 
 test("a session that is not there yet can do nothing", () => {
   assert.deepEqual(featuresOf(null), {
-    takesPrompt: true, hasPictures: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
+    takesPrompt: true, knowsExamples: false, hasPictures: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
     hasSound: false, dials: [],
   });
 });
@@ -29,6 +29,18 @@ test("a program of words alone has nothing to look at, and the page says what to
   assert.equal(featuresOf(session).hasPictures, false);
   const view = { ...INITIAL_VIEW, link: "live", reason: "", notice: "", session };
   assert.equal(veilOf(view, 0)?.title, "Ask it something");
+});
+
+test("examples are offered for the model that was taught them, and for no other", () => {
+  assert.equal(featuresOf({ model: "pocket" }).knowsExamples, true);
+  assert.equal(featuresOf({ model: "pocket-2" }).knowsExamples, true);
+  assert.equal(featuresOf({ model: "diamond" }).knowsExamples, false);
+});
+
+test("where there is nothing to see, nothing is asked about it", () => {
+  const words = featuresOf({ streams: [{ name: "text", kind: "text", loop: "ar_decode" }] });
+  assert.doesNotMatch(Object.values(wordingOf(words)).join(" "), /world|see|water/);
+  assert.match(wordingOf(featuresOf(null)).ask, /world/);
 });
 
 test("programs have names for people", () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { directionOf, findDirections, HeldKeys, listenToKeyboard } from "../../web_client/keys.js";
+import { bindingsOf } from "../../web_client/bindings.js";
+import { findDirections, HeldKeys, listenToKeyboard } from "../../web_client/keys.js";
 
 const MOVE = { name: "move", merge: "edges", keys: ["wait", "up", "down", "left", "right"] };
 
@@ -24,7 +25,8 @@ beforeEach(() => {
   held = new HeldKeys(({ control, key }, edge) => edges.push(`${control} ${key} ${edge}`));
   held.setTargets(findDirections([MOVE]));
   const releaseAll = () => void (held.forget() && (released += 1));
-  listenToKeyboard({ window, document, held, releaseAll });
+  const { codes } = bindingsOf([MOVE]);
+  listenToKeyboard({ window, document, held, releaseAll, meaningOf: (code) => codes.get(code) });
 });
 
 function key(/** @type {string} */ type, /** @type {string} */ code, more = {}) {
@@ -34,9 +36,11 @@ function key(/** @type {string} */ type, /** @type {string} */ code, more = {}) 
 }
 
 test("arrows and WASD mean the same", () => {
-  assert.deepEqual(["KeyW", "KeyA", "KeyS", "KeyD"].map(directionOf), ["up", "left", "down", "right"]);
-  assert.equal(directionOf("ArrowLeft"), "left");
-  assert.equal(directionOf("KeyQ"), undefined);
+  const { codes } = bindingsOf([MOVE]);
+  const met = ["KeyW", "KeyA", "KeyS", "KeyD"].map((code) => codes.get(code));
+  assert.deepEqual(met, ["up", "left", "down", "right"]);
+  assert.equal(codes.get("ArrowLeft"), "left");
+  assert.equal(codes.get("KeyQ"), undefined);
 });
 
 test("directions are found in whatever the program calls them", () => {
@@ -137,4 +141,21 @@ test("a program without directions hears no keys", () => {
   held.setTargets(new Map());
   key("keydown", "KeyW");
   assert.deepEqual(edges, []);
+});
+
+test("space presses a button that has the focus, and plays otherwise", () => {
+  const play = { name: "play", merge: "edges", keys: ["jump"] };
+  const { codes, targets } = bindingsOf([play]);
+  const other = new EventTarget();
+  held.setTargets(targets);
+  const meaningOf = (/** @type {string} */ code) => codes.get(code);
+  listenToKeyboard({ window: other, document, held, releaseAll: () => {}, meaningOf });
+  const button = { closest: (/** @type {string} */ what) => (what.includes("button") ? {} : null) };
+  for (const target of [button, { closest: () => null }]) {
+    const event = Object.assign(new Event("keydown", { cancelable: true }), { code: "Space" });
+    Object.defineProperty(event, "target", { value: target });
+    other.dispatchEvent(event);
+    assert.equal(event.defaultPrevented, target !== button);
+  }
+  assert.deepEqual(edges, ["play jump press"]);
 });

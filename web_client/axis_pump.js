@@ -1,0 +1,65 @@
+// Movements of a program's axes, on their way: summed up here, and sent a few times a second.
+
+/** @typedef {import("./bindings.js").Axis} Axis */
+
+const EVERY_MS = 34;
+/** Movements that were sent and did not act yet. More would wait at the server, which is busy. */
+const UNSETTLED = 8;
+const DIGITS = 4;
+
+export class AxisPump {
+  #send;
+  #later;
+  /** @type {Map<string, {axis: Axis, amount: number}>} */
+  #moved = new Map();
+  /** @type {Set<string>} */
+  #unsettled = new Set();
+  #isResting = false;
+
+  /**
+   * @param {(action: Record<string, number>) => string | null} send its id; null when it cannot
+   * @param {(act: () => void, ms: number) => void} later
+   */
+  constructor(send, later) {
+    this.#send = send;
+    this.#later = later;
+  }
+
+  /** @param {Axis} axis @param {number} share of its whole range, -1 to 1 */
+  move(axis, share) {
+    const amount = (this.#moved.get(axis.name)?.amount ?? 0) + share * (axis.high - axis.low);
+    this.#moved.set(axis.name, { axis, amount });
+    this.#flush();
+  }
+
+  /** A command acted, or never will. @param {string | null | undefined} id */
+  settled(id) {
+    if (id != null && this.#unsettled.delete(id)) this.#flush();
+  }
+
+  /** What was moved or sent before counts no more. */
+  forget() {
+    this.#moved.clear();
+    this.#unsettled.clear();
+  }
+
+  #flush() {
+    if (this.#isResting || this.#moved.size === 0 || this.#unsettled.size >= UNSETTLED) return;
+    const moved = [...this.#moved.values()].map(({ axis, amount }) => [axis.name, within(axis, amount)]);
+    this.#moved.clear();
+    const action = Object.fromEntries(moved.filter(([, amount]) => amount !== 0));
+    if (Object.keys(action).length === 0) return;
+    const id = this.#send(action);
+    if (id !== null) this.#unsettled.add(id);
+    this.#isResting = true;
+    this.#later(() => {
+      this.#isResting = false;
+      this.#flush();
+    }, EVERY_MS);
+  }
+}
+
+/** @param {Axis} axis @param {number} amount @returns {number} what one input may be */
+function within({ low, high }, amount) {
+  return Math.min(high, Math.max(low, Number(amount.toFixed(DIGITS))));
+}

@@ -1,0 +1,122 @@
+// What keyboard, mouse and buttons mean to a program, from the controls that it declares.
+
+import { DIRECTIONS, findDirections } from "./keys.js";
+
+/**
+ * @typedef {{name: string, merge: string, keys: string[], low?: number, high?: number,
+ *   label?: string}} Control as a SessionView declares it
+ *
+ * @typedef {{meaning: string, label: string, told: string}} Lever a key that has a button of its
+ *   own; `told` is what else presses it, empty when nothing does
+ *
+ * @typedef {object} Bindings
+ * @property {Map<string, import("./keys.js").Target>} targets by meaning: a direction or a lever's
+ * @property {Map<string, string>} codes meaning by the code of a key of the keyboard
+ * @property {Map<number, string>} buttons meaning by the button of a mouse on the picture
+ * @property {Lever[]} levers in the order in which they are declared
+ *
+ * @typedef {{name: string, low: number, high: number, label: string}} Axis
+ */
+
+const LEFT = 0;
+const RIGHT = 2;
+/** @type {Record<string, number>} */
+const MOUSE = { attack: LEFT, left_click: LEFT, use: RIGHT, right_click: RIGHT };
+
+/** @type {Record<string, string[]>} */
+const NAMED = {
+  space: ["Space"],
+  jump: ["Space"],
+  fire: ["Space"],
+  shift: ["ShiftLeft", "ShiftRight"],
+  sneak: ["ShiftLeft", "ShiftRight"],
+  ctrl: ["KeyC"], // with Ctrl itself held, W closes the tab, and no page can prevent it
+};
+/** @type {Record<string, string>} */
+const TOLD = { Space: "Space", ShiftLeft: "Shift", 0: "Left mouse", 2: "Right mouse" };
+const LETTER = /^[a-z]$/i;
+const ENDS_IN_DIGIT = /(?:^|[^\d])(\d)$/;
+
+/** @param {Control[]} controls @returns {Bindings} */
+export function bindingsOf(controls) {
+  const targets = findDirections(controls);
+  const walks = new Set([...targets.values()].map(({ control, key }) => `${control}:${key}`));
+  const codes = new Map();
+  const buttons = new Map();
+  const extras = controls
+    .filter(({ merge }) => merge === "edges")
+    .flatMap(({ name, keys }) => keys.map((key) => ({ control: name, key, meaning: `${name}:${key}` })))
+    .filter(({ meaning }) => !walks.has(meaning));
+  for (const { control, key, meaning } of extras) {
+    targets.set(meaning, { control, key });
+    const button = MOUSE[key.toLowerCase()];
+    if (button !== undefined && !buttons.has(button)) buttons.set(button, meaning);
+    else bind(codes, codesNamedBy(key), meaning);
+  }
+  for (const [direction, { codes: usual }] of Object.entries(DIRECTIONS)) {
+    if (!targets.has(direction)) continue;
+    for (const code of usual) if (!codes.has(code)) codes.set(code, direction);
+  }
+  const bound = new Set([...codes.values(), ...buttons.values()]);
+  for (const { key, meaning } of extras.filter(({ meaning: each }) => !bound.has(each))) {
+    const letter = [...key.toUpperCase()].find((each) => isFreeLetter(each, codes));
+    if (letter !== undefined) codes.set(`Key${letter}`, meaning);
+  }
+  const levers = extras.map(({ key, meaning }) => {
+    return { meaning, label: wordsOf(key), told: toldOf(meaning, codes, buttons) };
+  });
+  return { targets, codes, buttons, levers };
+}
+
+/** @param {Control[]} controls @returns {Axis[]} what can be moved by an amount */
+export function axesOf(controls) {
+  return controls
+    .filter(({ merge }) => merge === "sum")
+    .map(({ name, low = -1, high = 1, label = "" }) => {
+      return { name, low, high, label: wordsOf(label || name) };
+    });
+}
+
+/**
+ * Which axes dragging moves: those that are named for it, or the first two.
+ * @param {Axis[]} axes
+ * @returns {{across: Axis | undefined, down: Axis | undefined}}
+ */
+export function draggedOf(axes) {
+  const across = axes.find(({ name }) => /x$/i.test(name));
+  const down = axes.find(({ name }) => /y$/i.test(name));
+  return across && down ? { across, down } : { across: axes[0], down: axes[1] };
+}
+
+/** @param {string} name such as `left_click`, `swapHands` or `r` @returns {string} for people */
+export function wordsOf(name) {
+  const spaced = name.replace(/([a-z])([A-Z])/g, (_, end, start) => `${end} ${start.toLowerCase()}`);
+  const words = spaced.replaceAll(/[._]/g, " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** @param {string} key @returns {string[]} codes of the keyboard that its name asks for */
+function codesNamedBy(key) {
+  if (LETTER.test(key)) return [`Key${key.toUpperCase()}`];
+  const digit = ENDS_IN_DIGIT.exec(key)?.[1];
+  return NAMED[key.toLowerCase()] ?? (digit === undefined ? [] : [`Digit${digit}`]);
+}
+
+/** @param {Map<string, string>} codes @param {string[]} wanted @param {string} meaning */
+function bind(codes, wanted, meaning) {
+  if (wanted.some((code) => codes.has(code))) return;
+  for (const code of wanted) codes.set(code, meaning);
+}
+
+/** @param {string} letter @param {Map<string, string>} codes */
+function isFreeLetter(letter, codes) {
+  const isWalking = "WASD".includes(letter); // left alone, for hands lie there
+  return LETTER.test(letter) && !isWalking && !codes.has(`Key${letter}`);
+}
+
+/** @param {string} meaning @param {Map<string, string>} codes @param {Map<number, string>} buttons */
+function toldOf(meaning, codes, buttons) {
+  const sources = [...codes, ...buttons];
+  const source = String(sources.find(([, each]) => each === meaning)?.[0] ?? "");
+  return TOLD[source] ?? source.replace(/^(Key|Digit)/, "");
+}
