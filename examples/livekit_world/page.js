@@ -9,7 +9,9 @@ const find = (id) => document.getElementById(id);
 const video = document.querySelector("video");
 const room = new Room();
 const held = new Set();
-let world = null; // the participant that shows one
+let world = null; // the participant that is one: its attributes say so, also before it is seen
+let over = ""; // why the last one has ended, which is remembered when its participant has left
+let shown = ""; // the control that was said last to show
 
 function say(text) {
   const line = document.createElement("li");
@@ -27,35 +29,50 @@ function told(name) {
   return world?.attributes[`world.${name}`] ?? "";
 }
 
+function findWorld() {
+  const isWorld = (one) => one.attributes["world.status"];
+  const all = [...room.remoteParticipants.values()].filter(isWorld);
+  return all.find((one) => one.attributes["world.status"] !== "ended") ?? all[0] ?? null;
+}
+
 function showStatus() {
+  world = findWorld();
   const status = told("status");
   const me = room.localParticipant.identity;
   const driver = told("driver") === me ? "you" : told("driver") || "nobody";
   find("status").textContent = world
     ? `${status} · ${told("prompt") || "no prompt"} · ${told("fps")} pictures a second · ${driver} at the wheel`
-    : "The world has not come yet.";
-  for (const button of document.querySelectorAll("#prompt button, .row button")) button.disabled = !world;
+    : over ? "There is no world." : "The world has not come yet.";
+  if (world) over = status === "ended" ? `The world is over: ${told("reason") || "it has ended"}` : "";
+  const usable = world && status !== "ended";
+  for (const button of document.querySelectorAll("#prompt button, .row button")) button.disabled = !usable;
+  find("ask").hidden = !told("turns");
   find("drive").textContent = driver === "you" ? "Let others drive" : "Drive";
   find("camera").hidden = !told("camera");
-  const over = status === "ended" ? `The world is over: ${told("reason")}` : "";
+  find("camera").textContent = room.localParticipant.isCameraEnabled ? "Hide my camera" : "Show my camera";
   const waiting = { queued: "The world waits for a free place.", recovering: "One moment." }[status] ?? "";
   veil(over || waiting || (video.srcObject ? "" : "The world comes."));
 }
 
-async function call(method, payload = {}) {
+async function attempt(what, doing) {
   try {
-    return await room.localParticipant.performRpc({
-      destinationIdentity: world.identity, method: `world.${method}`, payload: JSON.stringify(payload),
-    });
+    return await doing();
   } catch (error) {
-    say(`refused: ${error.message}`);
+    say(`${what}: ${error.message}`);
   }
+}
+
+function call(method, payload = {}) {
+  return attempt("refused", () => room.localParticipant.performRpc({
+    destinationIdentity: world.identity, method: `world.${method}`, payload: JSON.stringify(payload),
+  }));
 }
 
 function send(input) {
   if (!world) return;
   const bytes = new TextEncoder().encode(JSON.stringify(input));
-  room.localParticipant.publishData(bytes, { reliable: true, topic: "world.input" });
+  attempt("not sent", () =>
+    room.localParticipant.publishData(bytes, { reliable: true, topic: "world.input" }));
 }
 
 function keyOf(event) {
@@ -84,9 +101,8 @@ find("stage").addEventListener("blur", letGo);
 window.addEventListener("blur", letGo);
 
 room
-  .on(RoomEvent.TrackSubscribed, (track, publication, participant) => {
+  .on(RoomEvent.TrackSubscribed, (track, publication) => {
     if (publication.trackName === "world_video") {
-      world = participant;
       track.attach(video);
       find("stage").focus();
     } else if (track.kind === Track.Kind.Audio) {
@@ -98,12 +114,13 @@ room
     for (const element of track.detach()) if (element !== video) element.remove();
     showStatus();
   })
-  .on(RoomEvent.ParticipantDisconnected, (participant) => {
-    if (participant !== world) return;
-    world = null;
-    showStatus();
-  })
+  .on(RoomEvent.ParticipantConnected, showStatus)
+  .on(RoomEvent.ParticipantDisconnected, showStatus)
   .on(RoomEvent.ParticipantAttributesChanged, showStatus)
+  .on(RoomEvent.LocalTrackPublished, showStatus)
+  .on(RoomEvent.LocalTrackUnpublished, showStatus)
+  .on(RoomEvent.TrackMuted, showStatus)
+  .on(RoomEvent.TrackUnmuted, showStatus)
   .on(RoomEvent.Reconnecting, () => veil("The connection broke; coming back."))
   .on(RoomEvent.Reconnected, showStatus)
   .on(RoomEvent.Disconnected, () => veil("You have left the room."));
@@ -112,10 +129,16 @@ room.registerTextStreamHandler("world.events", async (reader) => {
   for (const line of (await reader.readAll()).split("\n")) {
     const event = JSON.parse(line);
     if (event.type === "text.delta") continue; // it comes as a caption
+    if (event.type.startsWith("control.")) { // keys have no tag, and are seen
+      const isNews = event.tag && event.control !== shown;
+      if (!isNews && !event.unknown_words?.length) continue;
+      shown = event.control;
+    }
     const what = {
       "world.refused": event.message,
       "world.driver": `${event.driver ?? "nobody"} drives`,
-      "control.applied": "shows now",
+      "control.applied": `${event.tag ? `"${event.tag}"` : "it"} shows now`,
+      "control.superseded": `"${event.tag}" gave way to something newer`,
       "session.interrupted": "goes on from here",
     };
     const unknown = event.unknown_words?.length ? `; unknown: ${event.unknown_words.join(", ")}` : "";
@@ -151,7 +174,10 @@ find("join").addEventListener("submit", async (event) => {
 find("prompt").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = event.target.elements.text.value.trim();
-  if (text && world) room.localParticipant.sendText(text, { topic: "world.prompt" });
+  if (!text || !world) return;
+  const mode = event.submitter === find("ask") ? "turn" : "replace";
+  const attributes = { mode, tag: text.slice(0, 60) };
+  attempt("not sent", () => room.localParticipant.sendText(text, { topic: "world.prompt", attributes }));
   event.target.reset();
 });
 
@@ -159,8 +185,10 @@ find("drive").addEventListener("click", () =>
   call("drive", { release: told("driver") === room.localParticipant.identity }));
 find("interrupt").addEventListener("click", () => call("interrupt"));
 find("back").addEventListener("click", () => call("rewind", { chunks: 6 }));
-find("camera").addEventListener("click", async (event) => {
-  const shown = room.localParticipant.isCameraEnabled;
-  await room.localParticipant.setCameraEnabled(!shown);
-  event.target.textContent = shown ? "Show my camera" : "Hide my camera";
+find("camera").addEventListener("click", async () => {
+  const me = room.localParticipant;
+  find("camera").disabled = true; // until the browser has asked and answered
+  await attempt("the camera cannot be shown", () => me.setCameraEnabled(!me.isCameraEnabled));
+  if (me.isCameraEnabled && told("driver") !== me.identity) say("the world sees the camera of who drives");
+  showStatus();
 });

@@ -41,6 +41,7 @@ class Status:
         keys: of the controls, with commas between; what a front end needs to offer them.
         axes: likewise.
         camera: the input that takes pictures.
+        turns: `yes` where the program can be asked things (mode `turn`).
         fps: pictures a second that went out of late.
         applied: the newest control that acts, with whose it was and its tag.
         error: code of the newest error.
@@ -57,6 +58,7 @@ class Status:
     keys: str = ""
     axes: str = ""
     camera: str = ""
+    turns: str = ""
     fps: str = ""
     applied: str = ""
     unknown_words: str = ""
@@ -108,6 +110,7 @@ def _seen(status: Status, view: SessionView) -> Status:
         keys=",".join(key for each in view.controls for key in each.keys),
         axes=",".join(each.name for each in view.controls if not each.keys),
         camera=camera,
+        turns="yes" if view.takes_turns else "",
     )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import CHROMIUM
-from livekit_guest import LIMIT_S
+from livekit_guest import LIMIT_S, Guest
 from livekit_rig import LiveKit
-from livekit_world import World
+from livekit_world import WORLD, World
 from playwright.async_api import Page, async_playwright, expect
 from rtc_rig import House
 from stub_model import SIZE, Stamp, prompt_mark, read_stamp
@@ -39,9 +39,7 @@ async def test_who_opens_the_page_sees_the_world_and_plays(livekit: LiveKit, hom
         world.guest("ben") as ben,
         opened(livekit) as page,
     ):
-        await page.get_by_label("Your name").fill("ada")
-        await page.get_by_label("Room").fill(world.room_name)
-        await page.get_by_role("button", name="Join").click()
+        await joined(page, world.room_name)
         await expect(page.locator("#status")).to_contain_text("a lake", timeout=LIMIT_S * 1000)
         await shows(page, lambda stamp: stamp.prompt == prompt_mark("a lake"), "the lake")
 
@@ -56,8 +54,37 @@ async def test_who_opens_the_page_sees_the_world_and_plays(livekit: LiveKit, hom
         await page.get_by_role("button", name="Change it").click()
         await ben.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
         await expect(page.locator("#status")).to_contain_text("a desert", timeout=LIMIT_S * 1000)
+        said = page.locator("#log")
+        await expect(said).to_contain_text('"a desert" shows now', timeout=LIMIT_S * 1000)
+        assert (await said.inner_text()).count("shows now") == 1, "keys are seen, not listed"
         assert world.bridge.driver is not None
         assert world.bridge.driver.startswith("ada-")
+
+
+@pytest.mark.browser
+async def test_the_page_says_how_it_is_with_a_world_that_is_not_seen(livekit: LiveKit) -> None:
+    room = livekit.new_room()
+    async with Guest.joined(livekit, room, WORLD) as world, opened(livekit) as page:
+        await joined(page, room)
+        veil, ask = page.locator("#veil"), page.get_by_role("button", name="Ask it")
+        await world.me.set_attributes({"world.status": "queued", "world.turns": "yes"})
+        await expect(veil).to_contain_text("waits for a free place", timeout=LIMIT_S * 1000)
+        await expect(ask).to_be_enabled()
+        ended = {"world.status": "ended", "world.reason": "no program 'nonsense'"}
+        await world.me.set_attributes(ended)
+        await expect(veil).to_have_text(
+            "The world is over: no program 'nonsense'", timeout=LIMIT_S * 1000
+        )
+        await expect(ask).to_be_disabled()
+        await world.leave()
+        await expect(page.locator("#status")).to_contain_text("no world", timeout=LIMIT_S * 1000)
+        await expect(veil).to_contain_text("no program 'nonsense'")
+
+
+async def joined(page: Page, room: str) -> None:
+    await page.get_by_label("Your name").fill("ada")
+    await page.get_by_label("Room").fill(room)
+    await page.get_by_role("button", name="Join").click()
 
 
 @asynccontextmanager

@@ -80,6 +80,12 @@ def test_a_parked_world_is_not_called_paused() -> None:
     assert note(parked, updated(state="closed")).status == "ended"
 
 
+def test_a_front_end_is_told_whether_the_world_can_be_asked() -> None:
+    asked = note(Status(), updated(takes_turns=True))
+    assert asked.turns == "yes"
+    assert note(asked, updated()).turns == ""
+
+
 def test_events_change_what_they_are_about() -> None:
     status = note(Status(), RequestQueued(position=2))
     assert status.status == "queued"
