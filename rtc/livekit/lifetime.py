@@ -2,7 +2,8 @@
 
 A session is paused while any of these holds, so that nothing of the world is missed by anybody.
 An empty room parks its world: it keeps its place, is touched now and then so that its server does
-not think it idle, and ends when nobody has come back for long.
+not think it idle, and ends when nobody has come back for long. One that still waits for a place
+ends at once, for others wait behind it.
 """
 
 import asyncio
@@ -65,12 +66,14 @@ class Lifetime:
             self._changed()
 
     async def watch(self) -> None:
-        """Park and revive; return when nobody has come back to a parked world in time."""
+        """Park and revive; return when nobody has come back in time, or nobody waits in line."""
         while True:
             if self.viewers:
                 self.rest(Rest.EMPTY, False)
                 await self._viewers(None, some=False)
             elif not await self._viewers(self._options.empty_after_s, some=True):
+                if self._session.view.state == "queued":
+                    return
                 self.rest(Rest.EMPTY, True)
                 if not await self._viewers(self._options.keep_empty_s, some=True):
                     return

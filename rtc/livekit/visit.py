@@ -211,7 +211,9 @@ class Visit:
 
     async def _watch(self) -> None:
         await self._parts.lifetime.watch()
-        message = f"nobody watched for {self._parts.options.keep_empty_s:g} s"
+        in_line = self._parts.session.view.state == "queued"
+        watched = f"nobody watched for {self._parts.options.keep_empty_s:g} s"
+        message = "nobody is here to wait for it" if in_line else watched
         raise VisitOverError(Ending("abandoned", message))
 
     async def _leave(self, *, told: bool) -> None:

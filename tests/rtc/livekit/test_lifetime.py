@@ -98,6 +98,20 @@ async def test_a_parked_world_ends_when_nobody_comes_back(session: LocalSession)
         assert life.lifetime.parked
 
 
+async def test_a_world_in_line_that_nobody_waits_for_leaves_the_line() -> None:
+    models = (ModelOptions(name="stub", family=LOCATION, sessions=1),)
+    deployment = Deployment(pool=PoolOptions(mode="inline", models=models))
+    async with (
+        Engine.from_deployment(deployment) as engine,
+        engine.session(),
+        engine.session() as second,
+    ):
+        await eventually(lambda: second.view.state == "queued")
+        async with kept(second) as life, asyncio.timeout(10):
+            await life.over.wait()
+            assert not life.lifetime.parked
+
+
 async def test_a_parked_session_is_touched_so_that_it_is_not_idle(session: LocalSession) -> None:
     async with kept(session, replace(AT_ONCE, touch_s=0.02)) as life:
         await eventually(lambda: session.view.state == "paused")
