@@ -5,15 +5,17 @@ they are. With `WORLD_LLM`, such as `openai/gpt-4.1-mini`, a language model read
 by the world's tools; without, each line of the chat is what the world becomes.
 """
 
+import logging
 import os
 
-from livekit.agents import NOT_GIVEN, Agent, AgentServer, AgentSession, JobContext, cli
+from livekit.agents import NOT_GIVEN, Agent, AgentServer, AgentSession, APIError, JobContext, cli
 from livekit.plugins import reverie
 
 PROMPT = os.environ.get("WORLD_PROMPT", "a frozen lake land")
 PROGRAM = os.environ.get("WORLD_PROGRAM", NOT_GIVEN)
 PLAYER = "You play in a small world with somebody. Use your tools, and say briefly what you do."
 
+log = logging.getLogger("world")
 server = AgentServer()
 
 
@@ -26,7 +28,12 @@ async def entry(ctx: JobContext) -> None:
     llm = os.environ.get("WORLD_LLM")
     written = {"turn_detection": "manual"}  # nobody speaks here, so nobody is listened for
     session = AgentSession(llm=llm or NOT_GIVEN, vad=None, turn_handling=written)
-    await world.start(session, ctx.room)
+    try:
+        await world.start(session, ctx.room)
+    except APIError as error:  # the room has been told
+        log.error("no world for %s: %s", ctx.room.name, error.message)
+        ctx.shutdown("no world")
+        return
     agent, options = Agent(instructions=PLAYER, tools=world.tools), world.room_options(chat=not llm)
     await session.start(agent, room=ctx.room, room_options=options)
 

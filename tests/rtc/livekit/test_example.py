@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from livekit import api
+from livekit_guest import until
 from livekit_rig import LiveKit
 from livekit_worker import Executor, agent_worker
 from livekit_world import Viewer
@@ -32,6 +33,27 @@ async def test_the_example_shows_a_world_in_a_room(
         await ada.sees(lambda stamp: stamp.held == {"left"}, "the key")
         await ada.me.send_text("a desert", topic="lk.chat")
         await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
+
+
+async def test_a_room_is_told_why_no_world_comes(
+    livekit: LiveKit, home: House, tmp_path: Path
+) -> None:
+    room = livekit.new_room()
+    async with (
+        agent_worker(
+            livekit, tmp_path, EXAMPLE, function="entry", executor="thread", name="world",
+            REVERIE_URL=home.url, WORLD_PROGRAM="nonsense",
+        ) as log,
+        Viewer.joined(livekit, room, "ada") as ada,
+    ):  # fmt: skip
+        told: list[dict[str, str]] = []
+        ada.room.on("participant_attributes_changed", lambda changed, _: told.append(changed))
+        await dispatched(livekit, room, "world")
+        await until(lambda: told, "the room to be told")
+        assert told[0]["world.status"] == "ended"
+        assert "nonsense" in told[0]["world.reason"]
+        await until(lambda: "participant_disconnected" in ada.happened, "the agent to leave")
+    assert "Traceback" not in log.read_text()
 
 
 async def dispatched(livekit: LiveKit, room: str, name: str) -> None:

@@ -1,8 +1,12 @@
-"""Waiting for a room that somebody else connects."""
+"""The way into a room that somebody else connects: waiting for it, and telling it of a failure."""
 
 import asyncio
+from contextlib import suppress
 
 from livekit import rtc
+
+TELL_S = 5.0
+REASON_CHARS = 500
 
 
 async def connected(room: rtc.Room) -> None:
@@ -19,3 +23,13 @@ async def connected(room: rtc.Room) -> None:
             await joined.wait()
     finally:
         room.off("connection_state_changed", changed)
+
+
+async def tell_failed(room: rtc.Room, why: str) -> None:
+    """Let a room hear why no world comes to it, where it listens."""
+    if not room.isconnected():
+        return
+    said = {"world.status": "ended", "world.reason": why[:REASON_CHARS]}
+    with suppress(TimeoutError):
+        async with asyncio.timeout(TELL_S):
+            await room.local_participant.set_attributes(said)

@@ -22,6 +22,7 @@ from livekit.agents import (
     AgentSession,
     APIConnectionError,
     APIConnectOptions,
+    APIError,
     NotGivenOr,
     room_io,
     utils,
@@ -30,7 +31,7 @@ from livekit.agents.llm import Tool, Toolset
 from livekit.agents.utils import is_given
 from livekit.agents.voice.avatar import AvatarSession
 from livekit.plugins.reverie.audio_tail import install_tail
-from livekit.plugins.reverie.joining import connected
+from livekit.plugins.reverie.joining import connected, tell_failed
 from livekit.plugins.reverie.log import logger
 from livekit.plugins.reverie.opening import Opening
 from livekit.plugins.reverie.player import Player
@@ -147,6 +148,8 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
     async def start(self, agent_session: AgentSession[Any], room: rtc.Room) -> None:
         """Open a world and show it in the room; return once it is served there.
 
+        The room is told why none could be opened (`world.status`, `world.reason`).
+
         Raises:
             APIConnectionError: no world could be had, after all retries.
             APIStatusError: the server refuses to open such a world.
@@ -164,6 +167,10 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             if not served.done():
                 await self._living  # raises what went wrong
                 raise APIConnectionError("the world ended before it was shown")
+        except APIError as error:
+            await tell_failed(room, error.message)
+            await self.aclose()
+            raise
         except BaseException:
             await self.aclose()
             raise
