@@ -25,7 +25,7 @@ from reverie.models.checkpoints import (
     read_config,
 )
 from reverie.models.errors import CheckpointError
-from reverie.models.lora_settings import LoraSettings
+from reverie.models.lora_settings import LoraSettings, finite
 
 CONFIG = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
@@ -150,7 +150,10 @@ def read_lora(path: Path, rename: Rename = lambda name: name) -> LoraFile:
         if match := _HALF.match(name):
             halves.setdefault(match["module"], {})[_HALVES[match["half"]]] = tensor
         elif (match := _ALPHA.match(name)) and math.prod(tensor.shape) == 1:
-            alphas[match["module"]] = float(tensor.read())
+            try:
+                alphas[match["module"]] = finite(name, float(tensor.read()))
+            except ValueError as error:
+                raise CheckpointError(f"{weights}: {error}") from error
         else:
             odd.append(name)
     if not halves:

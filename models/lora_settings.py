@@ -59,12 +59,15 @@ class LoraSettings:
                 *(values.get("alpha_pattern") or ()),
             ):
                 re.compile(pattern)
+            alphas = (values.get("alpha_pattern") or {}).items()
             return cls(
                 rank=int(values["r"]) if "r" in values else None,
-                alpha=float(values["lora_alpha"]) if "lora_alpha" in values else None,
+                alpha=finite("lora_alpha", values["lora_alpha"])
+                if "lora_alpha" in values
+                else None,
                 rooted=bool(values.get("use_rslora", False)),
                 ranks=tuple((k, int(v)) for k, v in (values.get("rank_pattern") or {}).items()),
-                alphas=tuple((k, float(v)) for k, v in (values.get("alpha_pattern") or {}).items()),
+                alphas=tuple((k, finite(f"alpha_pattern {k}", v)) for k, v in alphas),
             )
         except (TypeError, ValueError, AttributeError, re.error) as error:
             raise CheckpointError(f"{where}: {error}") from error
@@ -101,6 +104,21 @@ class LoraSettings:
         except (OSError, SafetensorError, ValueError, AttributeError) as error:
             raise CheckpointError(f"cannot read {weights}: {error}") from error
         return cls.from_peft(plain, weights)
+
+
+def finite(name: str, value: Any) -> float:
+    """Return a scale that pairs can be multiplied with.
+
+    Raises:
+        ValueError: it is no number, or none that ends; names it.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{name} is {value!r}, and is a finite number")
+    return number
 
 
 def _names(key: str, module: str) -> bool:

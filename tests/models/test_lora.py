@@ -188,3 +188,28 @@ class TestRefusals:
             read_lora(tmp_path / "nowhere")
         with pytest.raises(CheckpointError, match="holds no LoRA"):
             read_lora(tmp_path)
+
+
+class TestScales:
+    """Numbers that would make every weight of a model none."""
+
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({"lora_alpha": float("nan")}, "lora_alpha is nan, and is a finite number"),
+            ({"lora_alpha": "many"}, "lora_alpha is 'many', and is a finite number"),
+            ({"alpha_pattern": {"0": float("inf")}}, "alpha_pattern 0 is inf"),
+        ],
+    )
+    def test_in_a_configuration_they_are_refused_by_file_and_field(
+        self, settings: dict[str, Any], words: str, tmp_path: Path
+    ) -> None:
+        pairs = {"0": (torch.zeros(2, 4), torch.zeros(4, 2))}
+        with pytest.raises(CheckpointError, match=rf"adapter_config\.json: {words}"):
+            read_lora(write_peft(tmp_path, pairs, settings))
+
+    def test_beside_a_pair_they_are_refused_by_file_and_tensor(self, tmp_path: Path) -> None:
+        tensors = tensors_of({"0": (torch.zeros(2, 4), torch.zeros(4, 2))}, prefix="")
+        save_file(tensors | {"0.alpha": torch.tensor(float("nan"))}, tmp_path / "a.safetensors")
+        with pytest.raises(CheckpointError, match=r"a\.safetensors: 0\.alpha is nan"):
+            read_lora(tmp_path / "a.safetensors")
