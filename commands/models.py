@@ -22,11 +22,12 @@ def add(commands: Commands) -> None:
         "check",
         help="say whether a checkpoint fits, without loading it",
         description="Compare the tensors of a checkpoint with the model that they imply: names, "
-        "shapes, types. Only headers are read. Exit status 1 when it does not fit.",
+        "shapes, types; and see what else it lacks to be served. Only headers are read. Exit "
+        "status 1 when it does not fit.",
     )
     check.add_argument("path", metavar="PATH", help="a folder or a file")
     check.add_argument(
-        "--model", metavar="MODEL", default="wan", help="which family (default: %(default)s)"
+        "--model", metavar="MODEL", help="which family (default: the one that it is found to be of)"
     )
     check.add_argument(
         "--checkpoint",
@@ -44,11 +45,15 @@ def _models(chosen: argparse.Namespace) -> int:
 
 
 def _check_checkpoint(chosen: argparse.Namespace) -> int:
-    from reverie.models.catalogue import checked
     from reverie.models.errors import ModelError
+    from reverie.models.fitting import checked, recognised
 
     try:
-        report = checked(chosen.model, chosen.path, chosen.checkpoint)
+        if chosen.model is None:
+            name, report = recognised(chosen.path, chosen.checkpoint)
+            print(f"{name}, ", end="")
+        else:
+            report = checked(chosen.model, chosen.path, chosen.checkpoint)
     except ModelError as error:
         return complain(str(error), FAILED)
     print("\n".join(report.lines()))

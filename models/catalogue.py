@@ -6,13 +6,9 @@ there. A family of several public sizes has a description of each in `variants`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol, cast
 
-from reverie.models.checkpoints import CheckpointReport
-from reverie.models.errors import ModelError, UnknownModelError
+from reverie.models.errors import ModelError
 from reverie.models.instance import LoadOptions
-from reverie.models.lora import is_lora
 from reverie.models.registry import ModelFamily, find_family, installed_families
 from reverie.models.spec import ModelSpec
 
@@ -43,13 +39,6 @@ class CatalogueEntry:
     fault: str = ""
 
 
-class ChecksCheckpoints(Protocol):
-    """A family that can look at a checkpoint without loading it."""
-
-    def check(self, path: str) -> CheckpointReport:
-        """Return how the checkpoint fits; raise `CheckpointError` when it is none."""
-
-
 def catalogue(*, load: bool = False) -> list[CatalogueEntry]:
     """Describe every installed model; one that is broken is listed with its fault.
 
@@ -57,35 +46,6 @@ def catalogue(*, load: bool = False) -> list[CatalogueEntry]:
         load: load each as well, to learn whether it could be served here as it is.
     """
     return [_entry(name, load=load) for name in sorted(installed_families())]
-
-
-class ChecksAdapters(Protocol):
-    """A family that can look at a LoRA without loading it."""
-
-    def check_adapter(self, path: str, base: str | None) -> CheckpointReport:
-        """Return how a LoRA fits the checkpoint `base`; None: the published sizes."""
-
-
-def checked(model: str, path: str, base: str | None = None) -> CheckpointReport:
-    """Compare a checkpoint, or a LoRA, with the family called `model`.
-
-    Args:
-        model: which family.
-        path: a folder or a file.
-        base: of a LoRA, the checkpoint that it is for.
-
-    Raises:
-        UnknownModelError: there is no such family, or it cannot look at checkpoints.
-        CheckpointError: there is no checkpoint that it knows.
-    """
-    family = find_family(model)
-    if is_lora(Path(path)):
-        if not hasattr(family, "check_adapter"):
-            raise UnknownModelError(f"model {model!r} takes no LoRA, which {path} is")
-        return cast(ChecksAdapters, family).check_adapter(path, base)
-    if not hasattr(family, "check"):
-        raise UnknownModelError(f"model {model!r} cannot check a checkpoint")
-    return cast(ChecksCheckpoints, family).check(path)
 
 
 def as_text(entries: Sequence[CatalogueEntry]) -> str:

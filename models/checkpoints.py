@@ -91,6 +91,7 @@ class CheckpointReport:
         missing: names of the model that the checkpoint does not have.
         misshapen: a line for each tensor of another shape.
         dtypes: how many tensors there are of each type.
+        lacking: what else is needed to serve it and is not there, in words.
     """
 
     layout: str
@@ -99,11 +100,12 @@ class CheckpointReport:
     missing: tuple[str, ...]
     misshapen: tuple[str, ...]
     dtypes: Mapping[str, int]
+    lacking: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
-        """Whether every tensor has its place, and every place its tensor."""
-        return not (self.unmatched or self.missing or self.misshapen)
+        """Whether each tensor has its place, each place its tensor, and nothing is lacking."""
+        return not (self.unmatched or self.missing or self.misshapen or self.lacking)
 
     def joined(self, other: "CheckpointReport") -> "CheckpointReport":
         """Return what both say, of two parts of one model."""
@@ -114,6 +116,7 @@ class CheckpointReport:
             missing=self.missing + other.missing,
             misshapen=self.misshapen + other.misshapen,
             dtypes=Counter(self.dtypes) + Counter(other.dtypes),
+            lacking=self.lacking + other.lacking,
         )
 
     def lines(self) -> Iterator[str]:
@@ -128,6 +131,8 @@ class CheckpointReport:
             if names:
                 more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
                 yield f"{len(names)} {what}: {', '.join(names[:SHOWN])}{more}"
+        if self.lacking:
+            yield f"to be served it lacks {'; '.join(self.lacking)}"
 
     def require_fit(self) -> None:
         """Refuse what does not fit.
@@ -196,7 +201,10 @@ def _stored(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTens
             yield from _from_safetensors(path)
         else:
             yield from _from_torch(path, tops)
-    except (OSError, SafetensorError, UnpicklingError, RuntimeError, EOFError) as error:
+    except UnpicklingError as error:  # the library's own words say how to let it run code
+        why = "it holds more than tensors, and nothing that could run code is read"
+        raise CheckpointError(f"cannot read {path}: {why}") from error
+    except (OSError, SafetensorError, RuntimeError, EOFError) as error:
         why = str(error).partition("\n")[0]
         raise CheckpointError(f"cannot read {path}: {why}") from error
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -20,9 +21,11 @@ from reverie.kernels.attention import AUTO
 from reverie.models.adapters import NONE_FITTED, Fitted
 from reverie.models.causal_lm import loras
 from reverie.models.causal_lm.conversation import Conversation
+from reverie.models.causal_lm.folders import require_tokenizer
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.layout import probed
 from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
+from reverie.models.checkpoints import SHOWN
 from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions
 from reverie.models.placement import device_of, half_on_cuda, precision_of
@@ -63,19 +66,32 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
         fitted = loras.fit(options.adapters, model)
         return speaker_of(model, tokenizer, "random", device, torch.float32, attention, fitted)
     folder = Path(options.checkpoint or "")
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder}: no such folder")
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, dtype=dtype
-        )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise CheckpointError(f"cannot load {folder}: {error}") from error
+    model, tokenizer = _read(folder, dtype)
     version = f"{folder.name}-{max(int(p.stat().st_mtime) for p in folder.iterdir())}"
     torch.nn.Module.to(model, device=device, dtype=dtype)
     fitted = loras.fit(options.adapters, model)
     return speaker_of(model, tokenizer, version, device, dtype, attention, fitted)
+
+
+def _read(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder}: no such folder")
+    require_tokenizer(folder)
+    read: Any = AutoModelForCausalLM.from_pretrained
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model, about = read(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=dtype,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise CheckpointError(f"cannot load {folder}: {error}") from error
+    if missing := sorted(about["missing_keys"]):  # the library would make them up
+        raise CheckpointError(f"{folder} lacks weights: {', '.join(missing[:SHOWN])}")
+    return model, tokenizer
 
 
 def speaker_of(

@@ -1,13 +1,12 @@
 """LoRAs for language models, as peft saves them: their names are the library's own."""
 
 from pathlib import Path
-from typing import Any
 
-import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from reverie.models.adapters import Fitted, fit_adapters
+from reverie.models.causal_lm.folders import bare_model
 from reverie.models.causal_lm.spec import COMPONENT, RANDOM
 from reverie.models.checkpoints import CheckpointReport
 from reverie.models.errors import CheckpointError
@@ -42,11 +41,4 @@ def check(path: Path, base: str | None) -> CheckpointReport:
     if base is None or base == RANDOM:
         raise CheckpointError("name the folder of the language model that the LoRA is for")
     file = read_lora(path, own_name)
-    make: Any = AutoModelForCausalLM
-    try:
-        config = AutoConfig.from_pretrained(base, local_files_only=True)
-        with torch.device("meta"):
-            model: nn.Module = make.from_config(config)
-    except (OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"cannot read {base}: {error}") from error
-    return file.inspect(nn.ModuleDict({COMPONENT: model}))
+    return file.inspect(nn.ModuleDict({COMPONENT: bare_model(Path(base))}))

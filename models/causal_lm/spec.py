@@ -128,6 +128,17 @@ class CausalLm:
         self._loaded[instance.name] = loaded
         return instance
 
+    def check(self, path: str) -> CheckpointReport:
+        """Compare a folder with the language model that it describes; no weights are read.
+
+        Whether its memory is a plain key/value cache is only known once it is loaded.
+
+        Raises:
+            CheckpointError: it is none, or the extra `lm` is not installed.
+        """
+        report: CheckpointReport = _part("folders").check(Path(path))
+        return report
+
     def check_adapter(self, path: str, base: str | None) -> CheckpointReport:
         """Compare a LoRA with the language model that it is for; no weights are read.
 

@@ -153,7 +153,7 @@ class Diamond:
         return DiamondKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
 
     def check(self, path: str) -> CheckpointReport:
-        """Compare the world model of a checkpoint with the public one.
+        """Compare the networks of a checkpoint with the public ones.
 
         Raises:
             CheckpointError: there is none.
@@ -162,8 +162,12 @@ class Diamond:
         stored = _stored(folder, "world")
         game = game_of(folder, stored)
         with torch.device("meta"):
-            model = Denoiser(game.world)
-        return inspect(WEIGHTS["world"].layout, stored, model)
+            report = inspect(WEIGHTS["world"].layout, stored, Denoiser(game.world))
+            if game.upsampler is not None:
+                more, fine = _stored(folder, "upsampler"), Denoiser(game.upsampler)
+                report = report.joined(inspect(WEIGHTS["upsampler"].layout, more, fine))
+        lacking = () if any(folder.glob("*.png")) else ("a start picture (*.png)",)
+        return replace(report, lacking=lacking)
 
 
 def game_of(folder: Path, stored: Mapping[str, StoredTensor]) -> GameConfig:

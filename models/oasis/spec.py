@@ -5,7 +5,7 @@ reverie serve --model oasis --checkpoint DIR      oasis500m.safetensors, vit-l-2
 reverie serve --model oasis --checkpoint random   tiny random weights: noise, to try paths
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -157,12 +157,19 @@ class Oasis:
         return OasisKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
 
     def check(self, path: str) -> CheckpointReport:
-        """Compare the transformer of a checkpoint with the public one; only headers are read.
+        """Compare a checkpoint with the public one; only headers are read.
 
         Raises:
-            CheckpointError: there is none.
+            CheckpointError: there is no transformer of it.
         """
-        return _found(Path(path), "transformer").report
+        folder = Path(path)
+        report = _found(folder, "transformer").report
+        lacking = [] if any(folder.glob("*.png")) else ["a start picture (*.png)"]
+        if WEIGHTS["vae"].find(folder):
+            report = report.joined(_found(folder, "vae").report)
+        else:
+            lacking.append(f"the VAE ({' or '.join(WEIGHTS['vae'].files)})")
+        return replace(report, lacking=tuple(lacking))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from reverie.models.wan.public_config import config_said
 HEAD_SIZE = 128
 """Of all published sizes; a file of tensors does not say it (`public_config.py`)."""
 
+ORIGINAL_VAE = "Wan2.1_VAE.pth"
+TEXT_PARTS = ("text_encoder", "tokenizer")
+
 _FROM_DIFFUSERS = (
     (r"^condition_embedder\.time_embedder\.linear_1\.", "time_embedding.0."),
     (r"^condition_embedder\.time_embedder\.linear_2\.", "time_embedding.2."),
@@ -75,6 +78,13 @@ def find_layout(folder: Path) -> tuple[CheckpointManifest, tuple[Path, ...]]:
             return layout, files
     known = "; ".join(f"{layout.layout}: {', '.join(layout.files)}" for layout in LAYOUTS)
     raise CheckpointError(f"{folder} holds none of the known layouts ({known})")
+
+
+def lacking(folder: Path) -> tuple[str, ...]:
+    """Return what a folder needs beside its transformer to be served and does not hold."""
+    vae = (folder / "vae").is_dir() or (folder / ORIGINAL_VAE).is_file()
+    texts = [f"{part}/" for part in TEXT_PARTS if not (folder / part).is_dir()]
+    return (*(() if vae else (f"a VAE (vae/ or {ORIGINAL_VAE})",)), *texts)
 
 
 def config_of(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:

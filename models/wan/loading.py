@@ -7,7 +7,7 @@ diffusers has it, or the original `Wan2.1_VAE.pth`), the text encoder (`text_enc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -30,7 +30,7 @@ from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.wan import loras
 from reverie.models.wan.config import LONGLIVE, SELF_FORCING, CausalConfig, WanConfig
 from reverie.models.wan.fast_decoder import load_fast_decoder, random_fast_decoder
-from reverie.models.wan.layouts import config_of, find_layout
+from reverie.models.wan.layouts import ORIGINAL_VAE, TEXT_PARTS, config_of, find_layout, lacking
 from reverie.models.wan.noise import SeededNoise
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.spec import CELL_PX, GRID, RANDOM
@@ -148,13 +148,26 @@ def causal_of(folder: Path, layout: str) -> tuple[CausalConfig, tuple[int, int]]
     return causal, (height // CELL_PX, width // CELL_PX)
 
 
+def check_folder(folder: Path) -> FoundTransformer:
+    """Look at a transformer, and at what a folder needs beside it to be served.
+
+    Raises:
+        CheckpointError: there is no transformer in a known layout, or `causal.json` cannot be.
+    """
+    found = find_transformer(folder)
+    if folder.is_file():
+        return found
+    causal_of(folder, found.report.layout)
+    return replace(found, report=replace(found.report, lacking=lacking(folder)))
+
+
 def load_vae(folder: Path) -> AutoencoderKLWan:
     """Load the VAE of a folder.
 
     Raises:
         CheckpointError: there is none, or it does not fit.
     """
-    ported, original = folder / "vae", folder / "Wan2.1_VAE.pth"
+    ported, original = folder / "vae", folder / ORIGINAL_VAE
     try:
         if ported.is_dir():
             loaded = AutoencoderKLWan.from_pretrained(ported, local_files_only=True)
@@ -176,7 +189,7 @@ def load_text(folder: Path, length: int, device: torch.device, dtype: torch.dtyp
     Raises:
         CheckpointError: one of them is missing or cannot be read.
     """
-    encoder, tokenizer = folder / "text_encoder", folder / "tokenizer"
+    encoder, tokenizer = (folder / part for part in TEXT_PARTS)
     for part in (encoder, tokenizer):
         if not part.is_dir():
             raise CheckpointError(f"{folder} holds no {part.name}/")

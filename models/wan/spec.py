@@ -205,7 +205,7 @@ class Wan:
         """
         if holds_fast_decoder(Path(path)):
             return check_decoder(Path(path))
-        found: FoundTransformer = _loading().find_transformer(Path(path))
+        found: FoundTransformer = _loading().check_folder(Path(path))
         report = found.report
         for option in brought_along(Path(path)):
             report = report.joined(check_lora(Path(option.path), found.config))

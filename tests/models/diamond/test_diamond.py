@@ -400,6 +400,8 @@ class TestLoading:
     def test_without_a_start_picture_it_is_refused(self, tmp_path: Path) -> None:
         self.write(tmp_path)
         (tmp_path / "start.png").unlink()
+        report = Diamond().check(str(tmp_path))
+        assert (report.fits, report.lacking) == (False, ("a start picture (*.png)",))
         with pytest.raises(CheckpointError, match="holds no start picture"):
             Diamond().load(LoadOptions(device="cpu", checkpoint=str(tmp_path)))
 

@@ -185,7 +185,7 @@ class TestFiles:
     def test_check_knows_it(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         save_file(weights(), tmp_path / "taew2_1.safetensors")
         assert main(["models", "check", str(tmp_path / "taew2_1.safetensors")]) == 0
-        assert capsys.readouterr().out.startswith("layout TAEHV: 64 tensors fit")
+        assert capsys.readouterr().out.startswith("wan, layout TAEHV: 64 tensors fit")
 
 
 class TestServed:

@@ -84,15 +84,15 @@ class TestLongLive:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         longlive(tmp_path)
+        write_rest(tmp_path)
         torch.save({"generator_lora": tensors_of(pairs())}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 0
         said = capsys.readouterr().out
-        assert said.startswith("layout Self-Forcing or LongLive, with LoRA: 73 tensors fit")
+        assert said.startswith("wan, layout Self-Forcing or LongLive, with LoRA: 73 tensors fit")
         wrong = tensors_of({"blocks.7.ffn.0": pairs()[Q]})
         torch.save({"generator_lora": wrong}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 1
         assert "1 not in the model: transformer.blocks.7.ffn.0" in capsys.readouterr().out
-        write_rest(tmp_path)
         with pytest.raises(CheckpointError, match=r"transformer\.blocks\.7\.ffn\.0"):
             load(tmp_path)
 
@@ -170,7 +170,7 @@ class TestCheck:
         original(tmp_path)
         save_file(tensors_of(pairs()), tmp_path / "style.safetensors")
         assert self.check(tmp_path / "style.safetensors", "--checkpoint", str(tmp_path)) == 0
-        assert capsys.readouterr().out == "layout LoRA: 4 tensors fit (4 F32)\n"
+        assert capsys.readouterr().out == "wan, layout LoRA: 4 tensors fit (4 F32)\n"
 
     @pytest.mark.parametrize("dim", [1536, 5120])
     def test_without_one_the_published_sizes_are_taken(
@@ -183,7 +183,7 @@ class TestCheck:
             tensors_of({Q: (torch.zeros(2, 9), torch.zeros(9, 2))}), tmp_path / "x.safetensors"
         )
         assert self.check(tmp_path / "x.safetensors") == 1
-        assert "2 of another shape" in capsys.readouterr().out
+        assert "2 of another shape" in capsys.readouterr().err
 
     def test_a_model_that_takes_none_says_so(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

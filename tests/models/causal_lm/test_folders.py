@@ -1,0 +1,70 @@
+"""Folders of language models, looked at before any weight is read."""
+
+import json
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file, save_file
+from transformers import T5Config
+
+from reverie.cli import main
+from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.spec import CausalLm
+from reverie.models.errors import CheckpointError
+from reverie.models.instance import LoadOptions
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model, tokenizer = random_model()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def load(folder: Path) -> None:
+    CausalLm().load(LoadOptions(device="cpu", checkpoint=str(folder), sessions=1))
+
+
+def test_check_finds_out_that_it_is_a_language_model(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["models", "check", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("causal_lm, layout transformers, LlamaForCausalLM: 21 tensors fit")
+
+
+def test_without_a_tokenizer_it_is_refused_in_a_sentence(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    [lacking] = CausalLm().check(str(folder)).lacking
+    assert lacking.startswith("a tokenizer (tokenizer.json")
+    with pytest.raises(CheckpointError, match=r"lacks a tokenizer \(tokenizer\.json"):
+        load(folder)
+
+
+def test_weights_that_are_missing_are_not_made_up(folder: Path) -> None:
+    held = load_file(folder / "model.safetensors")
+    del held["model.layers.1.mlp.up_proj.weight"]
+    save_file(held, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(CheckpointError, match=r"lacks weights: model\.layers\.1\.mlp\.up_proj"):
+        load(folder)
+
+
+def test_a_shard_that_the_index_names_and_nobody_has_is_told(folder: Path) -> None:
+    shards = {"weight_map": {"a": "model-00001-of-00002.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(shards))
+    assert CausalLm().check(str(folder)).lacking == ("model-00001-of-00002.safetensors",)
+
+
+def test_a_model_of_another_kind_is_named_by_its_kind(folder: Path) -> None:
+    T5Config().save_pretrained(folder)
+    with pytest.raises(CheckpointError, match="model_type is 't5', which is no decoder-only"):
+        CausalLm().check(str(folder))
+
+
+def test_a_tensor_of_another_shape_is_told(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 64}))
+    report = CausalLm().check(str(folder))
+    assert not report.fits
+    assert "model.layers.0.mlp.down_proj.weight is [32, 48], not [32, 64]" in report.misshapen

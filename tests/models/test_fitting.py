@@ -1,0 +1,86 @@
+"""Which installed model a checkpoint is of, and what it lacks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+from stub_model import StubFamily
+
+from reverie.models import fitting
+from reverie.models.checkpoints import CheckpointReport
+from reverie.models.errors import CheckpointError, UnknownModelError
+from reverie.models.fitting import checked, recognised
+from reverie.models.registry import ModelFamily
+
+
+def report(matched: int, *missing: str) -> CheckpointReport:
+    return CheckpointReport("stub", matched, (), missing, (), {})
+
+
+class Knowing(StubFamily):
+    """Knows any checkpoint, more or less."""
+
+    def check(self, path: str) -> CheckpointReport:
+        return report(3)
+
+
+class HalfKnowing(StubFamily):
+    """Knows more of its tensors, and misses one."""
+
+    def check(self, path: str) -> CheckpointReport:
+        return report(9, "head")
+
+
+class Lost(StubFamily):
+    """Fails in a way that nobody has thought of."""
+
+    def check(self, path: str) -> CheckpointReport:
+        raise ZeroDivisionError("by zero")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], ModelFamily]]:
+    found: dict[str, Callable[[], ModelFamily]] = {}
+    monkeypatch.setattr(fitting, "installed_families", lambda: found)
+    monkeypatch.setattr("reverie.models.registry.installed_families", lambda: found)
+    return found
+
+
+def test_of_several_the_one_that_fits_is_taken(
+    installed: dict[str, Callable[[], ModelFamily]], tmp_path: Path
+) -> None:
+    installed |= {"a": HalfKnowing, "b": Lost, "c": Knowing, "d": StubFamily}
+    assert recognised(str(tmp_path)) == ("c", report(3))
+    del installed["c"]
+    assert recognised(str(tmp_path)) == ("a", report(9, "head"))
+
+
+def test_one_that_nobody_knows_is_refused_with_everybodys_reason(
+    installed: dict[str, Callable[[], ModelFamily]], tmp_path: Path
+) -> None:
+    installed |= {"b": Lost, "d": StubFamily}
+    with pytest.raises(CheckpointError, match=r"--model NAME .*\n  b: ZeroDivisionError: by zero$"):
+        recognised(str(tmp_path))
+
+
+def test_a_path_that_is_not_there_is_no_matter_of_models(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"no such file or folder$"):
+        recognised(str(tmp_path / "none"))
+
+
+def test_what_oasis_lacks_is_named_and_its_vae_is_looked_at(tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / "oasis500m.safetensors")
+    lacking = ("a start picture (*.png)", "the VAE (vit-l-20*.safetensors)")
+    assert checked("oasis", str(tmp_path)).lacking == lacking
+    save_file({"y": torch.zeros(1)}, tmp_path / "vit-l-20.safetensors")
+    Image.new("RGB", (8, 8)).save(tmp_path / "start.png")
+    found = checked("oasis", str(tmp_path))
+    assert (found.unmatched, found.lacking) == (("x", "y"), ())
+
+
+def test_a_model_that_cannot_look_at_checkpoints_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnknownModelError, match=r"'echo' cannot check .*--model names another"):
+        checked("echo", str(tmp_path))
