@@ -4,12 +4,15 @@ from dataclasses import fields
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
 from reverie.models.loop import BatchKey, Idle, WorkPlan
 from reverie.models.spec import LoopSpec
 
 _KEY_TUPLES = ("shape", "adapters")
+_FLAGS = ("takes_controls", "commits", "shows")
 
 
 def checked_plan(answer: object, loop: LoopSpec) -> WorkPlan | None:
@@ -27,6 +30,10 @@ def checked_plan(answer: object, loop: LoopSpec) -> WorkPlan | None:
     for name in ("kind", "cost_key"):
         if not isinstance(getattr(answer, name), str):
             raise _bad(f"{name} is no text: {getattr(answer, name)!r}")
+    for name in _FLAGS:
+        flag: Any = getattr(answer, name)
+        if not isinstance(flag, (bool, int, np.bool_)):
+            raise _bad(f"{name} is neither true nor false: {flag!r}")
     writes: Any = answer.writes
     if not isinstance(writes, int) or writes < 0:
         raise _bad(f"writes is no count of blocks: {writes!r}")

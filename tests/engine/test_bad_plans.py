@@ -38,6 +38,8 @@ def test_a_good_plan_passes_as_it_is() -> None:
         (replace(PLAN, batch_key=replace(KEY, loop="other")), "names loop 'other'"),
         (replace(PLAN, kind=None), "kind is no text"),  # type: ignore[arg-type]
         (replace(PLAN, cost_key=["x"]), "cost_key is no text"),  # type: ignore[arg-type]
+        (replace(PLAN, shows=torch.ones(2)), "shows is neither"),  # type: ignore[arg-type]
+        (replace(PLAN, commits=None), "commits is neither"),  # type: ignore[arg-type]
         (replace(PLAN, writes=-1), "writes is no count"),
         (replace(PLAN, writes=0.5), "writes is no count"),  # type: ignore[arg-type]
         (replace(PLAN, streams="video"), "streams is no tuple"),  # type: ignore[arg-type]
