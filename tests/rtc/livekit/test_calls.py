@@ -151,7 +151,7 @@ async def test_a_call_that_comes_after_its_caller_has_left_takes_no_seat(
     room.people.discard("ada")
     assert (await room.refusal("ada", method, payload))["code"] == "not_here"
     assert room.helm.seat.driver is None
-    assert room.changes == room.rests == []
+    assert (room.changes, room.rests) == ([], [])
 
 
 @pytest.mark.parametrize(
