@@ -52,6 +52,11 @@ export function featuresOf(session) {
   };
 }
 
+/** @param {{session: any}} view @returns {boolean} whether pictures are to be expected now */
+export function showsNow({ session }) {
+  return session?.state === "active" && featuresOf(session).hasPictures;
+}
+
 /**
  * What the page calls things, which depends on whether there is anything to see.
  * @param {Features} features
@@ -60,7 +65,7 @@ export function wordingOf({ hasPictures, knowsExamples }) {
   if (!hasPictures) {
     return {
       ask: "What should it keep in mind?", example: "", send: "Keep in mind",
-      said: "What it says", question: "Ask it something", questionExample: "",
+      said: "What it says", question: "Ask it something", questionExample: "Your question",
     };
   }
   return {

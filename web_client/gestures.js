@@ -91,7 +91,7 @@ export class Gestures {
     this.#on("prompt", "keydown", ({ key }) => key === "Escape" && this.#walkAgain());
     addEventListener("keydown", (event) => {
       if (event.key !== "/" || takesText(event.target)) return;
-      const field = [this.#part("prompt"), this.#part("question")].find((one) => one.checkVisibility());
+      const field = [this.#part("prompt"), this.#part("question")].find(isShown);
       if (field === undefined) return;
       event.preventDefault();
       field.select();
@@ -126,4 +126,9 @@ export class Gestures {
 /** @param {Element} button */
 function isUsable(button) {
   return button.getAttribute("aria-disabled") !== "true";
+}
+
+/** @param {HTMLElement} element */
+function isShown(element) {
+  return element.offsetParent !== null;
 }

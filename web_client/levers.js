@@ -21,6 +21,8 @@ export class Levers {
   /** @type {Map<string, ReturnType<typeof setInterval>>} */
   #timers = new Map();
   #bindings = bindingsOf([]);
+  /** What the buttons are for; those of a program that comes back keep the focus. */
+  #shown = "";
 
   /**
    * @param {import("./page.js").Page} page
@@ -76,6 +78,9 @@ export class Levers {
 
   /** @param {import("./bindings.js").Lever[]} levers @param {Axis[]} axes */
   #build(levers, axes) {
+    const wanted = JSON.stringify([levers, axes]);
+    if (wanted === this.#shown) return;
+    this.#shown = wanted;
     const box = this.#page.part("levers");
     box.hidden = levers.length + axes.length === 0;
     const about = hintOf(axes);
@@ -104,7 +109,7 @@ export class Levers {
     const [less, more] = [buttonOf(`${label} less`), buttonOf(`${label} more`)];
     for (const [button, sign, key] of /** @type {const} */ ([[less, "−", "-1"], [more, "+", "1"]])) {
       button.textContent = sign;
-      button.title = `Hold for ${button.ariaLabel}`;
+      button.title = `Hold for ${button.getAttribute("aria-label")}`;
       listenToButton(button, `${name}:${key}`, this.#leaning);
     }
     less.hidden = low >= 0;
@@ -151,7 +156,7 @@ export function hintOf(axes) {
 function buttonOf(name) {
   const button = document.createElement("button");
   button.type = "button";
-  button.ariaLabel = name;
+  button.setAttribute("aria-label", name);
   return button;
 }
 

@@ -3,7 +3,7 @@
 import { Connection } from "./connection.js";
 import { Dialer } from "./dialer.js";
 import { Dials } from "./dials.js";
-import { featuresOf } from "./features.js";
+import { featuresOf, showsNow } from "./features.js";
 import { Forks } from "./forks.js";
 import { Gestures } from "./gestures.js";
 import { Inputs } from "./inputs.js";
@@ -217,7 +217,7 @@ const connection = new Connection(tickets, dialer, wish, {
   onMessage,
   onMedia,
   onTrack,
-  expectsPictures: () => view.session?.state === "active" && !document.hidden,
+  expectsPictures: () => showsNow(view) && !document.hidden,
 });
 const offer = new Offer(page, (wished) => connection.renew(wished));
 const inputs = new Inputs(

@@ -172,7 +172,7 @@ export class Page {
     this.#text("ask-title", ask);
     this.#text("talk-title", said);
     this.#text("question-title", question);
-    this.#parts["ask-send"].ariaLabel = send;
+    this.#parts["ask-send"].setAttribute("aria-label", send);
     /** @type {HTMLInputElement} */ (this.#parts.prompt).placeholder = example;
     /** @type {HTMLInputElement} */ (this.#parts.question).placeholder = questionExample;
   }

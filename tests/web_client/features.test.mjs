@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { featuresOf, titleOf, wordingOf } from "../../web_client/features.js";
+import { featuresOf, showsNow, titleOf, wordingOf } from "../../web_client/features.js";
 import { veilOf } from "../../web_client/veil.js";
 import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
 
@@ -41,6 +41,15 @@ test("where there is nothing to see, nothing is asked about it", () => {
   const words = featuresOf({ streams: [{ name: "text", kind: "text", loop: "ar_decode" }] });
   assert.doesNotMatch(Object.values(wordingOf(words)).join(" "), /world|see|water/);
   assert.match(wordingOf(featuresOf(null)).ask, /world/);
+});
+
+test("pictures are expected of a world that runs, and never where there are none", () => {
+  const video = [{ name: "video", kind: "video", loop: "world_model" }];
+  const text = [{ name: "text", kind: "text", loop: "ar_decode" }];
+  assert.equal(showsNow({ session: { state: "active", streams: video } }), true);
+  assert.equal(showsNow({ session: { state: "paused", streams: video } }), false);
+  assert.equal(showsNow({ session: { state: "active", streams: text } }), false);
+  assert.equal(showsNow({ session: null }), false);
 });
 
 test("programs have names for people", () => {
