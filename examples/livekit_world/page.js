@@ -7,7 +7,7 @@ const LETTERS = { a: "left", d: "right", w: "up", s: "down" };
 
 const find = (id) => document.getElementById(id);
 const video = document.querySelector("video");
-const room = new Room();
+const room = new Room({ publishDefaults: { simulcast: false } }); // a camera is for the world alone
 const held = new Set();
 let world = null; // the participant that is one: its attributes say so, also before it is seen
 let over = ""; // why the last one has ended, which is remembered when its participant has left
@@ -165,6 +165,8 @@ find("join").addEventListener("submit", async (event) => {
     await room.connect(url, token);
     event.target.hidden = true;
     showStatus();
+    // What changes while a connection is made comes without an event.
+    setInterval(() => room.state === "connected" && showStatus(), 1000);
   } catch (error) {
     veil(`The room cannot be joined: ${error.message}`);
     button.disabled = false;

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import CHROMIUM
-from livekit_guest import LIMIT_S, Guest
+from livekit_guest import LIMIT_S, Guest, until
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
 from playwright.async_api import Page, async_playwright, expect
@@ -81,10 +81,34 @@ async def test_the_page_says_how_it_is_with_a_world_that_is_not_seen(livekit: Li
         await expect(veil).to_contain_text("no program 'nonsense'")
 
 
+@pytest.mark.browser
+async def test_the_page_shows_its_camera_and_asks(livekit: LiveKit) -> None:
+    room = livekit.new_room()
+    async with (
+        Guest.joined(livekit, room, WORLD, topics=("world.prompt",)) as world,
+        opened(livekit) as page,
+    ):
+        await world.me.set_attributes(
+            {"world.status": "live", "world.turns": "yes", "world.camera": "camera"}
+        )
+        await joined(page, room)
+        camera = page.locator("#camera")
+        await expect(camera).to_have_text("Show my camera", timeout=LIMIT_S * 1000)
+        await camera.click()
+        await world.picture(what="the page's camera")
+        await expect(camera).to_have_text("Hide my camera", timeout=LIMIT_S * 1000)
+        await page.get_by_label("Prompt").fill("what is there?")
+        await page.get_by_role("button", name="Ask it").click()
+        await until(lambda: world.texts_on("world.prompt") == ["what is there?"], "the question")
+        await camera.click()
+        await expect(camera).to_have_text("Show my camera", timeout=LIMIT_S * 1000)
+
+
 async def joined(page: Page, room: str) -> None:
     await page.get_by_label("Your name").fill("ada")
     await page.get_by_label("Room").fill(room)
     await page.get_by_role("button", name="Join").click()
+    await expect(page.locator("#join")).to_be_hidden(timeout=LIMIT_S * 1000)
 
 
 @asynccontextmanager
@@ -106,7 +130,12 @@ async def opened(livekit: LiveKit) -> AsyncIterator[Page]:
             url = await _address(server)
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(
-                executable_path=CHROMIUM, args=["--no-sandbox"]
+                executable_path=CHROMIUM,
+                args=[
+                    "--no-sandbox",
+                    "--use-fake-device-for-media-stream",
+                    "--use-fake-ui-for-media-stream",
+                ],
             )
             page = await browser.new_page()
             page.on("pageerror", lambda error: errors.append(str(error)))
