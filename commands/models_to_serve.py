@@ -3,7 +3,7 @@
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reverie.config import Setting
@@ -20,8 +20,8 @@ def model_named(text: str) -> dict[str, object]:
     return {"name": text}
 
 
-class CheckpointOfModel(argparse.Action):
-    """Gives the newest `--model` its weights; without one, the model that is served by default."""
+class OptionOfModel(argparse.Action):
+    """Says something of the newest `--model`; without one, of the model served by default."""
 
     def __call__(
         self,
@@ -32,45 +32,60 @@ class CheckpointOfModel(argparse.Action):
     ) -> None:
         """Note it; see `argparse.Action`."""
         models = namespace.model = namespace.model or [model_named("pocket")]
-        models[-1]["checkpoint"] = str(values)
+        try:
+            self.note(models[-1], str(values))
+        except ValueError as error:
+            parser.error(f"{option_string} {error}")
+
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Put it into the model's part of the deployment.
+
+        Raises:
+            ValueError: it is not what the option takes.
+        """
+        raise NotImplementedError
 
 
-class DecoderOfModel(argparse.Action):
-    """Gives the newest `--model` another decoder; without one, the model served by default."""
+class CheckpointOfModel(OptionOfModel):
+    """Its weights."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        """Note it; see `argparse.Action`."""
-        kind, _, path = str(values).partition("=")
-        models = namespace.model = namespace.model or [model_named("pocket")]
-        models[-1].update(decoder=kind, decoder_path=path or None)
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Take a path."""
+        model["checkpoint"] = text
 
 
-class AdapterOfModel(argparse.Action):
-    """Gives the newest `--model` a LoRA; without one, the model that is served by default."""
+class DecoderOfModel(OptionOfModel):
+    """Another decoder."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option_string: str | None = None,
-    ) -> None:
-        """Note it; see `argparse.Action`."""
-        name, equals, path = str(values).partition("=")
-        merged = option_string == "--lora-merged"
-        if merged:
-            path = str(values)
-            name = re.sub(r"[^a-z0-9_]+", "_", Path(path).stem.lower())
-        elif not (equals and name and path):
-            parser.error(f"{option_string} takes NAME=PATH, not {values!r}")
-        models = namespace.model = namespace.model or [model_named("pocket")]
-        models[-1].setdefault("adapters", []).append({"name": name, "path": path, "merged": merged})
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Take a kind, or a kind and a path."""
+        kind, _, path = text.partition("=")
+        model.update(decoder=kind, decoder_path=path or None)
+
+
+class AdapterOfModel(OptionOfModel):
+    """A LoRA that sessions choose."""
+
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Take a name and a path."""
+        name, equals, path = text.partition("=")
+        if not (equals and name and path):
+            raise ValueError(f"takes NAME=PATH, not {text!r}")
+        add_adapter(model, name, path, merged=False)
+
+
+class MergedAdapterOfModel(OptionOfModel):
+    """A LoRA that becomes part of the weights."""
+
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Take a path, and the name from it."""
+        name = re.sub(r"[^a-z0-9_]+", "_", Path(text).stem.lower())
+        add_adapter(model, name, text, merged=True)
+
+
+def add_adapter(model: dict[str, Any], name: str, path: str, *, merged: bool) -> None:
+    """Add a LoRA to a model's part of the deployment."""
+    model.setdefault("adapters", []).append({"name": name, "path": path, "merged": merged})
 
 
 def settings_of(chosen: argparse.Namespace) -> "list[Setting]":

@@ -12,6 +12,7 @@ from reverie.commands.models_to_serve import (
     AdapterOfModel,
     CheckpointOfModel,
     DecoderOfModel,
+    MergedAdapterOfModel,
     model_named,
     settings_of,
 )
@@ -57,7 +58,7 @@ def add(commands: Commands) -> None:
     )
     serve.add_argument(
         "--lora-merged",
-        action=AdapterOfModel,
+        action=MergedAdapterOfModel,
         metavar="PATH",
         help="a LoRA that becomes part of the weights of the --model before it; may be repeated",
     )

@@ -1,19 +1,75 @@
-"""Whether a connection still carries a track that was published over it.
+"""A track that is offered to a room, and whether the connection still carries it.
 
 After a loss the SDK publishes tracks anew by itself. Where that fails, it keeps the publication as
 if nothing had happened, and only a question about the track itself tells.
 """
 
 import asyncio
+from contextlib import suppress
 
 from livekit import rtc
+from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
+
+from reverie.rtc.livekit.errors import NotPublishedError
 
 
-async def is_carried(published: rtc.LocalTrackPublication, limit_s: float) -> bool:
+class CarriedTrack:
+    """One track of a participant, from its publication on; published anew when it was lost."""
+
+    def __init__(self, participant: rtc.LocalParticipant, what: str, limit_s: float) -> None:
+        """Publish nothing yet.
+
+        Args:
+            participant: whose it is.
+            what: what it carries, for errors.
+            limit_s: for the room, or the SDK, to answer.
+        """
+        self._participant = participant
+        self._what = what
+        self._limit_s = limit_s
+        self._published: rtc.LocalTrackPublication | None = None
+
+    @property
+    def offered(self) -> bool:
+        """Whether the room has the track; a reconnection may lose it."""
+        published = self._published  # its sid changes when the SDK publishes it anew
+        return published is not None and published.sid in self._participant.track_publications
+
+    async def verify(self) -> None:
+        """Count the track as lost if the connection carries it no more."""
+        published = self._published
+        if published is not None and not await _is_carried(published, self._limit_s):
+            self._published = None
+
+    async def publish(
+        self, track: rtc.LocalAudioTrack | rtc.LocalVideoTrack, options: rtc.TrackPublishOptions
+    ) -> None:
+        """Offer a track to the room.
+
+        Raises:
+            NotPublishedError: the room did not take it in time.
+        """
+        try:
+            async with asyncio.timeout(self._limit_s):
+                self._published = await self._participant.publish_track(track, options)
+        except (TimeoutError, PublishTrackError) as error:
+            raise NotPublishedError(f"the room did not take the {self._what}: {error}") from None
+
+    async def withdraw(self, *, gone: bool) -> None:
+        """Take the track back, unless the room is gone. Twice is once."""
+        published, offered = self._published, self.offered
+        self._published = None
+        if published is None or not offered or gone:
+            return
+        with suppress(TimeoutError, UnpublishTrackError):  # the room is gone, or goes without it
+            async with asyncio.timeout(self._limit_s):
+                await self._participant.unpublish_track(published.sid)
+
+
+async def _is_carried(published: rtc.LocalTrackPublication, limit_s: float) -> bool:
     """Tell whether a published track still has a place in the connection.
 
-    Args:
-        limit_s: for the SDK to answer; a track of which it does not tell counts as carried.
+    One of which the SDK does not tell in time counts as carried.
     """
     if published.track is None:
         return False

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from livekit import rtc
-from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
 from numpy.typing import NDArray
 
-from reverie.rtc.livekit.carriage import is_carried
-from reverie.rtc.livekit.errors import NotPublishedError
+from reverie.rtc.livekit.carriage import CarriedTrack
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TRACK_VIDEO
 
@@ -49,15 +47,14 @@ class Publication:
         """Publish nothing yet; needs the running loop."""
         self.shape = shape
         self.shown = 0
-        self._participant = participant
         self._options = options
+        self._carried = CarriedTrack(participant, "video", options.room_s)
         self._factor = factor(shape, options.least_px)
         # As a screencast the picture keeps its size when bandwidth is short, and loses frames.
         width, height = shape.width * self._factor, shape.height * self._factor
         self._source = rtc.VideoSource(width, height, is_screencast=True)
         self._silence = rtc.AudioSource(48_000, 1)  # the pacer wants one; it is never published
         self._pacer = self._new_pacer()
-        self._published: rtc.LocalTrackPublication | None = None
         self._newest: rtc.VideoFrame | None = None
         self._newest_s = 0.0
 
@@ -69,14 +66,11 @@ class Publication:
     @property
     def offered(self) -> bool:
         """Whether the room has the track; a reconnection may lose it."""
-        published = self._published  # its sid changes when the SDK publishes it anew
-        return published is not None and published.sid in self._participant.track_publications
+        return self._carried.offered
 
     async def verify(self) -> None:
         """Count the track as lost if the connection carries it no more."""
-        published = self._published
-        if published is not None and not await is_carried(published, self._options.room_s):
-            self._published = None
+        await self._carried.verify()
 
     async def publish(self) -> None:
         """Offer the track to the room; do nothing while it is offered already.
@@ -95,11 +89,7 @@ class Publication:
                 max_bitrate=self._options.max_bitrate, max_framerate=self.shape.rate_hz
             ),
         )
-        try:
-            async with asyncio.timeout(self._options.room_s):
-                self._published = await self._participant.publish_track(track, options)
-        except (TimeoutError, PublishTrackError) as error:
-            raise NotPublishedError(f"the room did not take the video: {error}") from None
+        await self._carried.publish(track, options)
 
     async def show(self, picture: NDArray[np.uint8]) -> None:
         """Send a picture [H, W, 3] when its time comes; return once those before it are sent.
@@ -132,13 +122,8 @@ class Publication:
         """Take the track back, unless the room is gone. Closing twice is closing once."""
         await self._pacer.aclose()
         try:
-            if self._published is not None and self.offered and not gone:
-                async with asyncio.timeout(self._options.room_s):
-                    await self._participant.unpublish_track(self._published.sid)
-        except (TimeoutError, UnpublishTrackError):
-            pass  # the room is gone, or goes without it
+            await self._carried.withdraw(gone=gone)
         finally:
-            self._published = None
             await self._silence.aclose()
             await self._source.aclose()
 

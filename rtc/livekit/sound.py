@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 
 import numpy as np
 from livekit import rtc
-from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
 from numpy.typing import NDArray
 
-from reverie.rtc.livekit.carriage import is_carried
-from reverie.rtc.livekit.errors import NotPublishedError
+from reverie.rtc.livekit.carriage import CarriedTrack
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TRACK_AUDIO
 
@@ -34,23 +31,19 @@ class SoundTrack:
         """Publish nothing yet; needs the running loop."""
         self.rate_hz, self.channels = rate_hz, channels
         self.dropped = 0  # packets that the room took too long for
-        self._participant = participant
+        self._carried = CarriedTrack(participant, "sound", options.room_s)
         self._stream = stream
         self._options = options
         self._source = rtc.AudioSource(rate_hz, channels, queue_size_ms=QUEUE_MS)
-        self._published: rtc.LocalTrackPublication | None = None
 
     @property
     def offered(self) -> bool:
         """Whether the room has the track; a reconnection may lose it."""
-        published = self._published
-        return published is not None and published.sid in self._participant.track_publications
+        return self._carried.offered
 
     async def verify(self) -> None:
         """Count the track as lost if the connection carries it no more."""
-        published = self._published
-        if published is not None and not await is_carried(published, self._options.room_s):
-            self._published = None
+        await self._carried.verify()
 
     async def publish(self) -> None:
         """Offer the track to the room; do nothing while it is offered already.
@@ -63,11 +56,7 @@ class SoundTrack:
         name = f"{TRACK_AUDIO}.{self._stream}"
         track = rtc.LocalAudioTrack.create_audio_track(name, self._source)
         options = rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_SCREENSHARE_AUDIO)
-        try:
-            async with asyncio.timeout(self._options.room_s):
-                self._published = await self._participant.publish_track(track, options)
-        except (TimeoutError, PublishTrackError) as error:
-            raise NotPublishedError(f"the room did not take the sound: {error}") from None
+        await self._carried.publish(track, options)
 
     async def play(self, samples: NDArray[np.int16]) -> None:
         """Play samples [N, C]; return when there is room for more."""
@@ -88,10 +77,6 @@ class SoundTrack:
     async def close(self, *, gone: bool = False) -> None:
         """Take the track back, unless the room is gone. Closing twice is closing once."""
         try:
-            if self._published is not None and self.offered and not gone:
-                with suppress(TimeoutError, UnpublishTrackError):
-                    async with asyncio.timeout(self._options.room_s):
-                        await self._participant.unpublish_track(self._published.sid)
+            await self._carried.withdraw(gone=gone)
         finally:
-            self._published = None
             await self._source.aclose()
