@@ -37,11 +37,19 @@ def options_of(config: uvicorn.Config) -> ServerOptions:
     return config.options
 
 
-def bound_buffers(transport: asyncio.Transport, options: ServerOptions) -> None:
-    """Keep what waits for a client short, here and in the kernel, so that nothing sent is old."""
+def tune(transport: asyncio.Transport, options: ServerOptions) -> None:
+    """Have what is sent leave at once, and keep what waits short, here and in the kernel.
+
+    A receipt is a small write with a picture behind it. Nagle's rule holds the picture back until
+    the receipt is acknowledged, which a client puts off by up to 40 ms. asyncio sets TCP_NODELAY
+    only on sockets that were made with the number of TCP, and ours may have come in any way.
+    """
     transport.set_write_buffer_limits(high=options.send_buffer_bytes)
     sock = transport.get_extra_info("socket")
-    if sock is not None and hasattr(socket, "TCP_NOTSENT_LOWAT"):
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, options.unsent_bytes)
 
 
@@ -104,7 +112,7 @@ class HttpConnection(H11Protocol):
         self._options = options_of(self.config)
         self._late = Deadline(self.loop)
         self._stall = Deadline(self.loop)
-        bound_buffers(transport, self._options)
+        tune(transport, self._options)
         if len(self.connections) > self._options.connections:
             limit = self._options.connections
             message = f"at most {limit} sockets may be open (connections)"

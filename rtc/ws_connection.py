@@ -14,7 +14,7 @@ from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Close, Frame, Opcode
 
-from reverie.rtc.http_connection import Deadline, bound_buffers, options_of
+from reverie.rtc.http_connection import Deadline, tune, options_of
 from reverie.rtc.wire import CloseCode
 
 
@@ -30,7 +30,7 @@ class WsConnection(WebSocketsSansIOProtocol):
         self._stall = Deadline(self.loop)
         self._message = Deadline(self.loop)
         self._failed = False
-        bound_buffers(cast(asyncio.Transport, transport), self._options)
+        tune(cast(asyncio.Transport, transport), self._options)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
