@@ -1,19 +1,40 @@
-"""The waiting line for one model: first come, first served, bounded."""
+"""The waiting line for one model: bounded, and fair to those who ask for little.
 
-from collections import deque
+Sessions of one account (an owner, an address) are served in the order in which they came. Between
+accounts the one that holds less goes first (`shares.py`), so that a newcomer stands behind nobody's
+second wish.
+"""
+
+from collections import Counter
+from collections.abc import Callable
 from copy import copy
 
 from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.occupant import Occupant
+from reverie.gpu_pool.shares import Accounts, in_turn
 
 
 class WaitingLine:
     """Sessions that wait for a free slot. Each is told its position whenever that changes."""
 
-    def __init__(self, capacity: int, retry_after_s: float) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        retry_after_s: float,
+        held: Callable[[], Counter[str]] = Counter[str],
+    ) -> None:
+        """Hold nobody yet.
+
+        Args:
+            capacity: sessions that may wait.
+            retry_after_s: what those beyond it are told.
+            held: returns how many slots each account holds.
+        """
         self._capacity = capacity
         self.retry_after_s = retry_after_s
-        self._waiting: deque[Occupant] = deque()
+        self._held = held
+        self._waiting: list[Occupant] = []  # in the order in which they came
+        self._told: dict[Occupant, int] = {}  # the position that each was told last
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -21,48 +42,75 @@ class WaitingLine:
     def __contains__(self, session: str) -> bool:
         return any(occupant.session == session for occupant in self._waiting)
 
-    def join(self, occupant: Occupant) -> None:
-        """Stand at the end.
+    @property
+    def turns(self) -> list[tuple[int, Occupant]]:
+        """Those who wait, the next one first, each with its turn: 0 for who holds nothing."""
+        return in_turn(self._waiting, _accounts, self._held())
+
+    def join(self, occupant: Occupant, *, beyond: bool = False) -> None:
+        """Take a place in the line.
+
+        Where the line is full, the last of those who ask for more gives its place up.
+
+        Args:
+            occupant: who waits from now on.
+            beyond: let it in however long the line is, for a slot is being cleared for it.
 
         Raises:
             PoolFullError: the line is as long as it may be.
         """
-        if len(self._waiting) >= self._capacity:
-            raise PoolFullError(
-                f"every place is taken and {len(self._waiting)} wait",
-                self.retry_after_s,
-                self._capacity,
-            )
         self._waiting.append(occupant)
-        occupant.tell_position(len(self._waiting))
+        if len(self._waiting) > self._capacity and not beyond:
+            last = self.turns[-1][1]
+            self._waiting.remove(last)
+            self._told.pop(last, None)
+            full = self._full()
+            if last is occupant:
+                raise full
+            last.refuse(full)
+            last.leave()
+        self.tell()
 
     def put_first(self, occupant: Occupant) -> None:
         """Take back one that `next` returned, whatever the line's length."""
-        self._waiting.appendleft(occupant)
-        self._tell_from(0)
+        self._waiting.insert(0, occupant)
+        self.tell()
 
     def next(self) -> Occupant | None:
         """Take the first one out of the line; None when nobody waits."""
         if not self._waiting:
             return None
-        first = self._waiting.popleft()
-        self._tell_from(0)
+        first = self.turns[0][1]
+        self._waiting.remove(first)
+        self._told.pop(first, None)
         return first
 
     def leave(self, occupant: Occupant) -> None:
         """Step out of the line; for one who does not stand in it, nothing happens."""
         if occupant in self._waiting:
-            index = self._waiting.index(occupant)
-            del self._waiting[index]
-            self._tell_from(index)
+            self._waiting.remove(occupant)
+            self._told.pop(occupant, None)
+            self.tell()
 
     def dissolve(self, error: PoolError) -> None:
         """Send everybody away."""
         while self._waiting:
-            occupant = self._waiting.popleft()
+            occupant = self._waiting.pop(0)
             occupant.refuse(copy(error))
             occupant.leave()
+        self._told.clear()
 
-    def _tell_from(self, index: int) -> None:
-        for position, occupant in enumerate(list(self._waiting)[index:], start=index + 1):
-            occupant.tell_position(position)
+    def _full(self) -> PoolFullError:
+        waiting = f"every place is taken and {self._capacity} wait (waiting_line)"
+        return PoolFullError(waiting, self.retry_after_s, self._capacity)
+
+    def tell(self) -> None:
+        """Tell everybody whose position has changed."""
+        for position, (_, occupant) in enumerate(self.turns, start=1):
+            if self._told.get(occupant) != position:
+                self._told[occupant] = position
+                occupant.tell_position(position)
+
+
+def _accounts(occupant: Occupant) -> Accounts:
+    return occupant.opening.accounts

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reverie.gpu_pool.shares import Accounts
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -31,6 +33,7 @@ class Opening:
         trace: whether `StepTrace` emissions are wanted.
         origin: what it is to go on from; None begins anew. Such a session waits in no line, for
             what it parts from would go on meanwhile.
+        accounts: whom its place is counted under (`shares.py`); stays in this process.
     """
 
     session: str
@@ -41,3 +44,4 @@ class Opening:
     parameters: Mapping[str, float] = field(default_factory=dict)
     trace: bool = False
     origin: Origin | None = None
+    accounts: Accounts = ()

@@ -164,6 +164,11 @@ class PoolOptions(BaseModel):
     stop_limit_s: Seconds = Field(default=5.0, description="Time to leave before a kill.")
     waiting_line: int = Field(default=16, ge=0, le=100_000, description="Sessions that may wait.")
     retry_after_s: Seconds = Field(default=10.0, description="What those beyond the line are told.")
+    give_way: Literal["all", "unwatched", "none"] = Field(
+        default="all",
+        description="Sessions that end, unwatched ones first, when their owner or address holds two"
+        " places more than somebody who waits.",
+    )
     restarts: int = Field(
         default=5, ge=0, le=1000, description="Restarts within the window before giving a model up."
     )

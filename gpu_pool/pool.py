@@ -31,6 +31,7 @@ class ModelStatus:
         busy: slots that are taken.
         waiting: sessions in the line.
         losses: workers lost since the start.
+        crowded: whether sessions wait, and one of somebody who holds nothing yet would have to.
     """
 
     ready: bool
@@ -40,6 +41,7 @@ class ModelStatus:
     busy: int
     waiting: int
     losses: int
+    crowded: bool = False
 
 
 class Pool:
@@ -174,4 +176,5 @@ def _status(supervisor: Supervisor) -> ModelStatus:
         busy=roster.busy,
         waiting=len(roster.line),
         losses=supervisor.losses,
+        crowded=roster.crowded,
     )

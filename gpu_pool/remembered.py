@@ -105,6 +105,11 @@ class Remembered:
         return self._chunks or max(self._utterances.values(), default=0)
 
     @property
+    def watched(self) -> bool:
+        """Whether anybody takes what the session puts out."""
+        return bool(self._watched)
+
+    @property
     def pts_us(self) -> int:
         """Media time at which the next frame begins."""
         return self._pts_us

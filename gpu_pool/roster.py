@@ -5,6 +5,8 @@ supervisor says when there is a worker and when it is lost.
 """
 
 import asyncio
+import logging
+from collections import Counter
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -36,6 +38,9 @@ from reverie.gpu_pool.occupant import Occupant, OnPosition, Place
 from reverie.gpu_pool.opening import Opening
 from reverie.gpu_pool.options import PoolOptions
 from reverie.gpu_pool.questions import Questions
+from reverie.gpu_pool.shares import Accounts, held_by, who_gives_way
+
+logger = logging.getLogger(__name__)
 
 
 class Roster:
@@ -61,7 +66,8 @@ class Roster:
         """
         self.slots = 0
         self.failure: PoolError | None = None
-        self.line = WaitingLine(options.waiting_line, options.retry_after_s)
+        self.line = WaitingLine(options.waiting_line, options.retry_after_s, self._held)
+        self._give_way = options.give_way
         self._poison_chunks = options.poison_chunks
         self._questions = Questions(options.ask_limit_s, on_trouble)
         self._doorway = Doorway(
@@ -108,7 +114,9 @@ class Roster:
         elif opening.origin is not None:
             raise PoolFullError("every place is taken", self.line.retry_after_s, self.slots)
         else:
-            self.line.join(occupant)
+            cleared = self._who_gives_way(opening.accounts, self._held()) is not None
+            self.line.join(occupant, beyond=cleared)
+            self._clear_slots()
         return occupant
 
     def leave(self, occupant: Occupant) -> None:
@@ -149,6 +157,13 @@ class Roster:
         )
         self._link.send(replace(message, request=question.number))
         return question.answer
+
+    @property
+    def crowded(self) -> bool:
+        """Whether sessions wait, and one of somebody who holds nothing yet would have to, too."""
+        if self._free > 0 or not len(self.line):
+            return False
+        return self._who_gives_way(("a newcomer",), self._held()) is None
 
     # --- workers ---
 
@@ -212,6 +227,47 @@ class Roster:
     def _admit(self) -> None:
         while self._free > 0 and (occupant := self.line.next()):
             self._let_in(occupant)
+        self._clear_slots()
+        self.line.tell()
+
+    def _clear_slots(self) -> None:
+        """Have those who hold far more than others give slots up, for as many as wait for one."""
+        coming = sum(each.place is Place.CLOSING for each in self._occupants.values())
+        given, held = self._free + coming, self._held()
+        for place, (_, waiting) in enumerate(self.line.turns):
+            accounts = waiting.opening.accounts
+            if place >= given:
+                leaver = self._who_gives_way(accounts, held)
+                if leaver is None:
+                    return
+                held.subtract(leaver.opening.accounts)
+                self._send_away(leaver)
+            held.update(accounts)
+
+    def _who_gives_way(self, newcomer: Accounts, held: Counter[str]) -> Occupant | None:
+        """Return the session that ends for a newcomer; those that nobody watches go first."""
+        if self._link is None or self._give_way == "none":
+            return None
+        staying = [each for each in self._occupants.values() if each.place is not Place.CLOSING]
+        newest_first = [each for each in reversed(staying) if not each.remembered.watched]
+        if self._give_way == "all":
+            newest_first += [each for each in reversed(staying) if each.remembered.watched]
+        holders = [(each, each.opening.accounts) for each in newest_first]
+        return who_gives_way(holders, newcomer, held)
+
+    def _send_away(self, leaver: Occupant) -> None:
+        logger.info("session %s gives way to somebody who holds less", leaver.session)
+        text = "its owner or address held more places than others who wait (give_way)"
+        leaver.tell(SessionLost(leaver.session, "gave_way", text))
+        leaver.refuse(PoolFullError(text, self.line.retry_after_s, self.slots))
+        self._close(leaver)
+
+    def _held(self) -> Counter[str]:
+        """Return how many slots each account holds, without those that it is giving back."""
+        occupants = self._occupants.values()
+        return held_by(
+            each.opening.accounts for each in occupants if each.place is not Place.CLOSING
+        )
 
     def _let_in(self, occupant: Occupant) -> None:
         assert self._link is not None, "only a worker has free slots"

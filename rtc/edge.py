@@ -3,12 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Protocol
+from http import HTTPStatus
+from typing import Literal, Protocol
+
+from starlette.requests import HTTPConnection
 
 from reverie.gpu_pool import ModelStatus
 from reverie.models.spec import ModelSpec
+from reverie.rtc.addresses import Addresses
+from reverie.rtc.errors import HttpRefusedError
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions
+from reverie.rtc.rate_limit import Rates
 from reverie.sessions import SessionStore
 
 
@@ -42,6 +48,11 @@ class Edge:
         self.models = models
         self.options = options
         self.metrics = metrics or Metrics()
+        self.addresses = Addresses(options.trusted_proxies)
+        self._rates = {
+            "openings": Rates(options.openings_per_min),
+            "offers": Rates(options.offers_per_min),
+        }
         self.draining = False  # set for good once the server is going down
         self._greetings: set[asyncio.Timeout] = set()
         self._sockets = 0
@@ -55,11 +66,24 @@ class Edge:
 
     @property
     def exhausted(self) -> bool:
-        """Whether all places are taken and somebody waits, whatever is asked for."""
+        """Whether sessions wait, and one of a newcomer would have to, whatever is asked for."""
         models = self.models.status.values()
-        return bool(models) and all(
-            model.busy >= model.slots and model.waiting > 0 for model in models
-        )
+        return bool(models) and all(model.crowded for model in models)
+
+    def check_rate(self, what: Literal["openings", "offers"], request: HTTPConnection) -> None:
+        """Count a request of a costly kind.
+
+        Raises:
+            HttpRefusedError: too many have come from its address.
+        """
+        rates = self._rates[what]
+        now_s = asyncio.get_running_loop().time()
+        wait_s = rates.wait_s(self.addresses.of(request), now_s)
+        if wait_s:
+            text = f"one address has {rates.per_min} {what} a minute ({what}_per_min)"
+            raise HttpRefusedError(
+                HTTPStatus.TOO_MANY_REQUESTS, f"too_many_{what}", text, retry_after_s=wait_s
+            )
 
     async def drain(self) -> None:
         """Let nothing new in, end every session, and return when their sockets know.

@@ -14,6 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from reverie.rtc.connection_shares import has_room
 from reverie.rtc.http_json import error_body
 from reverie.rtc.options import ServerOptions
 
@@ -113,10 +114,9 @@ class HttpConnection(H11Protocol):
         self._late = Deadline(self.loop)
         self._stall = Deadline(self.loop)
         tune(transport, self._options)
-        if len(self.connections) > self._options.connections:
-            limit = self._options.connections
-            message = f"at most {limit} sockets may be open (connections)"
-            self._turn_away(503, "too_many_connections", message, retry_after_s=RETRY_S)
+        limit = self._options.connections
+        if len(self.connections) > limit and not has_room(self, self.connections, self._options):
+            self.make_way()
         else:
             self._late.start(self._options.request_timeout_s, self._client_is_late)
 
@@ -152,6 +152,19 @@ class HttpConnection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the form that all errors have."""
         self._turn_away(400, "bad_request", msg)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is asked on it."""
+        return self.conn.our_state is h11.IDLE
+
+    def make_way(self) -> None:
+        """End it: there are too many."""
+        message = f"at most {self._options.connections} sockets may be open (connections)"
+        if self.is_idle:
+            self._turn_away(503, "too_many_connections", message, retry_after_s=RETRY_S)
+        else:
+            self.transport.abort()
 
     def _waits_for_client(self) -> bool:
         """Tell whether half a head has come, or the rest of a body that nobody reads."""

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
@@ -70,20 +69,6 @@ def bearer_of(request: Request) -> str | None:
     """Return the token of an Authorization header; None when there is none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" and 0 < len(token) <= 256 else None
-
-
-def address_of(request: Request) -> str:
-    """Return where a request comes from, to be counted: of IPv6, the network of one subscriber."""
-    host = request.client.host if request.client else ""
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return host
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        return str(IPv6Network((int(address), 64), strict=False).network_address)
-    return str(address)
 
 
 async def read_body(request: Request, options: ServerOptions) -> bytes:

@@ -3,6 +3,8 @@
 Every limit that a client can run into is here, and the error that it then gets names the limit.
 """
 
+from ipaddress import ip_network
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from reverie.rtc.webrtc_options import WebRtcOptions
@@ -18,6 +20,12 @@ class ServerOptions(BaseModel):
             addresses. A page on another site cannot send an address or localhost as its host.
         allowed_origins: origins of web pages beside this server's own that may use it, such as
             `https://play.example`. There is no wildcard.
+        trusted_proxies: addresses or networks of proxies in front of this server, such as
+            `10.0.0.2` or `10.1.0.0/16`. What they say in `X-Forwarded-For` is where a client is
+            counted; of anybody else it says nothing.
+        openings_per_min: sessions and forks that may be asked for from one address (of IPv6, a
+            /64), in the long run; half of them at once. Null does not count.
+        offers_per_min: likewise, WebRTC offers and restarts.
         message_bytes: longest WebSocket message; a longer one ends the connection with 1009
             before it is read in full.
         body_bytes: longest HTTP request body.
@@ -33,10 +41,12 @@ class ServerOptions(BaseModel):
         ping_timeout_s: for a pong.
         send_buffer_bytes: what may wait for one client inside this process beside its outbox.
         unsent_bytes: what may wait for one client in the kernel, unsent.
-        connections: open sockets altogether.
+        connections: open sockets altogether. Where they are all taken, an address that holds more
+            than another that comes loses one.
         upload_bytes: longest picture or clip that is uploaded.
         upload_timeout_s: for all of it to come.
-        uploads: under way at once.
+        uploads: under way at once, altogether. Where they are all taken, an address or owner with
+            more of them than another that comes loses one.
         rtc: what concerns WebRTC alone.
     """
 
@@ -46,6 +56,9 @@ class ServerOptions(BaseModel):
     port: int = Field(default=8000, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    openings_per_min: int | None = Field(default=120, ge=1)
+    offers_per_min: int | None = Field(default=240, ge=1)
     message_bytes: int = Field(default=2**20, ge=1024, le=2**28)
     body_bytes: int = Field(default=2**20, ge=1024, le=2**28)
     commands_per_s: int = Field(default=1000, ge=1)
@@ -65,6 +78,16 @@ class ServerOptions(BaseModel):
     upload_timeout_s: float = Field(default=60.0, gt=0)
     uploads: int = Field(default=4, ge=1)
     rtc: WebRtcOptions = Field(default=WebRtcOptions())
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for each in proxies:
+            try:
+                ip_network(each, strict=False)
+            except ValueError:
+                raise ValueError(f"{each!r} is no address or network, as in 10.1.0.0/16") from None
+        return proxies
 
     @field_validator("allowed_origins")
     @classmethod

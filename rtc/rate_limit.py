@@ -1,4 +1,11 @@
-"""How many commands a client may send: a bucket of tokens that fills with time."""
+"""How much anybody may ask for in a time: buckets of tokens that fill, one for each of them."""
+
+from collections import OrderedDict
+
+MOST_BUCKETS = 10_000
+"""Addresses that are remembered; who has asked for nothing for longest is forgotten first."""
+
+MINUTE_S = 60.0
 
 
 class TokenBucket:
@@ -19,3 +26,28 @@ class TokenBucket:
             return (1 - self._tokens) / self._rate_per_s
         self._tokens -= 1
         return 0.0
+
+
+class Rates:
+    """A bucket for each address: half of a minute's allowance may come at once.
+
+    Args:
+        per_min: None allows everything.
+    """
+
+    def __init__(self, per_min: int | None) -> None:
+        self.per_min = per_min
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def wait_s(self, address: str, now_s: float) -> float:
+        """Take a token of an address and return 0; or return how long until there is one."""
+        if self.per_min is None:
+            return 0.0
+        bucket = self._buckets.get(address)
+        if bucket is None:
+            burst = max(1, self.per_min // 2)
+            bucket = self._buckets[address] = TokenBucket(self.per_min / MINUTE_S, burst, now_s)
+            if len(self._buckets) > MOST_BUCKETS:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(address)
+        return bucket.wait_s(now_s)

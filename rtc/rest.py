@@ -13,7 +13,6 @@ from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import BadMessageError, HttpRefusedError
 from reverie.rtc.http_json import (
-    address_of,
     bearer_of,
     json_response,
     read_object,
@@ -73,6 +72,7 @@ class SessionRoutes:
         wanted = parsed(NewSession, await read_object(request, self._edge.options))
         if self._edge.draining:
             raise _shutting_down()
+        self._edge.check_rate("openings", request)
         ticket = await self._edge.store.create(
             SessionRequest(
                 model=self._model(wanted.model),
@@ -82,10 +82,10 @@ class SessionRoutes:
                 parameters=wanted.parameters,
                 voice=wanted.voice,
                 owner=_owner_of(request),
-                address=address_of(request),
+                address=self._edge.addresses.of(request),
             )
         )
-        return self._created(ticket)
+        return await self._created(request, ticket)
 
     async def fork(self, request: Request) -> Response:
         """Open a session that goes on from what was seen of another one."""
@@ -94,8 +94,10 @@ class SessionRoutes:
         if self._edge.draining:
             raise _shutting_down()
         wanted = parsed(Fork, await read_object(request, self._edge.options))
-        store = self._edge.store
-        return self._created(await store.fork(hosted.id, wanted.chunk, address_of(request)))
+        self._edge.check_rate("openings", request)
+        address = self._edge.addresses.of(request)
+        ticket = await self._edge.store.fork(hosted.id, wanted.chunk, address)
+        return await self._created(request, ticket)
 
     async def list(self, request: Request) -> Response:
         """List the sessions of an owner."""
@@ -122,7 +124,10 @@ class SessionRoutes:
         specs = self._edge.models.specs
         return json_response({"models": [_model(name, spec) for name, spec in specs.items()]})
 
-    def _created(self, ticket: Ticket) -> Response:
+    async def _created(self, request: Request, ticket: Ticket) -> Response:
+        """Tell of a new session; end it where nobody is left to be told, for it holds a place."""
+        if await request.is_disconnected():
+            ticket.session.end("abandoned", "who asked for it has hung up")
         self._edge.metrics.created.inc()
         body = {
             "id": ticket.session.id,

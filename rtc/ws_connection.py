@@ -14,7 +14,7 @@ from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Close, Frame, Opcode
 
-from reverie.rtc.http_connection import Deadline, tune, options_of
+from reverie.rtc.http_connection import Deadline, options_of, tune
 from reverie.rtc.wire import CloseCode
 
 
@@ -108,6 +108,15 @@ class WsConnection(WebSocketsSansIOProtocol):
         """End what is still open when the server ends."""
         super().shutdown()
         self._cut_later()
+
+    @property
+    def is_idle(self) -> bool:
+        """Never: somebody watches, or drives."""
+        return False
+
+    def make_way(self) -> None:
+        """End it: there are too many connections, and others hold fewer."""
+        self._fail(CloseCode.TRY_LATER, "too_many_connections")
 
     def _cut_later(self) -> None:
         if not self.disconnected or self._failed:

@@ -17,6 +17,8 @@ _TOLD = {
     "open_failed": "the model could not begin this world",
     "request_failed": "the model could not do this",
     "worker_lost": "the worker of the model was lost, and the world with it",
+    "gave_way": "others wait for a place, and your owner or address held more than they do "
+    "(pool.give_way)",
     "pool_closed": "the server is leaving",
     "model_unavailable": NOT_SERVED,
 }

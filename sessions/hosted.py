@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from reverie.gpu_pool.errors import PoolError, PoolFullError
 from reverie.gpu_pool.messages import Pause
 from reverie.gpu_pool.opening import Opening, Origin
+from reverie.gpu_pool.shares import Accounts
 from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
 from reverie.media.espeak import Speech
 from reverie.models.spec import ModelSpec
@@ -63,13 +64,16 @@ class HostedSession:
         keys: Keys | None = None,
         speech: Speech | None = None,
         origin: Origin | None = None,
+        accounts: Accounts = (),
     ) -> None:
         """Put the parts together; nothing moves before `run`.
 
         Args:
             origin: where it parts from another session; None begins anew.
+            accounts: whom its place is counted under.
         """
         self._origin = origin
+        self._accounts = accounts
         self.state = state
         self.message = ""  # for a person: why it is over
         self._parts = parts = Parts.of(state, spec, limits, clock, open_fanout)
@@ -291,6 +295,7 @@ class HostedSession:
             prompt=state.prompt.whole,
             parameters=dict(state.parameters),
             origin=self._origin,
+            accounts=self._accounts,
         )
         lease = await self._leases.lease(opening, self._relay, self._queued)
         self._parts.link.connect(lease)

@@ -13,6 +13,7 @@ from itertools import islice
 
 from reverie.gpu_pool.errors import PoolFullError
 from reverie.gpu_pool.opening import Origin
+from reverie.gpu_pool.shares import Accounts
 from reverie.media import Clock, MonotonicClock, VideoFanout
 from reverie.media.espeak import Speech
 from reverie.models.spec import ModelSpec
@@ -148,6 +149,7 @@ class SessionStore:
     ) -> Ticket:
         self._check_counts(state.owner, address)
         token, watch_token = _secret(), _secret()
+        keys = Keys.of(token, watch_token, state.owner)
         hosted = HostedSession(
             state,
             spec,
@@ -156,9 +158,10 @@ class SessionStore:
             self._clock,
             self._open_fanout,
             self.recordings,
-            Keys.of(token, watch_token, state.owner),
+            keys,
             speech,
             origin,
+            self._accounts(keys, address),
         )
         ticket = Ticket(hosted, token, watch_token, state.owner, address)
         self._tickets[hosted.id] = ticket
@@ -174,6 +177,13 @@ class SessionStore:
         if hosted.state.over:
             raise SessionEndedError(hosted.state.reason or "closed", hosted.message)
         return ticket
+
+    def _accounts(self, keys: Keys, address: str | None) -> Accounts:
+        """Return whom a session's place is counted under."""
+        owner = f"owner {keys.owner}"
+        if address is None or self._limits.sessions_per_address is None:
+            return (owner,)
+        return owner, f"address {address}"
 
     def _require_open(self) -> None:
         if self._closing is not None:

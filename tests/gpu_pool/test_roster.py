@@ -40,6 +40,7 @@ from reverie.gpu_pool.roster import Roster
 
 SLOTS = 2
 LINE = 2
+ACCOUNTS = ((), ("a",), ("a", "b"), ("c",))
 OPTIONS = PoolOptions.model_validate(
     {"models": ({"name": "stub"},), "waiting_line": LINE, "poison_chunks": 1}
 )
@@ -88,13 +89,13 @@ class House:
         self._count = 0
         self._chunks = 0
 
-    def enter(self, _: int) -> None:
+    def enter(self, which: int) -> None:
         self._count += 1
         name = f"s{self._count}"
         heard = self.heard.setdefault(name, [])
         full = len(self.roster.line) >= LINE
         try:
-            opening = Opening(name, "stub", "world", 1)
+            opening = Opening(name, "stub", "world", 1, accounts=ACCOUNTS[which % len(ACCOUNTS)])
             self.visitors.append(self.roster.enter(opening, heard.append, None))
         except PoolFullError:
             assert full

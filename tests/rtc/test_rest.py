@@ -8,7 +8,7 @@ from rtc_rig import House, house
 from rtc_serving import RawSocket, until, upgrade
 from starlette.requests import Request
 
-from reverie.rtc.http_json import address_of
+from reverie.rtc.addresses import Addresses
 from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
 
@@ -99,7 +99,7 @@ async def test_who_names_no_owner_is_counted_by_address() -> None:
     ],
 )
 def test_an_address_is_counted_once_however_it_is_written(host: str, counted: str) -> None:
-    assert address_of(Request({"type": "http", "client": (host, 1)})) == counted
+    assert Addresses().of(Request({"type": "http", "client": (host, 1), "headers": []})) == counted
 
 
 async def test_a_session_is_forked_by_who_drives_it(home: House) -> None:
