@@ -101,7 +101,7 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
     from reverie.rtc.app import create_app
     from reverie.rtc.edge import Edge
     from reverie.rtc.errors import CannotListenError
-    from reverie.rtc.server import Server
+    from reverie.rtc.server import Server, leave_within
     from reverie.sessions import SessionError
 
     engine = Engine(deployment)
@@ -112,7 +112,8 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
     status = 0
     try:
         edge = Edge(engine.store, engine.pool, deployment.server)
-        server = Server(create_app(edge), deployment.server, edge.drain)
+        app, options = create_app(edge), deployment.server
+        server = Server(app, options, edge.drain, on_leaving=leave_within)
         async with asyncio.TaskGroup() as tasks:
             loading = tasks.create_task(_load(engine, server), name="load")
             await server.serve()

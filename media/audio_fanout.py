@@ -9,10 +9,10 @@ fails.
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from reverie.media.errors import EncodeError, MediaError
+from reverie.media.job_thread import JobThread
 from reverie.media.sound import AudioCodec, DeliverSound, Sound, SoundPacket, SoundShape, SoundTag
 from reverie.media.sound_queue import DropOldestSound
 from reverie.media.sound_rendition import OpenSoundEncoder, SoundRendition, open_sound_encoder
@@ -87,7 +87,7 @@ class AudioFanout:
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()  # nothing waits and nothing is being encoded
         self._idle.set()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode-sound")
+        self._thread = JobThread("encode-sound")
 
     @property
     def dropped(self) -> int:

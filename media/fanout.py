@@ -10,13 +10,13 @@ either moves or says why it does not.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 from reverie.media.encoders import OpenEncoder, open_encoder
 from reverie.media.errors import EncodeError, MediaError
 from reverie.media.frame_queue import DropOldestFrames, QueuedFrame
+from reverie.media.job_thread import JobThread
 from reverie.media.rendition import Rendition
 from reverie.media.subscription import Deliver, VideoSubscription
 from reverie.media.types import Codec, EncodedFrame, FrameTag, MediaFrame, Picture, Size
@@ -70,7 +70,7 @@ class VideoFanout:
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()  # nothing waits and nothing is being encoded
         self._idle.set()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
+        self._thread = JobThread("encode")
 
     @property
     def dropped(self) -> int:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reverie.media.job_thread import run_apart
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
@@ -121,7 +122,7 @@ class RecordingRoutes:
         suffix, media_type = _FILES[name]
         path = self._recordings.file(recording, suffix)
         # A running one has no file before its first fragment; a clip has no lines.
-        if not await asyncio.to_thread(path.is_file):
+        if not await run_apart(path.is_file, "look for a file"):
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "not_found", "nothing is in it yet")
         return RangedFile(
             path,

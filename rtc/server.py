@@ -2,11 +2,13 @@
 
 Draining: new sessions and sockets are refused with a typed answer while the sessions that run are
 brought to an end by their owner (`drain`), which ends their sockets with `shutdown`; then the
-listener closes. All of it has one limit.
+listener closes. All of it has one limit, and behind it stands one for the process, which holds
+whatever hangs (`leave_within`).
 """
 
 import asyncio
 import contextlib
+import faulthandler
 import os
 import signal
 import socket
@@ -27,6 +29,9 @@ FORCED_EXIT = 130
 REPEAT_S = 1.0
 """A signal to a process group comes to its members twice: `make` sends its own on to its child."""
 
+EXIT_MARGIN_S = 2.0
+"""For what remains once the drain's own limit is over: then the process is ended as it is."""
+
 TICK_S = 0.1
 TICKS_A_DAY = 864_000
 
@@ -34,6 +39,15 @@ TICKS_A_DAY = 864_000
 def leave_now() -> None:
     """End the process without any clean-up; workers end with it."""
     os._exit(FORCED_EXIT)
+
+
+def leave_within(limit_s: float) -> None:
+    """End the process after `limit_s` if it is still there, and say where each thread hangs.
+
+    Not even a thread that holds the interpreter, or a library that joins its own threads at exit,
+    can prevent it. The exit status is 1 then.
+    """
+    faulthandler.dump_traceback_later(limit_s, exit=True)
 
 
 def listening_at(host: str, port: int) -> list[socket.socket]:
@@ -64,6 +78,7 @@ class Server(uvicorn.Server):
         drain: brings everything that runs to an end; awaited once, within the limit.
         force: what the second signal does.
         now_s: a clock.
+        on_leaving: called with the first signal: how long the process may take to end.
     """
 
     def __init__(
@@ -73,12 +88,14 @@ class Server(uvicorn.Server):
         drain: Callable[[], Awaitable[None]],
         force: Callable[[], None] = leave_now,
         now_s: Callable[[], float] = time.monotonic,
+        on_leaving: Callable[[float], None] | None = None,
     ) -> None:
         super().__init__(_uvicorn_config(app, options))
         self._options = options
         self._drain = drain
         self._force = force
         self._now_s = now_s
+        self._on_leaving = on_leaving
         self._first_signal: tuple[int, float] | None = None
         self.ready = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -151,6 +168,8 @@ class Server(uvicorn.Server):
         now_s = self._now_s()
         if self._first_signal is None:
             self._first_signal = sig, now_s
+            if self._on_leaving is not None:
+                self._on_leaving(self._options.drain_timeout_s + EXIT_MARGIN_S)
         elif sig == self._first_signal[0] and now_s - self._first_signal[1] < REPEAT_S:
             return
         if self.should_exit:

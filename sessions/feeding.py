@@ -6,6 +6,7 @@ at its own pace.
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 
 from av import VideoFrame
 
@@ -18,6 +19,7 @@ from reverie.media import (
     read_clip,
 )
 from reverie.media.clips import CLIP_KINDS
+from reverie.media.job_thread import run_apart
 from reverie.media.pictures import FORMATS, is_picture
 from reverie.models.controls import Merge
 from reverie.sessions.errors import CommandError, ErrorCode
@@ -60,7 +62,7 @@ async def feed(stream: InputStream, data: bytes, limits: IntakeLimits) -> int:
 
 async def _next(frames: Iterator[VideoFrame]) -> VideoFrame | None:
     try:
-        return await asyncio.to_thread(next, frames, None)
+        return await run_apart(partial(next, frames, None), "clip")
     except BadInputError as error:
         raise CommandError(ErrorCode.BAD_MEDIA, str(error), field="data") from None
 

@@ -10,7 +10,6 @@ older pictures give way, and never costs memory.
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -27,6 +26,7 @@ from reverie.media import (
     SpeechEdge,
     VideoIntake,
 )
+from reverie.media.job_thread import JobThread
 from reverie.models.controls import MediaInput, Merge
 from reverie.models.spec import InputSpec
 from reverie.sessions.barge_in import Heard
@@ -86,7 +86,7 @@ class InputStream:
         self._current: Pushed | None = None  # taken from the queue and not yet done
         self._under_way = 0  # pieces that the loop has not settled
         self._room = asyncio.Event()
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread: JobThread | None = None
         spare = SPARE_PIECES if spec.merge is Merge.LATEST else 0
         self._most_under_way = spec.capacity + spare
 
@@ -176,7 +176,7 @@ class InputStream:
 
     async def _in_thread(self, work: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"input {self.spec.name}")
+            self._thread = JobThread(f"input {self.spec.name}")
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._limits.decode_s):

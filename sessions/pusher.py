@@ -10,12 +10,14 @@ Whatever is pushed is brought to the size of its stream first, on a thread, by w
 
 import asyncio
 from abc import ABC, abstractmethod
+from functools import partial
 from os import PathLike
 
 import numpy as np
 from av import VideoFrame
 from numpy.typing import NDArray
 
+from reverie.media.job_thread import run_apart
 from reverie.sessions.events import InputView, SessionView
 from reverie.sessions.pushing import (
     ClipPushes,
@@ -110,7 +112,7 @@ class Pusher(ABC):
         into = find_input(self.view.inputs, stream, "video", prefers="fifo")
         pushes, command = ClipPushes(clip, into), ""
         started_s = asyncio.get_running_loop().time()
-        while (push := await asyncio.to_thread(pushes.next)) is not None:
+        while (push := await run_apart(pushes.next, "clip")) is not None:
             if into.merge == "latest":
                 due_s = started_s + push.pts_us / 1e6
                 await asyncio.sleep(due_s - asyncio.get_running_loop().time())
@@ -130,7 +132,7 @@ class Pusher(ABC):
         if pts_us is None:
             own_s = picture.time if isinstance(picture, VideoFrame) else None
             pts_us = now_us() if own_s is None else max(0, round(own_s * 1e6))
-        push = await asyncio.to_thread(picture_push, picture, into, pts_us, last=last)
+        push = await run_apart(partial(picture_push, picture, into, pts_us, last=last), "picture")
         return await self._ask("push_media", **push.fields)
 
     @abstractmethod

@@ -10,15 +10,16 @@ One thread does all file work. `run` is a child of whoever runs the server.
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 from reverie.media import FormatError
 from reverie.media.appended_file import AppendedFile
 from reverie.media.fragmented_mp4 import Recorded
+from reverie.media.job_thread import JobThread
 from reverie.media.replay import Group, make_clip
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import RecordingsError
@@ -36,6 +37,9 @@ SWEEP_S = 30.0
 
 JOB_S = 60.0
 """For the disk to take what was recorded; then it is left as it is."""
+
+LEAVE_S = 5.0
+"""Likewise in all, once the server is leaving."""
 
 FAILURES = frozenset({"disk_full", "disk_slow", "write_failed", "bad_format"})
 """Reasons that are nobody's wish."""
@@ -61,21 +65,29 @@ class Recordings:
         self._tapes: dict[str, Tape] = {}  # those that run
         self._told: dict[str, Told] = {}  # of those that are not whole
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
+        self._leave_by_s: float | None = None  # when all jobs must be done, once it is leaving
         self._news = asyncio.Event()  # something is over, or was deleted
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recordings")
+        self._thread = JobThread("recordings")
 
     # --- its life ---
 
     async def start(self) -> None:
         """Open the folder and find what is in it.
 
+        Where nothing is recorded, only what an earlier server has left in it is taken care of.
+
         Raises:
             RecordingsError: it cannot be used.
         """
+        if not self.options.enabled and not await self._in_thread(self._has_leftovers):
+            return
         try:
             self._folder = await self._in_thread(lambda: RecordingFolder(self.options.folder))
         except OSError as error:
-            raise RecordingsError(f"recordings.folder cannot be used: {error}") from error
+            without = "recordings.enabled: false does without"
+            raise RecordingsError(
+                f"recordings.folder cannot be used: {error}; {without}"
+            ) from error
         for entry in await self._in_thread(self._folder.read_all):
             self._catalogue.enter(entry)
 
@@ -94,7 +106,8 @@ class Recordings:
             self._sweep()
 
     def leave(self) -> None:
-        """End what still runs, and `run` once it is finished."""
+        """End what still runs, and `run` once it is finished, or after a limit."""
+        self._leave_by_s = asyncio.get_running_loop().time() + LEAVE_S
         for tape in tuple(self._tapes.values()):
             tape.stop("shutdown")
         self._jobs.put_nowait(None)
@@ -102,7 +115,11 @@ class Recordings:
     async def close(self) -> None:
         """Let go of the folder, and of a private one for good. `run` has ended."""
         if self._folder is not None:
-            await self._in_thread(self._folder.remove_if_private)
+            try:
+                async with asyncio.timeout(LEAVE_S):
+                    await self._in_thread(self._folder.remove_if_private)
+            except TimeoutError:
+                logger.error("the disk hangs; the folder of recordings is left as it is")
         self._thread.shutdown(wait=False)
 
     def now_s(self) -> float:
@@ -193,6 +210,10 @@ class Recordings:
         assert self._folder is not None, "recordings are started before they are used"
         return self._folder
 
+    def _has_leftovers(self) -> bool:
+        folder = self.options.folder
+        return folder is not None and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
     def _enter(self, entry: Entry, told: Told) -> None:
         self._catalogue.enter(entry)
         self._told[entry.recording.id] = told
@@ -273,11 +294,14 @@ class Recordings:
         self._news.set()
 
     async def _do(self, job: Callable[[], Awaitable[None]]) -> None:
+        limit_s = JOB_S
+        if self._leave_by_s is not None:
+            limit_s = max(0.0, self._leave_by_s - asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(JOB_S):
+            async with asyncio.timeout(limit_s):
                 await job()
         except TimeoutError:
-            logger.error("a recording's files took over %g s", JOB_S)
+            logger.error("a recording's files took over %g s", limit_s)
         except Exception:
             # The boundary of housekeeping: one recording that goes wrong ends no server.
             logger.exception("a recording could not be taken care of")

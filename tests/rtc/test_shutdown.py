@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+import stuck_serve
 from rtc_rig import WireClient, together
 from rtc_serve_process import ServeProcess, alive, descendants, serve_process
 from rtc_serving import RawSocket, until
@@ -75,6 +76,42 @@ async def new_session_until_refused(server: ServeProcess) -> Any:
     while (refused := await refusal(server)).startswith("201"):
         await asyncio.sleep(0.01)
     return refused
+
+
+def stuck(what: str) -> list[str]:
+    """Return what to run for a server in which something hangs."""
+    return [stuck_serve.__file__, what]
+
+
+async def test_an_encoder_that_hangs_does_not_keep_the_server_from_leaving(tmp_path: Path) -> None:
+    async with serve_process(tmp_path, stuck("encoder"), drain_timeout_s=4) as server:
+        opened = await server.open()
+        async with connect(server.socket_url(opened["id"]), proxy=None) as socket:
+            client = WireClient(socket)
+            await client.hello(opened["token"], codecs=["h264"])
+            await server.says("stuck")
+            workers = descendants(server.process.pid)
+            server.process.send_signal(signal.SIGTERM)
+            assert await client.closed() == (1001, "shutdown")
+            assert await server.exit_code(30) == 0
+        await until(lambda: not alive(workers))
+
+
+async def test_what_a_library_waits_for_at_exit_is_cut_at_the_limit(tmp_path: Path) -> None:
+    async with serve_process(tmp_path, stuck("library"), drain_timeout_s=1) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.exit_code(30) == 1
+
+
+async def test_a_thread_that_lets_no_other_run_is_cut_at_the_limit(tmp_path: Path) -> None:
+    async with serve_process(tmp_path, stuck("interpreter"), drain_timeout_s=2) as server:
+        opened = await server.open()
+        async with connect(server.socket_url(opened["id"]), proxy=None) as socket:
+            client = WireClient(socket)
+            await client.hello(opened["token"], codecs=["h264"])
+            await client.chunk(0)
+            server.process.send_signal(signal.SIGTERM)
+            assert await server.exit_code(30) == 1
 
 
 async def test_told_to_leave_twice_it_leaves_at_once_with_its_workers(tmp_path: Path) -> None:

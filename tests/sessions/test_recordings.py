@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from projection import Camera, played
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import RecordingsError
 from reverie.sessions.recording import Keys, Recording, new_id
-from reverie.sessions.recording_folder import ENTRY, EVENTS, VIDEO
+from reverie.sessions.recording_folder import ENTRY, EVENTS, VIDEO, RecordingFolder
 from reverie.sessions.recording_options import RecordingOptions
 from reverie.sessions.recordings import Recordings
 from reverie.sessions.tape import Tape
@@ -204,6 +206,44 @@ async def test_lines_lie_beside_the_pictures(tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_used_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     recordings = Recordings(RecordingOptions(folder=tmp_path / "file"))
-    with pytest.raises(RecordingsError, match=r"recordings\.folder cannot be used"):
+    with pytest.raises(RecordingsError, match=r"recordings\.folder cannot be used.*enabled: false"):
         await recordings.start()
     await recordings.close()
+
+
+async def test_where_nothing_is_recorded_no_folder_is_made_or_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError("no place can be written to")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    (tmp_path / "file").write_text("")
+    for folder in (None, tmp_path / "none", tmp_path / "file"):
+        async with shelf(folder, enabled=False):
+            pass
+    assert files(tmp_path) == {"file"}
+
+
+async def test_what_was_kept_before_recordings_were_switched_off_goes_in_its_time(
+    tmp_path: Path,
+) -> None:
+    async with shelf(tmp_path) as on:
+        await on.record()
+    assert files(tmp_path)
+    async with shelf(tmp_path, enabled=False, keep_s=10) as on:
+        on.now_s += 11
+        on.recordings._sweep()
+    assert not files(tmp_path)
+
+
+async def test_a_disk_that_hangs_does_not_keep_the_server_from_leaving(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("reverie.sessions.recordings.LEAVE_S", 0.05)
+    gate = threading.Event()
+    monkeypatch.setattr(RecordingFolder, "write", lambda *_: gate.wait(60))
+    async with asyncio.timeout(LIMIT_S), shelf(tmp_path) as on:
+        on.begin()
+    assert "the disk hangs" in caplog.text
+    gate.set()

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,13 @@ class ServeProcess:
         assert answer.status_code == 201, answer.text
         opened: dict[str, Any] = answer.json()
         return opened
+
+    async def says(self, word: str) -> None:
+        """Wait until it has printed a line with a word in it."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(START_S):
+            while word not in (line := (await self.process.stdout.readline()).decode()):
+                assert line, "the server has ended"
 
     async def exit_code(self, limit_s: float) -> int:
         async with asyncio.timeout(limit_s):
@@ -63,17 +70,34 @@ def alive(pids: set[int]) -> set[int]:
 
 
 @asynccontextmanager
-async def serve_process(folder: Path, **server: Any) -> AsyncIterator[ServeProcess]:
-    """Run `reverie serve` with a worker process, until it is ready."""
+async def serve_process(
+    folder: Path,
+    program: Sequence[str] = ("-m", "reverie"),
+    *,
+    modules: Path | None = None,
+    recordings: Mapping[str, Any] | None = None,
+    **server: Any,
+) -> AsyncIterator[ServeProcess]:
+    """Run `reverie serve` with a worker process, until it is ready.
+
+    Args:
+        program: what takes the place of `python -m reverie`.
+        modules: a folder that server and worker import from first.
+        recordings: of the deployment.
+    """
     model = {"name": "stub", "family": stub_model.LOCATION, "sessions": 4}
-    deployment = {"pool": {"models": [model]}, "server": {"port": 0, **server}}
+    deployment: dict[str, Any] = {"pool": {"models": [model]}, "server": {"port": 0, **server}}
+    deployment["recordings"] = dict(recordings or {})
     config = folder / "deployment.yaml"
     config.write_text(yaml.safe_dump(deployment))
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith("REVERIE")
     }
+    if modules is not None:
+        places = (str(modules), environment.get("PYTHONPATH", ""))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, places))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "reverie", "serve", "--config", str(config),
+        sys.executable, *program, "serve", "--config", str(config),
         stdout=PIPE, stderr=DEVNULL, env=environment,
     )  # fmt: skip
     try:
