@@ -1,9 +1,10 @@
 """Picture files from strangers, to pixels: looked at before they are decoded, then set upright.
 
 Size and format come from the header, so that a small file with a huge picture in it is refused
-before it costs memory. What a person would see is what comes out: turned as the EXIF tag says,
-palettes and CMYK as colours, deep grey as grey, transparent over white, of an animation the first
-picture. Colour profiles are not applied.
+before it costs memory. What is large and wanted small is decoded small where its format can, else
+made small strip by strip, so that it is in memory once and no more. What a person would see is what
+comes out: turned as the EXIF tag says, palettes and CMYK as colours, deep grey as grey, transparent
+over white, of an animation the first picture. Colour profiles are not applied.
 """
 
 import struct
@@ -11,11 +12,12 @@ import zlib
 from dataclasses import dataclass
 from io import BytesIO
 
-import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from reverie.media.errors import BadInputError
+from reverie.media.picture_pixels import ORIENTATION, read_rgb, upright
 from reverie.media.types import LARGEST_SIDE, Picture, Size
+from reverie.media.unread_kinds import unread_kind
 
 FORMATS = ("jpeg", "png", "webp", "gif")
 """What can be pushed as a file."""
@@ -23,7 +25,6 @@ FORMATS = ("jpeg", "png", "webp", "gif")
 PICTURE_FILE = "picture"
 """Codec of a picture file of any of the kinds, told by its first bytes."""
 
-_BACKGROUND = (255, 255, 255)
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 _BROKEN = (
     OSError,
@@ -72,7 +73,7 @@ def read_picture(
         data: the whole file.
         limits: what it may hold.
         formats: what it may be.
-        at_least: a size that is enough; a large JPEG is then decoded smaller.
+        at_least: a size that is enough; a larger picture is then made smaller, to twice that.
 
     Raises:
         BadInputError: it is none of these, too large, cut short or broken.
@@ -80,15 +81,16 @@ def read_picture(
     try:
         with Image.open(BytesIO(data), formats=[name.upper() for name in formats]) as image:
             check_size(image.width, image.height, limits)
-            if at_least is not None:
-                longest = max(at_least.width, at_least.height)
+            longest = 0 if at_least is None else max(at_least.width, at_least.height)
+            if longest:
                 image.draft(None, (longest, longest))
-            return np.asarray(_as_rgb(ImageOps.exif_transpose(image)))
+            return upright(read_rgb(image, longest), image.getexif().get(ORIENTATION))
     except _BOMBS:
         raise BadInputError(f"a picture has at most {limits.pixels} pixels") from None
     except UnidentifiedImageError:
-        known = ", ".join(formats)
-        raise BadInputError(f"this is no picture of a kind that is read here ({known})") from None
+        known, other = ", ".join(formats), unread_kind(data)
+        text = f"this is {other}, which is not" if other else "this is no picture of a kind that is"
+        raise BadInputError(f"{text} read here ({known})") from None
     except _BROKEN as error:
         raise BadInputError(f"the picture cannot be read: {_told(error)}") from None
 
@@ -112,22 +114,6 @@ def check_size(width: int, height: int, limits: IntakeLimits) -> None:
     if width * height > limits.pixels:
         text = f"a picture has at most {limits.pixels} pixels (input_pixels), not {width}x{height}"
         raise BadInputError(text)
-
-
-def _as_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I") or image.mode == "F":
-        return _deep_grey(image).convert("RGB")
-    if image.has_transparency_data:
-        seen = image.convert("RGBA")
-        below = Image.new("RGBA", seen.size, (*_BACKGROUND, 255))
-        return Image.alpha_composite(below, seen).convert("RGB")
-    return image.convert("RGB")
-
-
-def _deep_grey(image: Image.Image) -> Image.Image:
-    """Return 16-bit grey as 8-bit; Pillow's own way cuts off what is above 255."""
-    values = np.asarray(image).astype(np.float64)
-    return Image.fromarray((values / 257).round().clip(0, 255).astype(np.uint8))
 
 
 def _told(error: BaseException) -> str:

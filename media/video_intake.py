@@ -48,7 +48,8 @@ class VideoIntake:
     def finish(self) -> tuple[Piece, ...]:
         """End the clip, for nothing more comes of it; return what was held back of it."""
         rest = [
-            (pts_us, upright_pixels(frame, self._limits)) for pts_us, frame in self._units.finish()
+            (pts_us, upright_pixels(frame, self._limits, self._size))
+            for pts_us, frame in self._units.finish()
         ]
         pieces = self._paced(rest, last=bool(rest))
         return pieces if self._steady is None else (*pieces, *self._steady.finish())
@@ -64,12 +65,15 @@ class VideoIntake:
 
     def _pictures(self, raw: RawVideo) -> list[tuple[int, Picture]]:
         if isinstance(raw.data, VideoFrame):
-            return [(raw.pts_us, upright_pixels(raw.data, self._limits))]
+            return [(raw.pts_us, upright_pixels(raw.data, self._limits, self._size))]
         if isinstance(raw.data, np.ndarray):
             return [(raw.pts_us, self._checked(raw.data))]
         if raw.codec == "h264":
             frames = self._units.take(raw.data, raw.pts_us, last=raw.last)
-            return [(pts_us, upright_pixels(frame, self._limits)) for pts_us, frame in frames]
+            return [
+                (pts_us, upright_pixels(frame, self._limits, self._size))
+                for pts_us, frame in frames
+            ]
         if raw.codec == "rgb24":
             return [(raw.pts_us, self._rows(raw, raw.data))]
         formats = FORMATS if raw.codec == PICTURE_FILE else (raw.codec,)

@@ -21,6 +21,7 @@ from reverie.media import (
 from reverie.media.clips import CLIP_KINDS
 from reverie.media.job_thread import run_apart
 from reverie.media.pictures import FORMATS, is_picture
+from reverie.media.unread_kinds import unread_kind
 from reverie.models.controls import Merge
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.input_queue import Pushed
@@ -41,9 +42,12 @@ async def feed(stream: InputStream, data: bytes, limits: IntakeLimits) -> int:
     """
     if not is_clip(data):
         if not is_picture(data):
+            other = unread_kind(data)
+            text = (
+                f"this is {other}, which is not" if other else "this is no picture or clip that is"
+            )
             known = f"{', '.join(FORMATS)}; {CLIP_KINDS}"
-            text = f"this is no picture or clip of a kind that is read here ({known})"
-            raise CommandError(ErrorCode.BAD_MEDIA, text, field="data")
+            raise CommandError(ErrorCode.BAD_MEDIA, f"{text} read here ({known})", field="data")
         await _offered(stream, RawVideo(data, now_us(), PICTURE_FILE, last=True))
         return 1
     frames, count = read_clip(data, limits), 0

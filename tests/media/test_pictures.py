@@ -85,6 +85,16 @@ def test_a_large_jpeg_may_be_decoded_smaller_and_is_never_smaller_than_needed() 
     assert corners(picture) == list(CORNERS)
 
 
+@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "RGB", "I;16"])
+def test_a_large_picture_that_is_wanted_small_is_the_mean_of_what_it_stands_for(mode: str) -> None:
+    ramp = np.linspace(0, 65535 if mode == "I;16" else 255, 1200)[:, None].repeat(900, 1)
+    given = Image.fromarray(ramp.astype(np.uint16 if mode == "I;16" else np.uint8))
+    file = file_of(given if mode == "I;16" else given.convert(mode))
+    small = read_picture(file, at_least=Size(64, 64))
+    assert small.shape == (171, 128, 3)
+    assert np.abs(small.mean(axis=(1, 2)) - np.linspace(0, 255, 171)).max() < 12
+
+
 @pytest.mark.parametrize(("width", "height"), [(13_000, 13_000), (30_000, 30_000), (100, 65_500)])
 def test_c18_a_small_file_with_a_huge_picture_is_refused_by_its_header(
     width: int, height: int
@@ -111,7 +121,28 @@ def test_a_file_of_another_kind_than_was_said_is_refused() -> None:
     with pytest.raises(BadInputError, match="no picture of a kind"):
         read_picture(file_of(UPRIGHT, "PNG"), formats=("jpeg",))
     with pytest.raises(BadInputError, match="no picture of a kind"):
-        read_picture(file_of(UPRIGHT, "TIFF"))
+        read_picture(b"a letter", formats=("jpeg", "png"))
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"\0\0\0\x18ftypheic", "a HEIC photo"),
+        (b"\0\0\0\x18ftypmif1", "a HEIC photo"),
+        (b"\0\0\0\x18ftypavif", "an AVIF picture"),
+        (b"<svg xmlns=", "an SVG drawing"),
+        (b"icns", "an ICNS picture"),
+        (b"BM", "a BMP picture"),
+        (b"\xff\x0a", "a JPEG XL picture"),
+    ],
+)
+def test_kinds_that_people_have_and_that_are_not_read_are_refused_by_name(
+    head: bytes, name: str
+) -> None:
+    for file in (head + bytes(64), file_of(UPRIGHT, "TIFF")):
+        with pytest.raises(BadInputError, match="which is not read here") as refused:
+            read_picture(file)
+        assert ("a TIFF picture" if file[:2] == b"II" else name) in str(refused.value)
 
 
 @pytest.mark.filterwarnings("ignore:Tag data larger than file", "ignore:Truncated File Read")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
 from reverie.sessions.events import MediaChunk
 
+INPUTS = Path(__file__).parent.parent / "inputs"
 LEVELS = list(range(20, 240, 20))
 TIMES_MS = [round(number * 1000 / 30) for number in range(len(LEVELS))]
 
@@ -100,6 +102,33 @@ async def test_what_is_neither_picture_nor_clip_is_told_which_kinds_there_are(ho
     for data in (b"", b"nothing", b"RIFF    WAVEfmt "):
         message = (await upload(home, opened, data)).json()["error"]["message"]
         assert "jpeg, png, webp, gif; MP4, MOV, WebM, AVI" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "frames"),
+    [("cover.mp4", 20), ("plain.mp4", 20), ("from_60_s.mp4", 10), ("from_130_s.webm", 10)],
+)
+@pytest.mark.parametrize("stream", ["clip", "camera"])
+async def test_all_of_a_clip_is_seen_at_once_wherever_it_begins_and_whatever_is_beside_it(
+    home: House, name: str, frames: int, stream: str
+) -> None:
+    opened = await home.open()
+    async with home.client(opened) as client, asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(client.until(lambda _: False))
+        answer = await upload(home, opened, (INPUTS / name).read_bytes(), stream)
+        watching.cancel()
+    assert (answer.status_code, answer.json()) == (200, {"frames": frames})
+
+
+async def test_a_photograph_that_is_not_read_and_a_song_with_a_cover_are_refused_by_name(
+    home: House,
+) -> None:
+    opened = await home.open()
+    song = b"ID3" + bytes(200)
+    for data, name in (((INPUTS / "tiles.heic").read_bytes(), "a HEIC photo"), (song, "a sound")):
+        answer = await upload(home, opened, data)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_media")
+        assert f"this is {name}" in answer.json()["error"]["message"]
 
 
 async def test_a_picture_that_nobody_watches_yet_is_kept_for_who_comes(home: House) -> None:

@@ -68,6 +68,25 @@ def test_a_clip_goes_at_the_rate_of_its_stream_and_its_last_frame_says_so() -> N
     assert [each.fields["last"] for each in fields] == [False] * (len(fields) - 1) + [True]
 
 
+def test_a_clip_that_begins_late_is_pushed_from_0_on() -> None:
+    clip = clip_of([grey(20 * number) for number in range(1, 6)], range(60_000, 60_165, 33))
+    pushes, times_us = ClipPushes(clip, CLIP), []
+    while (push := pushes.next()) is not None:
+        times_us.append(push.pts_us)
+    assert pushes.broken is None
+    assert times_us == pytest.approx([0, 33_333, 66_667, 100_000, 133_333], abs=2)
+
+
+def test_a_photograph_of_a_telephone_is_named_in_its_refusal() -> None:
+    photo = b"\0\0\0\x18ftypheic" + bytes(64)
+    with pytest.raises(CommandError, match="a HEIC photo"):
+        picture_push(photo, CLIP, 0, last=True)
+    pushes = ClipPushes(photo, CLIP)
+    assert pushes.next() is None
+    assert pushes.broken is not None
+    assert "a HEIC photo" in str(pushes.broken)
+
+
 def test_sound_goes_in_pieces_that_follow_on_each_other() -> None:
     samples = np.linspace(0, 1, 20_000, dtype=np.float32)
     pushes = list(sound_pushes(samples, 16_000, MICROPHONE, 1000, last=True))
