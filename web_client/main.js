@@ -17,7 +17,7 @@ import { keepChoice, recallChoice } from "./route.js";
 import { Screen } from "./screen.js";
 import { Sound } from "./sound.js";
 import { Stage } from "./stage.js";
-import { INITIAL_VIEW, reduce } from "./state.js";
+import { differInNumbersOnly, INITIAL_VIEW, reduce } from "./state.js";
 import { TicketStore } from "./ticket.js";
 import { findCodecs } from "./video.js";
 
@@ -32,8 +32,10 @@ let unsaid = null;
 
 /** @param {{type: string, [field: string]: any}} message */
 function dispatch(message) {
-  view = reduce(view, message);
-  if (isDrawing) return;
+  const before = view;
+  view = reduce(before, message);
+  const isTick = message.type === "page.tick"; // countdowns go on, whatever the view says
+  if (isDrawing || (!isTick && differInNumbersOnly(before, view))) return;
   isDrawing = true;
   queueMicrotask(() => {
     isDrawing = false;

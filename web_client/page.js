@@ -41,7 +41,7 @@ export class Page {
   render(view, nowMs) {
     this.#renderStatus(view, nowMs);
     this.#renderVeil(view, nowMs);
-    this.#panel.render(view);
+    this.#panel.render(view, nowMs);
     const was = this.#shown;
     this.#shown = view;
     if (was?.announcement !== view.announcement) this.#text("announcement", view.announcement);

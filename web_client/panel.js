@@ -21,7 +21,11 @@ export function metricsOf(view) {
   };
 }
 
+// So often at most: a number that changes with each picture costs more than the picture.
+const RENDER_EVERY_MS = 400;
+
 export class Panel {
+  #renderedAtMs = -Infinity;
   /** @type {Map<string, HTMLElement>} */
   #cells = new Map();
 
@@ -33,8 +37,10 @@ export class Panel {
     }
   }
 
-  /** @param {View} view */
-  render(view) {
+  /** @param {View} view @param {number} nowMs */
+  render(view, nowMs) {
+    if (nowMs - this.#renderedAtMs < RENDER_EVERY_MS) return;
+    this.#renderedAtMs = nowMs;
     for (const [name, { value, unit }] of Object.entries(metricsOf(view))) {
       const cell = /** @type {HTMLElement} */ (this.#cells.get(name));
       const known = value === null ? "" : String(value);

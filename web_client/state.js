@@ -53,6 +53,9 @@ const NOTICE_MS = 10_000;
 /** What the server calls the prompt that a session was created with, in its receipt. */
 const OPENING = "opening";
 
+/** @type {Set<keyof View>} */
+const NUMBERS = new Set(["screen", "latency"]);
+
 /** @type {View} */
 export const INITIAL_VIEW = Object.freeze({
   link: "connecting",
@@ -148,6 +151,17 @@ export function reduce(view, message) {
     throw new Error(`unknown message type: ${message.type}`);
   }
   return REDUCERS[message.type](view, message);
+}
+
+/**
+ * Whether two views differ in nothing but numbers that change with every picture. Those can wait for
+ * the next tick: a page that is rendered for each picture costs as much as the picture does.
+ * @param {View} before @param {View} after
+ */
+export function differInNumbersOnly(before, after) {
+  if (before.screen.seenUs === 0 && after.screen.seenUs !== 0) return false; // the first picture
+  const names = /** @type {(keyof View)[]} */ (Object.keys(after));
+  return names.every((name) => NUMBERS.has(name) || before[name] === after[name]);
 }
 
 /** @param {View} view @param {string} announcement */

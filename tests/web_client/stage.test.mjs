@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fit } from "../../web_client/stage.js";
+import { fit, isOther } from "../../web_client/stage.js";
 
 const SQUARE = { width: 128, height: 128 };
 
@@ -22,4 +22,15 @@ test("a picture larger than its room shrinks to it and keeps its shape", () => {
     width: 800,
     height: 200,
   });
+});
+
+test("the light is painted anew when a person would see the difference, and not before", () => {
+  const light = () => /** @type {import("../../web_client/stage.js").Colour[]} */ ([[10, 20, 30], [90, 90, 90]]);
+  assert.equal(isOther(light(), []), true, "the first one");
+  assert.equal(isOther(light(), light()), false);
+  const near = light();
+  near[1][2] += 10;
+  assert.equal(isOther(near, light()), false);
+  near[1][2] += 10;
+  assert.equal(isOther(near, light()), true);
 });

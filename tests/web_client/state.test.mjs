@@ -5,7 +5,7 @@ import { medianMs } from "../../web_client/latency.js";
 import { metricsOf } from "../../web_client/panel.js";
 import { veilOf } from "../../web_client/veil.js";
 import { framesPerSecond } from "../../web_client/showing.js";
-import { INITIAL_VIEW, reduce } from "../../web_client/state.js";
+import { differInNumbersOnly, INITIAL_VIEW, reduce } from "../../web_client/state.js";
 import { statusOf } from "../../web_client/status.js";
 
 const SESSION = { state: "active", model: "pocket", program: "world", prompt: "a bog", controls: [] };
@@ -327,4 +327,20 @@ test("a new session forgets the numbers of the old one", () => {
   const view = after(ATTACHED, chunk(0, 5), shown(0, 1), { type: "page.new_session", reason: "gone" });
   assert.equal(view.screen.dropped, 0);
   assert.equal(view.reason, "gone");
+});
+
+test("a picture after the first changes numbers only, which wait for the next tick", () => {
+  const differs = (/** @type {View} */ before, /** @type {{type: string}} */ message) =>
+    !differInNumbersOnly(before, reduce(before, message));
+  const begun = after(ATTACHED, chunk(0));
+  assert.equal(differs(begun, shown(0, 1)), true, "the first picture lifts the veil");
+  const seen = after(ATTACHED, chunk(0), shown(0, 1));
+  for (const message of [chunk(1), shown(1, 100), { type: "page.skipped", count: 1 }, pressed("k", 1)]) {
+    assert.equal(differs(seen, message), false, message.type);
+  }
+  const paused = { type: "session.updated", view: { ...SESSION, state: "paused" } };
+  const recovering = reduce(seen, { type: "session.recovering" });
+  for (const [view, message] of /** @type {const} */ ([[seen, paused], [recovering, chunk(1)]])) {
+    assert.equal(differs(view, message), true, message.type);
+  }
 });
