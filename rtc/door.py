@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from starlette.websockets import WebSocket
 
+from reverie.gpu_pool.shares import Accounts
 from reverie.media import AudioCodec, Codec
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import BadHelloError, NotAdmittedError, PeerLeftError
@@ -36,13 +37,14 @@ class Door:
     async def open(self, socket: WebSocket) -> None:
         """Serve a WebSocket from its opening to its end."""
         with self._edge.socket():
-            await self._receive(Peer(socket), str(socket.path_params["id"]))
+            accounts = self._edge.accounts(socket)
+            await self._receive(Peer(socket), str(socket.path_params["id"]), accounts)
 
-    async def _receive(self, peer: Peer, session: str) -> None:
+    async def _receive(self, peer: Peer, session: str, accounts: Accounts) -> None:
         try:
             await peer.accept()
             hello = await self._greet(peer)
-            attachment = self._attach(session, hello)
+            attachment = self._attach(session, hello, accounts)
         except PeerLeftError:
             self._edge.metrics.refused.labels("hello").inc()
         except NotAdmittedError as error:
@@ -76,12 +78,13 @@ class Door:
             )
             raise _refusal(CloseCode.TIMEOUT, "hello_timeout", text) from None
 
-    def _attach(self, session: str, hello: Hello) -> Attachment:
+    def _attach(self, session: str, hello: Hello, accounts: Accounts) -> Attachment:
         options = AttachOptions(
             codec=Codec(hello.picture_codec),
             audio=AudioCodec(hello.sound_codec) if hello.sound_codec else None,
             message_bytes=self._edge.options.message_bytes,
             commands_per_s=self._edge.options.commands_per_s,
+            accounts=accounts,
         )
         try:
             return _admit(self._edge, session, hello).attach(Role(hello.role), options)

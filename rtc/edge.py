@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from starlette.requests import HTTPConnection
 
 from reverie.gpu_pool import ModelStatus
+from reverie.gpu_pool.shares import Accounts
 from reverie.models.spec import ModelSpec
 from reverie.rtc.addresses import Addresses
 from reverie.rtc.errors import HttpRefusedError
@@ -69,6 +70,13 @@ class Edge:
         """Whether sessions wait, and one of a newcomer would have to, whatever is asked for."""
         models = self.models.status.values()
         return bool(models) and all(model.crowded for model in models)
+
+    def accounts(self, request: HTTPConnection, owner: str | None = None) -> Accounts:
+        """Return whom a request is counted under: its address, and an owner for whom it is."""
+        address = self.addresses.of(request)
+        if owner is None:
+            return self.store.address_accounts(address)
+        return self.store.accounts(owner, address)
 
     def check_rate(self, what: Literal["openings", "offers"], request: HTTPConnection) -> None:
         """Count a request of a costly kind.

@@ -5,6 +5,7 @@ Its media go as RTP, other events and all commands over the `events` channel, wh
 
 import asyncio
 
+from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.data_channels import EventsChannel, PeerChannels
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import PeerEndedError
@@ -26,12 +27,19 @@ class PeerTalk:
     """Carries an attachment's events out to a peer, and commands in."""
 
     def __init__(
-        self, edge: Edge, hosted: HostedSession, media: PeerMedia, channels: PeerChannels
+        self,
+        edge: Edge,
+        hosted: HostedSession,
+        media: PeerMedia,
+        channels: PeerChannels,
+        accounts: Accounts,
     ) -> None:
+        """Attach to nothing yet; the attachment will be counted under `accounts`."""
         self._edge = edge
         self._hosted = hosted
         self._media = media
         self._channels = channels
+        self._accounts = accounts
         self.attachment: Attachment | None = None
 
     async def run(self, role: Role) -> None:
@@ -62,6 +70,7 @@ class PeerTalk:
             audio=self._media.audio,
             message_bytes=self._edge.options.message_bytes,
             commands_per_s=self._edge.options.commands_per_s,
+            accounts=self._accounts,
         )
         try:
             return self._hosted.attach(role, options)

@@ -2,20 +2,49 @@
 
 import asyncio
 import secrets
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 
+from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
 from reverie.rtc.ice import IceServers
 from reverie.rtc.negotiation import Wishes, negotiate
 from reverie.rtc.offer import Offer
+from reverie.rtc.shared_places import Holder, SharedPlaces
 from reverie.rtc.webrtc import Manners, WebRtcPeer
 from reverie.sessions import HostedSession, Role
 
 RETRY_S = 5.0
+
+DRIVERS = 4
+"""Peers of a session that drive, or offered to, which have room however many watch.
+
+One drives, one is to take over, and what came before may not be known to be lost yet.
+"""
+
+
+class _Place:
+    """A peer's place, from its offer on. Whoever loses it ends, or never begins."""
+
+    def __init__(
+        self, session: str, role: Role, accounts: Accounts, lost: Callable[["_Place"], None]
+    ) -> None:
+        self.session = session
+        self.role = role
+        self.peer: WebRtcPeer | None = None
+        self.is_lost = False  # to somebody else
+        self.is_over = False  # given back
+        self.holder = Holder(accounts, self._lose, drives=role is Role.DRIVER)
+        self._lost = lost
+
+    def _lose(self) -> None:
+        self.is_lost = True
+        self._lost(self)
+        if self.peer is not None:
+            self.peer.make_way()
 
 
 class PeerRoom:
@@ -27,12 +56,15 @@ class PeerRoom:
         self._edge = edge
         self._options = edge.options.rtc
         self._peers: dict[str, WebRtcPeer] = {}
-        self._places: Counter[str] = Counter()  # taken, by session
+        self._places = SharedPlaces(self._options.peers)
+        viewers = self._options.peers_per_session - 1  # one place is kept for who drives
+        self._viewers = defaultdict[str, SharedPlaces](lambda: SharedPlaces(viewers))
+        self._drivers = defaultdict[str, int](int)
         self._tasks: asyncio.TaskGroup | None = None
 
     def __len__(self) -> int:
         """How many peers there are, those included that do not stand yet."""
-        return self._places.total()
+        return len(self._places)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -49,7 +81,13 @@ class PeerRoom:
                     task.cancel()
 
     async def open(
-        self, hosted: HostedSession, role: Role, offer: Offer, wishes: Wishes, manners: Manners
+        self,
+        hosted: HostedSession,
+        role: Role,
+        offer: Offer,
+        wishes: Wishes,
+        manners: Manners,
+        accounts: Accounts,
     ) -> WebRtcPeer:
         """Answer an offer with a peer that waits to be connected to. Else nothing is left.
 
@@ -61,19 +99,27 @@ class PeerRoom:
             raise HttpRefusedError(
                 HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=RETRY_S
             )
-        with self._place(hosted.id):
+        place = _Place(hosted.id, role, accounts, self._leave)
+        self._enter(place)
+        try:
             configuration = self.servers.configuration()
             negotiated = await negotiate(offer, wishes, configuration, self._options)
-            if self._tasks is None:
+            if self._tasks is None or place.is_lost:
                 await negotiated.connection.close()
+            if self._tasks is None:
                 raise asyncio.CancelledError
-            name = secrets.token_urlsafe(12)
-            peer = WebRtcPeer(name, hosted, role, negotiated, self._edge, manners, configuration)
-            self._peers[name] = peer
-            self._places[hosted.id] += 1  # the peer's own, until it is over
-            task = self._tasks.create_task(self._host(peer), name=f"peer {name}")
-            self._living.append(task)
-            task.add_done_callback(self._living.remove)
+            if place.is_lost:
+                raise _too_many("peers", self._places.limit)
+        except BaseException:
+            self._leave(place)
+            raise
+        name = secrets.token_urlsafe(16)
+        edge = self._edge
+        peer = WebRtcPeer(name, hosted, role, negotiated, edge, manners, configuration, accounts)
+        place.peer = self._peers[name] = peer
+        task = self._tasks.create_task(self._host(peer, place), name=f"peer {name}")
+        self._living.append(task)
+        task.add_done_callback(self._living.remove)
         return peer
 
     def find(self, session: str, peer: str) -> WebRtcPeer:
@@ -87,33 +133,56 @@ class PeerRoom:
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_peer", "no such peer is here")
         return found
 
-    async def _host(self, peer: WebRtcPeer) -> None:
+    async def _host(self, peer: WebRtcPeer, place: _Place) -> None:
         try:
             with self._edge.socket():
                 await peer.run()
         finally:
             del self._peers[peer.id]
-            self._leave(peer.session)
+            self._leave(place)
 
-    @contextmanager
-    def _place(self, session: str) -> Iterator[None]:
-        """Hold a place while an offer is being answered."""
-        here, most = self._places[session], self._options.peers_per_session
-        if here >= most or len(self) >= self._options.peers:
-            name = "peers_per_session" if here >= most else "peers"
-            text = f"there are {here if here >= most else len(self)} peers ({name})"
-            raise HttpRefusedError(
-                HTTPStatus.TOO_MANY_REQUESTS, "too_many_peers", text, retry_after_s=RETRY_S
-            )
-        self._places[session] += 1
-        self._edge.metrics.peers.set(len(self))
-        try:
-            yield
-        finally:
-            self._leave(session)
+    def _enter(self, place: _Place) -> None:
+        """Take a place among those of the session, and of the server.
 
-    def _leave(self, session: str) -> None:
-        self._places[session] -= 1
-        if not self._places[session]:
-            del self._places[session]
+        Raises:
+            HttpRefusedError: there is none.
+        """
+        most = self._options.peers_per_session
+        if place.role is Role.DRIVER:
+            room = max(DRIVERS, most - len(self._viewers[place.session]))
+            is_in = self._drivers[place.session] < room
+            self._drivers[place.session] += is_in
+        else:
+            is_in = self._viewers[place.session].take(place.holder)
+        if is_in and not self._places.take(place.holder):
+            self._leave(place)
+            raise _too_many("peers", self._places.limit)
+        if not is_in:
+            self._forget_if_empty(place.session)
+            raise _too_many("peers_per_session", most)
         self._edge.metrics.peers.set(len(self))
+
+    def _leave(self, place: _Place) -> None:
+        """Free a place. Twice is once."""
+        session = place.session
+        if place.is_over:
+            return
+        place.is_over = True
+        self._places.give_back(place.holder)
+        if place.role is Role.DRIVER:
+            self._drivers[session] -= 1
+        else:
+            self._viewers[session].give_back(place.holder)
+        self._forget_if_empty(session)
+        self._edge.metrics.peers.set(len(self))
+
+    def _forget_if_empty(self, session: str) -> None:
+        if not self._drivers[session] and not self._viewers[session]:
+            del self._drivers[session], self._viewers[session]
+
+
+def _too_many(setting: str, limit: int) -> HttpRefusedError:
+    text = f"as many peers are here as may be: {limit} ({setting})"
+    return HttpRefusedError(
+        HTTPStatus.TOO_MANY_REQUESTS, "too_many_peers", text, retry_after_s=RETRY_S
+    )

@@ -93,6 +93,7 @@ class Signalling:
         role = Role(body.role)
         if role is Role.DRIVER:
             check_drives(allowed)
+        self._edge.check_rate("offers", request)
         offer = read_offer(body.sdp)
         if offer.first("video") is None:
             text = "the offer has no section for video that receives"
@@ -100,7 +101,8 @@ class Signalling:
         if not offer.has_channels:
             text = "the offer has no section for data channels, which `events` needs"
             raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "no_events", text, field="sdp")
-        peer = await self._room.open(hosted, role, offer, wishes_of(hosted, role), Manners())
+        wishes, accounts = wishes_of(hosted, role), self._edge.accounts(request)
+        peer = await self._room.open(hosted, role, offer, wishes, Manners(), accounts)
         codec = peer.negotiated.codec
         answer = {
             "type": "answer",
@@ -121,6 +123,7 @@ class Signalling:
         except ValidationError as error:
             raise refusal(error, value, form.model_fields) from None
         if isinstance(body, _Restart):
+            self._edge.check_rate("offers", request)
             offer = read_offer(body.sdp)
             check_restart(offer, peer.negotiated.offer, peer.negotiated.route.remote_ufrag)
             end = await peer.restart(offer.end)

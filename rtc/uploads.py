@@ -4,6 +4,7 @@ curl -T walk.mp4 -H "Authorization: Bearer $TOKEN" $SERVER/v1/sessions/$ID/input
 """
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 
 from starlette.requests import ClientDisconnect, Request
@@ -13,8 +14,11 @@ from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
 from reverie.rtc.http_json import json_response
+from reverie.rtc.shared_places import Holder, SharedPlaces
 from reverie.sessions import CommandError
 from reverie.sessions.errors import ErrorCode
+
+RETRY_S = 5.0
 
 _STATUS = {
     ErrorCode.UNKNOWN_STREAM: HTTPStatus.NOT_FOUND,
@@ -28,22 +32,30 @@ class UploadRoutes:
 
     def __init__(self, edge: Edge) -> None:
         self._edge = edge
-        self._under_way = 0
+        self._places = SharedPlaces(edge.options.uploads)
 
     async def put(self, request: Request) -> Response:
         """Take a file; answer when all of it is with the loop."""
         hosted, role = authorized(self._edge, request, str(request.path_params["id"]))
         check_drives(role)
-        limit = self._edge.options.uploads
-        if self._under_way >= limit:
-            text = f"at most {limit} uploads may be under way (uploads)"
-            raise HttpRefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "too_many_uploads", text, retry_after_s=5.0
-            )
-        self._under_way += 1
+        accounts = self._edge.accounts(request, hosted.state.owner)
+        gone = False
+
+        def hung_up() -> None:
+            nonlocal gone
+            gone = True
+            _end(limit)
+
         try:
-            data = await self._body(request)
-            frames = await hosted.feed(str(request.path_params["stream"]), data)
+            async with asyncio.timeout(None) as limit:
+                with self._places.held(Holder(accounts, lambda: _end(limit))) as is_let_in:
+                    if not is_let_in:
+                        raise self._too_many()
+                    data = await self._body(request)
+                    stream = str(request.path_params["stream"])
+                    frames = await _while_there(request, hosted.feed(stream, data), hung_up)
+        except TimeoutError:
+            raise (_incomplete() if gone else self._too_many()) from None
         except CommandError as error:
             raise HttpRefusedError(
                 _STATUS.get(ErrorCode(error.code), HTTPStatus.BAD_REQUEST),
@@ -52,9 +64,13 @@ class UploadRoutes:
                 field=error.field,
                 retry_after_s=error.retry_after_s,
             ) from None
-        finally:
-            self._under_way -= 1
         return json_response({"frames": frames})
+
+    def _too_many(self) -> HttpRefusedError:
+        text = f"at most {self._places.limit} uploads may be under way (uploads)"
+        return HttpRefusedError(
+            HTTPStatus.SERVICE_UNAVAILABLE, "too_many_uploads", text, retry_after_s=RETRY_S
+        )
 
     async def _body(self, request: Request) -> bytes:
         options, body = self._edge.options, bytearray()
@@ -71,8 +87,45 @@ class UploadRoutes:
             text = f"it did not come within {options.upload_timeout_s:g} s (upload_timeout_s)"
             raise HttpRefusedError(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", text) from None
         except ClientDisconnect:
-            raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "incomplete", "half a body") from None
+            raise _incomplete() from None
         if too_large:
             text = f"an upload holds at most {options.upload_bytes} bytes (upload_bytes)"
             raise HttpRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", text)
         return bytes(body)
+
+
+async def _while_there(
+    request: Request, feeding: Coroutine[None, None, int], hung_up: Callable[[], None]
+) -> int:
+    """Feed for as long as the sender stays; tell when it has gone.
+
+    Raises:
+        CommandError: it was not taken.
+    """
+    refused: CommandError | None = None
+    frames = 0
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(_until_gone(request, hung_up), name="sender")
+        try:
+            frames = await feeding
+        except CommandError as error:  # as it is, and not in a group
+            refused = error
+        watching.cancel()
+    if refused is not None:
+        raise refused
+    return frames
+
+
+async def _until_gone(request: Request, hung_up: Callable[[], None]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    hung_up()
+
+
+def _end(limit: asyncio.Timeout) -> None:
+    if not limit.expired():
+        limit.reschedule(asyncio.get_running_loop().time())
+
+
+def _incomplete() -> HttpRefusedError:
+    return HttpRefusedError(HTTPStatus.BAD_REQUEST, "incomplete", "its sender has hung up")

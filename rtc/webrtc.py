@@ -16,6 +16,7 @@ from http import HTTPStatus
 
 from aiortc import RTCConfiguration, RTCIceCandidate
 
+from reverie.gpu_pool.shares import Accounts
 from reverie.media import MonotonicClock
 from reverie.rtc.aiortc_seams import within_ports
 from reverie.rtc.data_channels import EventsChannel, PeerChannels
@@ -66,6 +67,7 @@ class WebRtcPeer:
         edge: Edge,
         manners: Manners,
         configuration: RTCConfiguration,
+        accounts: Accounts,
     ) -> None:
         """Listen to the connection from now on; nothing of the session is touched yet."""
         self.id = peer
@@ -83,12 +85,13 @@ class WebRtcPeer:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()  # the connection, or its channels
         self._leaving = False
+        self._gives_way = False
         self._now_us = MonotonicClock().now_us
         self._media = PeerMedia(negotiated, self._now_us, self._options, edge.metrics)
         self._channels = PeerChannels(
             self._options.inbox_messages, self._loop.time, self._changed.set
         )
-        self._talk = PeerTalk(edge, hosted, self._media, self._channels)
+        self._talk = PeerTalk(edge, hosted, self._media, self._channels, accounts)
         self._connection.on("connectionstatechange", self._changed.set)
         if manners.talks:
             self._connection.on("datachannel", self._channels.opened)
@@ -119,6 +122,11 @@ class WebRtcPeer:
     def leave(self) -> None:
         """End it, because the peer asked for that."""
         self._leaving = True
+        self._changed.set()
+
+    def make_way(self) -> None:
+        """End it, because there are too many peers and others hold fewer."""
+        self._gives_way = True
         self._changed.set()
 
     async def add_candidates(self, candidates: Sequence[RTCIceCandidate]) -> None:
@@ -208,6 +216,9 @@ class WebRtcPeer:
             raise AttachmentEndedError(self._hosted.state.reason or "closed")
         if self._leaving or self._connection.connectionState in ("failed", "closed"):
             raise PeerLeftError(1006)
+        if self._gives_way:
+            text = "others want a place, and its address has more peers than they have"
+            raise PeerEndedError(CloseCode.TOO_MANY, "too_many_peers", text)
         events, limit_s = self._channels.events, self._options.heartbeat_s
         if events is None:
             return

@@ -25,7 +25,8 @@ class WebRtcOptions(BaseModel):
         turn_ttl_s: how long such credentials are good.
         relay_only: let nobody see anybody's address: only relayed candidates are used.
         ports: lowest and highest UDP port of this server's candidates; null: any that are free.
-        peers_per_session: peers of one session, those that do not stand yet included.
+        peers_per_session: peers of one session, those that do not stand yet included; one place is
+            kept for who drives, and offers to take over have room whoever watches.
         peers: likewise of the server.
         connect_timeout_s: from the answer to a peer that stands, with its `events` channel.
         gather_timeout_s: for STUN and TURN servers to answer this server.

@@ -10,6 +10,7 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
+from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
@@ -51,8 +52,10 @@ class WhipRoutes:
         if self._kind == "whip":
             check_drives(allowed)
         offer = read_offer(await self._text(request, SDP))
-        watches = self._kind == "whep"
-        peer = await (self._watch(hosted, offer) if watches else self._feed(hosted, offer))
+        self._edge.check_rate("offers", request)
+        accounts = self._edge.accounts(request)
+        open_peer = self._watch if self._kind == "whep" else self._feed
+        peer = await open_peer(hosted, offer, accounts)
         response = Response(peer.negotiated.answer, HTTPStatus.CREATED, _SAFE, SDP)
         response.headers["Location"] = f"/v1/sessions/{hosted.id}/{self._kind}/{peer.id}"
         response.headers["ETag"] = _tag(peer)
@@ -75,6 +78,7 @@ class WhipRoutes:
         if end.ufrag in ("", peer.negotiated.route.remote_ufrag):
             await peer.add_candidates(end.candidates)
             return Response(status_code=HTTPStatus.NO_CONTENT)
+        self._edge.check_rate("offers", request)
         own = await peer.restart(end)
         text = write_fragment(own, peer.negotiated.offer.mids)
         return Response(text, HTTPStatus.OK, {**_SAFE, "ETag": _tag(peer)}, FRAGMENT)
@@ -84,13 +88,13 @@ class WhipRoutes:
         peer_of(self._edge, self._room, request).leave()
         return Response(status_code=HTTPStatus.OK)
 
-    async def _watch(self, hosted: HostedSession, offer: Offer) -> WebRtcPeer:
+    async def _watch(self, hosted: HostedSession, offer: Offer, accounts: Accounts) -> WebRtcPeer:
         _check_directions(offer, gives=False)
         wishes = Wishes(video=offer.has("video"), audio=hosted.has_sound)
         manners = Manners(talks=False)
-        return await self._room.open(hosted, Role.VIEWER, offer, wishes, manners)
+        return await self._room.open(hosted, Role.VIEWER, offer, wishes, manners, accounts)
 
-    async def _feed(self, hosted: HostedSession, offer: Offer) -> WebRtcPeer:
+    async def _feed(self, hosted: HostedSession, offer: Offer, accounts: Accounts) -> WebRtcPeer:
         _check_directions(offer, gives=True)
         inputs = hosted.view.inputs
         wishes = Wishes(
@@ -104,7 +108,7 @@ class WhipRoutes:
             text = "the program takes none of what is offered"
             raise HttpRefusedError(HTTPStatus.NOT_ACCEPTABLE, "no_inputs", text, field="sdp")
         manners = Manners(talks=False, watches=False)
-        return await self._room.open(hosted, Role.DRIVER, offer, wishes, manners)
+        return await self._room.open(hosted, Role.DRIVER, offer, wishes, manners, accounts)
 
     async def _text(self, request: Request, kind: str) -> str:
         body = await read_body(request, self._edge.options)

@@ -50,6 +50,7 @@ _CODES = {
     "idle": CloseCode.TIMEOUT,
     "replaced": CloseCode.REPLACED,
     "slow_viewer": CloseCode.SLOW_VIEWER,
+    "too_many_attachments": CloseCode.TOO_MANY,
 }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from reverie.gpu_pool.shares import Accounts
 from reverie.media import AudioCodec, Codec
 from reverie.sessions.commands import AnyCommand, Playhead
 from reverie.sessions.errors import AttachmentEndedError
@@ -35,6 +36,7 @@ class AttachOptions:
         patient: a consumer inside this process: it is waited for and never idle.
         message_bytes: what the transport lets in at most, told to the client; 0: no limit.
         commands_per_s: likewise.
+        accounts: whom it is counted under, where there are too many.
     """
 
     codec: Codec = Codec.RGB24
@@ -43,6 +45,7 @@ class AttachOptions:
     patient: bool = False
     message_bytes: int = 0
     commands_per_s: int = 0
+    accounts: Accounts = ()
 
 
 Answer = RequestAccepted | Error

@@ -2,6 +2,7 @@
 
 from itertools import count
 
+from reverie.gpu_pool.shares import Accounts, held_by, who_gives_way
 from reverie.sessions.attachment import Attachment, AttachOptions, Desk, Role
 from reverie.sessions.commands import PROTOCOL
 from reverie.sessions.errors import SessionEndedError, TooManyError
@@ -36,11 +37,11 @@ class Attendance:
         """
         if self._state.over:
             raise SessionEndedError(self._state.reason or "closed")
-        before = self._audience.driver if role is Role.DRIVER else None
-        if len(self._audience) - (before is not None) >= self._limits.attachments:
-            raise TooManyError("attachments", self._limits.attachments)
-        if before is not None:
-            self.dismiss(before, "replaced", "the session is driven from elsewhere now")
+        if role is Role.VIEWER:
+            self._make_room(options.accounts)
+        elif self._audience.driver is not None:
+            text = "the session is driven from elsewhere now"
+            self.dismiss(self._audience.driver, "replaced", text)
         attachment = self._new_attachment(role, options, desk)
         self._audience.add(attachment)
         self.unattended_us = None
@@ -55,6 +56,23 @@ class Attendance:
         self.listening_changed(attachment)
         self._views.changed()
         return attachment
+
+    def _make_room(self, newcomer: Accounts) -> None:
+        """Have room for a viewer, and keep that of the driver.
+
+        Raises:
+            TooManyError: as many watch as may, and no address has two viewers more than this one.
+        """
+        viewers = [each for each in self._audience if each.role is Role.VIEWER]
+        if len(viewers) < self._limits.attachments - 1:
+            return
+        holders = [(each, each.options.accounts) for each in reversed(viewers)]
+        held = held_by(accounts for _, accounts in holders)
+        leaver = who_gives_way(holders, newcomer, held)
+        if leaver is None:
+            raise TooManyError("attachments", self._limits.attachments)
+        text = "others want to watch, and your address has more viewers than they have"
+        self.dismiss(leaver, "too_many_attachments", f"{text} (attachments)")
 
     def dismiss(self, attachment: Attachment, reason: str, message: str) -> None:
         """End an attachment whose session goes on: it is told why, and gets nothing more."""

@@ -13,7 +13,7 @@ class SessionLimits(BaseModel):
         sessions_per_owner: of them, those of one owner.
         sessions_per_address: likewise, those that were asked for over the network from one address,
             whoever owns them; null does not count them, for behind a proxy all have one address.
-        attachments: connections to one session.
+        attachments: connections to one session, of which one is kept for who drives.
         prompt_chars: characters of the whole prompt.
         pending_commands: commands of a session that may wait for those before them.
         pending_controls: controls of a session that may wait for their receipt.

@@ -59,11 +59,11 @@ class Keys(BaseModel):
     @classmethod
     def of(cls, token: str, watch_token: str, owner: str) -> "Keys":
         """Return the hashes of three secrets."""
-        return cls(token=_hash(token), watch_token=_hash(watch_token), owner=_hash(owner))
+        return cls(token=hashed(token), watch_token=hashed(watch_token), owner=hashed(owner))
 
     def role(self, secret: str) -> Role | None:
         """Return the most that a secret allows; None: nothing."""
-        given = _hash(secret)
+        given = hashed(secret)
         drives = secrets.compare_digest(given, self.token)
         owns = secrets.compare_digest(given, self.owner)
         watches = secrets.compare_digest(given, self.watch_token)
@@ -86,6 +86,7 @@ def new_id() -> str:
     return secrets.token_hex(12)
 
 
-def _hash(secret: str) -> str:
+def hashed(secret: str) -> str:
+    """Return what a secret is known by where it is not to be told."""
     # The secrets are random and long: a plain hash tells nothing of them.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -31,7 +31,7 @@ from reverie.sessions.leases import Leases
 from reverie.sessions.limits import SessionLimits
 from reverie.sessions.outputs import OpenFanout
 from reverie.sessions.owners import Owners
-from reverie.sessions.recording import Keys
+from reverie.sessions.recording import Keys, hashed
 from reverie.sessions.recordings import Recordings
 from reverie.sessions.session_request import CheckedRequest, SessionRequest
 from reverie.sessions.state import SessionState
@@ -149,7 +149,6 @@ class SessionStore:
     ) -> Ticket:
         self._check_counts(state.owner, address)
         token, watch_token = _secret(), _secret()
-        keys = Keys.of(token, watch_token, state.owner)
         hosted = HostedSession(
             state,
             spec,
@@ -158,10 +157,10 @@ class SessionStore:
             self._clock,
             self._open_fanout,
             self.recordings,
-            keys,
+            Keys.of(token, watch_token, state.owner),
             speech,
             origin,
-            self._accounts(keys, address),
+            self.accounts(state.owner, address),
         )
         ticket = Ticket(hosted, token, watch_token, state.owner, address)
         self._tickets[hosted.id] = ticket
@@ -178,12 +177,14 @@ class SessionStore:
             raise SessionEndedError(hosted.state.reason or "closed", hosted.message)
         return ticket
 
-    def _accounts(self, keys: Keys, address: str | None) -> Accounts:
-        """Return whom a session's place is counted under."""
-        owner = f"owner {keys.owner}"
-        if address is None or self._limits.sessions_per_address is None:
-            return (owner,)
-        return owner, f"address {address}"
+    def accounts(self, owner: str, address: str | None) -> Accounts:
+        """Return whom something is counted under that an owner asks for from an address."""
+        return f"owner {hashed(owner)}", *self.address_accounts(address)
+
+    def address_accounts(self, address: str | None) -> Accounts:
+        """Return whom something is counted under that anybody asks for from an address."""
+        counted = address is not None and self._limits.sessions_per_address is not None
+        return (f"address {address}",) if counted else ()
 
     def _require_open(self) -> None:
         if self._closing is not None:

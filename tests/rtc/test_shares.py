@@ -1,15 +1,13 @@
 """One address takes all that there is, and another one comes to a real server."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from typing import Any
 
 import httpx
 import pytest
 from pydantic import ValidationError
 from rtc_rig import House, house
-from rtc_serving import RawSocket, address, until
+from rtc_serving import RawSocket, until
 from starlette.requests import Request
 
 from reverie.rtc.addresses import Addresses
@@ -18,14 +16,6 @@ from reverie.rtc.rate_limit import Rates
 
 LOT = 20
 HOG, GUEST = "127.0.0.2", "127.0.0.3"
-
-
-@asynccontextmanager
-async def caller(home: House, host: str) -> AsyncIterator[httpx.AsyncClient]:
-    """Ask from another address of this machine."""
-    transport = httpx.AsyncHTTPTransport(local_address=host)
-    async with httpx.AsyncClient(base_url=home.url, transport=transport) as http:
-        yield http
 
 
 async def opened_by(http: httpx.AsyncClient) -> httpx.Response:
@@ -37,8 +27,8 @@ async def test_a_newcomer_begins_though_one_address_has_asked_for_everything(
     attached: bool,
 ) -> None:
     async with house(sessions=4) as home, AsyncExitStack() as stack:
-        hog = await stack.enter_async_context(caller(home, HOG))
-        guest = await stack.enter_async_context(caller(home, GUEST))
+        hog = await stack.enter_async_context(home.caller(HOG))
+        guest = await stack.enter_async_context(home.caller(GUEST))
         opened = [answer.json() for answer in [await opened_by(hog) for _ in range(LOT)]]
         assert home.busy == 4
         if attached:
@@ -61,8 +51,8 @@ def is_there(home: House, session: str) -> bool:
 
 async def test_who_gives_way_is_told_why() -> None:
     async with house(sessions=2) as home, AsyncExitStack() as stack:
-        hog = await stack.enter_async_context(caller(home, HOG))
-        guest = await stack.enter_async_context(caller(home, GUEST))
+        hog = await stack.enter_async_context(home.caller(HOG))
+        guest = await stack.enter_async_context(home.caller(GUEST))
         clients = []
         for _ in range(2):
             opened = (await opened_by(hog)).json()
@@ -78,8 +68,8 @@ async def test_who_gives_way_is_told_why() -> None:
 
 async def test_a_full_line_makes_room_for_a_newcomer_too() -> None:
     async with house(sessions=1, waiting_line=2) as home, AsyncExitStack() as stack:
-        hog = await stack.enter_async_context(caller(home, HOG))
-        guest = await stack.enter_async_context(caller(home, GUEST))
+        hog = await stack.enter_async_context(home.caller(HOG))
+        guest = await stack.enter_async_context(home.caller(GUEST))
         opened = [(await opened_by(hog)).json() for _ in range(3)]
         refused = await opened_by(hog)
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "10")
@@ -93,7 +83,7 @@ async def test_a_full_line_makes_room_for_a_newcomer_too() -> None:
 
 async def test_an_address_opens_only_so_many_sessions_a_minute() -> None:
     options = ServerOptions(openings_per_min=4)
-    async with house(server=options, sessions=8) as home, caller(home, GUEST) as guest:
+    async with house(server=options, sessions=8) as home, home.caller(GUEST) as guest:
         for _ in range(2):
             first = await home.open()
         refused = await opened_by(home.http)
@@ -133,19 +123,14 @@ async def test_who_asks_for_a_session_and_hangs_up_leaves_none() -> None:
         assert (await opened_by(home.http)).status_code == 201
 
 
-async def from_address(url: str, host: str) -> RawSocket:
-    reader, writer = await asyncio.open_connection(*address(url), local_addr=(host, 0))
-    return RawSocket(reader, writer)
-
-
 async def test_one_address_cannot_keep_others_out_by_holding_all_connections() -> None:
     options = ServerOptions(connections=4, request_timeout_s=60)
     async with house(server=options) as home:
-        held = [await from_address(home.url, HOG) for _ in range(4)]
-        more = await from_address(home.url, HOG)
+        held = [await RawSocket.open(home.url, host=HOG) for _ in range(4)]
+        more = await RawSocket.open(home.url, host=HOG)
         assert b"too_many_connections" in await more.rest(5)
         request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-        guest = await from_address(home.url, GUEST)
+        guest = await RawSocket.open(home.url, host=GUEST)
         await guest.say(request)
         assert b"alive" in await guest.rest(5)
         for raw in (*held, more, guest):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,70 @@ async def test_half_a_body_and_too_many_at_once_are_refused(home: House) -> None
         await socket.close()
     codes = sorted(answer.split(b" ")[1] for answer in answers)
     assert codes == [b"408", b"408", b"503"]
+
+
+def put_request(opened: dict[str, Any], data: bytes) -> bytes:
+    head = (
+        f"PUT /v1/sessions/{opened['id']}/inputs/clip HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {opened['token']}\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    return head.encode() + data
+
+
+HOG = "127.0.0.2"
+
+LONG = clip_of([grey(level) for level in LEVELS] * 2, range(0, 66 * 11, 33))
+"""More pictures than the input holds, so that its upload waits where nobody watches."""
+
+
+async def test_an_upload_ends_with_its_connection() -> None:
+    async with house(family=ECHO, server=ServerOptions(uploads=2)) as home:
+        victim, stranger = await home.open(), await home.open()
+        gone = [await RawSocket.open(home.url) for _ in range(2)]
+        for socket in gone:
+            await socket.say(put_request(stranger, LONG))
+        refused = await until_refused(home, victim)
+        assert refused.json()["error"]["code"] == "too_many_uploads"
+        assert int(refused.headers["Retry-After"]) > 0
+        for socket in gone:
+            await socket.close()
+        answer = await until_taken(home, victim)  # long before what they sent could be handed over
+        assert answer.json() == {"frames": 1}
+
+
+async def until_refused(home: House, opened: dict[str, Any]) -> httpx.Response:
+    async with asyncio.timeout(20):
+        while (answer := await upload(home, opened, file_of(grey(9), "PNG"))).status_code == 200:
+            pass
+    return answer
+
+
+async def until_taken(home: House, opened: dict[str, Any]) -> httpx.Response:
+    async with asyncio.timeout(20):  # `input_wait_s` is 30
+        while (answer := await upload(home, opened, file_of(grey(9), "PNG"))).status_code == 503:
+            await asyncio.sleep(0.01)
+    return answer
+
+
+async def test_one_address_with_all_uploads_gives_one_up_for_another() -> None:
+    async with house(family=ECHO, server=ServerOptions(uploads=2)) as home:
+        victim, stranger = await home.open(), await home.open()
+        sockets = [await RawSocket.open(home.url, host=HOG) for _ in range(2)]
+        for socket in sockets:
+            await socket.say(put_request(stranger, LONG))
+        async with home.caller(HOG) as hog:
+            await until_refused(replace(home, http=hog), stranger)
+        answer = await upload(home, victim, file_of(grey(9), "PNG"))
+        assert answer.status_code == 200
+        assert b"too_many_uploads" in await either(sockets)
+        for socket in sockets:
+            await socket.close()
+
+
+async def either(sockets: list[RawSocket]) -> bytes:
+    """Return the first answer that one of some sockets gets."""
+    reading = [asyncio.create_task(socket.reader.read(2000)) for socket in sockets]
+    done, waiting = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+    for task in waiting:
+        task.cancel()
+    return next(iter(done)).result()

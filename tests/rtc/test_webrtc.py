@@ -293,6 +293,53 @@ async def test_c03_offers_beyond_the_peers_of_a_session_are_refused() -> None:
             await client.shows(1)
 
 
+async def test_a_driver_has_room_among_the_peers_however_many_watch() -> None:
+    async with house(server=quick(connect_timeout_s=30.0, peers_per_session=3)) as home:
+        opened = await home.open()
+        async with (
+            watching(home.http, opened) as driver,
+            peer_client(home.http, opened, opened["watch_token"]) as absent,
+        ):
+            await driver.shows(1)
+            sdp = await absent.unanswered()
+            statuses = [(await absent.post(sdp, role="viewer")).status_code for _ in range(4)]
+            assert statuses == [201] * 2 + [429] * 2
+            async with watching(home.http, opened) as again:  # though the first is not lost yet
+                await again.shows(1)
+                assert (await driver.bye())["reason"] == "replaced"
+
+
+async def test_one_address_that_holds_the_peers_makes_way_for_another() -> None:
+    async with house(server=quick(connect_timeout_s=30.0, peers=3)) as home:
+        opened, other = await home.open(), await home.open()
+        async with home.caller("127.0.0.2") as hog, peer_client(hog, opened) as absent:
+            sdp = await absent.unanswered()
+            locations = []
+            for _ in range(3):
+                answer = await absent.post(sdp)
+                assert answer.status_code == 201
+                locations.append(answer.headers["Location"])
+            assert (await absent.post(sdp)).status_code == 429
+            async with watching(home.http, other) as guest:
+                await guest.shows(1)
+                left = [
+                    (await hog.delete(each, headers=absent.authorization)).status_code
+                    for each in locations
+                ]
+                assert left == [204, 204, 404]
+
+
+async def test_offers_of_one_address_have_a_rate() -> None:
+    async with house(server=ServerOptions(offers_per_min=4)) as home:
+        opened = await home.open()
+        async with peer_client(home.http, opened) as absent:
+            sdp = await absent.unanswered()
+            answers = [await absent.post(sdp) for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [201, 201, 429]
+        assert answers[-1].json()["error"]["code"] == "too_many_offers"
+        assert int(answers[-1].headers["Retry-After"]) > 0
+
+
 async def test_c03_offers_that_nobody_comes_for_are_forgotten() -> None:
     async with house(server=quick(connect_timeout_s=0.5)) as home:
         opened = await home.open()

@@ -5,7 +5,7 @@ from session_rig import session_rig
 
 from reverie.gpu_pool.messages import Seen, Watched
 from reverie.media import Codec
-from reverie.sessions.attachment import Role
+from reverie.sessions.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.commands import AnyCommand
 from reverie.sessions.errors import TooManyError
 from reverie.sessions.events import (
@@ -75,6 +75,42 @@ async def test_attachments_are_limited() -> None:
         with pytest.raises(TooManyError):
             rig.attach(session, Role.VIEWER)
         rig.attach(session)  # takes the place of the driver
+
+
+async def test_a_place_is_kept_for_who_drives() -> None:
+    async with session_rig(SessionLimits(attachments=4)) as rig:
+        session, _, driver = await rig.driven()
+        driver.attachment.detach()  # the line drops
+        for _ in range(3):
+            rig.attach(session, Role.VIEWER)
+        for _ in range(3):
+            with pytest.raises(TooManyError, match="attachments is limited to 4"):
+                rig.attach(session, Role.VIEWER)
+        again = rig.attach(session)
+        assert again.attachment.ended is None
+        assert len(session._parts.audience) == 4
+
+
+async def test_one_address_that_watches_by_itself_makes_way_for_another() -> None:
+    async with session_rig(SessionLimits(attachments=4)) as rig:
+        session, _, driver = await rig.driven()
+
+        def watch(address: str) -> Attachment:
+            return session.attach(Role.VIEWER, AttachOptions(accounts=(address,)))
+
+        first, second, third = (watch("a") for _ in range(3))
+        guest = watch("b")
+        assert [each.ended for each in (first, second, third, guest)] == [
+            None,
+            None,
+            "too_many_attachments",
+            None,
+        ]
+        with pytest.raises(TooManyError):
+            watch("a")
+        with pytest.raises(TooManyError):
+            watch("b")  # it would then have as many
+        assert driver.attachment.ended is None
 
 
 def _resume() -> AnyCommand:

@@ -57,6 +57,13 @@ class House:
             await client.hello(hello.pop("token", opened["token"]), **hello)
             yield client
 
+    @asynccontextmanager
+    async def caller(self, host: str) -> AsyncIterator[httpx.AsyncClient]:
+        """Ask from another address of this machine, such as 127.0.0.2."""
+        transport = httpx.AsyncHTTPTransport(local_address=host)
+        async with httpx.AsyncClient(base_url=self.url, transport=transport) as http:
+            yield http
+
     @property
     def busy(self) -> int:
         """Slots that are taken."""

@@ -43,9 +43,13 @@ class RawSocket:
         self.writer = writer
 
     @classmethod
-    async def open(cls, url: str, *, receive_bytes: int | None = None) -> "RawSocket":
-        """Connect; `receive_bytes` makes the receive window that small."""
+    async def open(
+        cls, url: str, *, receive_bytes: int | None = None, host: str | None = None
+    ) -> "RawSocket":
+        """Connect; `receive_bytes` makes the receive window that small, `host` is from where."""
         sock = socket.socket()
+        if host is not None:
+            sock.bind((host, 0))
         if receive_bytes is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         sock.setblocking(False)
