@@ -51,15 +51,25 @@ def from_training(name: str) -> str:
     return name.replace("_fsdp_wrapped_module.", "").removeprefix("model.")
 
 
+ORIGINAL = CheckpointManifest("Wan 2.1", ("diffusion_pytorch_model*.safetensors",))
+SELF_FORCING = CheckpointManifest(
+    "Self-Forcing",
+    ("*self_forcing*.pt", "model.pt", "generator*.pt"),
+    from_training,
+    ("generator_ema", "generator", "model", "state_dict"),
+)
+LONGLIVE = CheckpointManifest(
+    "LongLive",
+    ("*longlive*.pt",),
+    from_training,
+    # Its LoRA was trained on the plain weights, and its own pipeline takes them.
+    ("generator", "generator_ema", "model", "state_dict"),
+)
 LAYOUTS = (
     CheckpointManifest("diffusers", ("transformer/*.safetensors",), from_diffusers),
-    CheckpointManifest("Wan 2.1", ("diffusion_pytorch_model*.safetensors",)),
-    CheckpointManifest(
-        "Self-Forcing or LongLive",
-        ("*self_forcing*.pt", "*longlive*.pt", "model.pt", "generator*.pt"),
-        from_training,
-        ("generator_ema", "generator", "model", "state_dict"),
-    ),
+    ORIGINAL,
+    SELF_FORCING,
+    LONGLIVE,
 )
 
 
@@ -70,7 +80,7 @@ def find_layout(folder: Path) -> tuple[CheckpointManifest, tuple[Path, ...]]:
         CheckpointError: there is nothing, or nothing known.
     """
     if folder.is_file():
-        return LAYOUTS[1 if folder.suffix == ".safetensors" else 2], (folder,)
+        return _layout_of_file(folder), (folder,)
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: no such file or folder")
     for layout in LAYOUTS:
@@ -78,6 +88,12 @@ def find_layout(folder: Path) -> tuple[CheckpointManifest, tuple[Path, ...]]:
             return layout, files
     known = "; ".join(f"{layout.layout}: {', '.join(layout.files)}" for layout in LAYOUTS)
     raise CheckpointError(f"{folder} holds none of the known layouts ({known})")
+
+
+def _layout_of_file(path: Path) -> CheckpointManifest:
+    if path.suffix == ".safetensors":
+        return ORIGINAL
+    return LONGLIVE if "longlive" in path.name.lower() else SELF_FORCING
 
 
 def lacking(folder: Path) -> tuple[str, ...]:

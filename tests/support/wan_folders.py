@@ -31,7 +31,16 @@ def weights() -> dict[str, torch.Tensor]:
 def write_rest(folder: Path) -> None:
     """Write VAE, text encoder, tokenizer and sizes beside a transformer."""
     AutoencoderKLWan(base_dim=4, z_dim=16, num_res_blocks=1).save_pretrained(folder / "vae")
-    text = UMT5Config(vocab_size=len(WORDS), d_model=16, d_ff=16, d_kv=8, num_heads=2, num_layers=1)
+    write_text(folder)
+    causal = {"height": 32, "width": 48, "local": 6, "levels": [1000, 500]}
+    (folder / "causal.json").write_text(json.dumps(causal))
+
+
+def write_text(folder: Path, width: int = 16) -> None:
+    """Write a text encoder whose rows have `width` numbers, and its tokenizer."""
+    text = UMT5Config(
+        vocab_size=len(WORDS), d_model=width, d_ff=16, d_kv=8, num_heads=2, num_layers=1
+    )
     UMT5EncoderModel(text).save_pretrained(folder / "text_encoder")
     words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -39,8 +48,6 @@ def write_rest(folder: Path) -> None:
     make_tokenizer(
         tokenizer_object=words, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     ).save_pretrained(folder / "tokenizer")
-    causal = {"height": 32, "width": 48, "local": 6, "levels": [1000, 500]}
-    (folder / "causal.json").write_text(json.dumps(causal))
 
 
 def self_forcing(folder: Path, wrapped: str = "") -> None:

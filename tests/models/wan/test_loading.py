@@ -42,7 +42,12 @@ def ported(folder: Path) -> Any:
     return model.eval()
 
 
-LAYOUTS = {"Self-Forcing or LongLive": self_forcing, "Wan 2.1": original, "diffusers": ported}
+LAYOUTS = {
+    "Self-Forcing": self_forcing,
+    "LongLive": longlive,
+    "Wan 2.1": original,
+    "diffusers": ported,
+}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -56,6 +61,20 @@ class TestLayouts:
         assert (found.report.layout, found.config) == (layout, SIZES)
         for name, wanted in weights().items():
             assert torch.equal(found.stored[name].read(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("longlive_base.pt", "generator"), ("self_forcing_dmd.pt", "generator_ema")]
+)
+def test_of_two_trainings_in_a_file_the_one_is_read_that_its_own_pipeline_reads(
+    name: str, key: str, tmp_path: Path
+) -> None:
+    held = {f"model.{path}": value for path, value in weights().items()}
+    other = {path: torch.zeros_like(value) for path, value in held.items()}
+    torch.save({"generator": other, "generator_ema": other, key: held}, tmp_path / name)
+    for place in (tmp_path, tmp_path / name):
+        read = find_transformer(place).stored["patch_embedding.weight"].read()
+        assert torch.equal(read, weights()["patch_embedding.weight"])
 
 
 def test_names_of_a_sharded_training_are_unwrapped(tmp_path: Path) -> None:

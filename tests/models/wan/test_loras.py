@@ -88,7 +88,7 @@ class TestLongLive:
         torch.save({"generator_lora": tensors_of(pairs())}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 0
         said = capsys.readouterr().out
-        assert said.startswith("wan, layout Self-Forcing or LongLive, with LoRA: 73 tensors fit")
+        assert said.startswith("wan, layout LongLive, with LoRA: 73 tensors fit")
         wrong = tensors_of({"blocks.7.ffn.0": pairs()[Q]})
         torch.save({"generator_lora": wrong}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 1
