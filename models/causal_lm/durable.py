@@ -6,6 +6,7 @@ last bits: not exact.
 """
 
 import json
+from dataclasses import asdict
 
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.sampling import SamplingOptions
@@ -15,11 +16,10 @@ from reverie.models.loop import Durable
 
 def durable_chat(state: ChatState, loop: str, weights_version: str) -> Durable:
     """Keep what goes on; an answer under way is lost."""
-    sampling = state.sampling
     kept = {
         "prompt": state.prompt,
         "messages": [[message.role, message.text] for message in state.messages],
-        "sampling": [sampling.temperature, sampling.top_p, sampling.top_k],
+        "sampling": asdict(state.sampling),
         "longest": state.longest,
     }
     return Durable(loop, weights_version, {"random": state.random.cpu()}, json.dumps(kept))
@@ -28,10 +28,9 @@ def durable_chat(state: ChatState, loop: str, weights_version: str) -> Durable:
 def revived_chat(durable: Durable) -> ChatState:
     """Return a conversation that waits for the next turn, with nothing of it read."""
     kept = json.loads(durable.text)
-    temperature, top_p, top_k = kept["sampling"]
     return ChatState(
         prompt=kept["prompt"],
-        sampling=SamplingOptions(temperature=temperature, top_p=top_p, top_k=top_k),
+        sampling=SamplingOptions(**kept["sampling"]),
         longest=kept["longest"],
         random=durable.data["random"],
         messages=tuple(Message(role, text) for role, text in kept["messages"]),

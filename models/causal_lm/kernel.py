@@ -162,7 +162,7 @@ class ChatKernel(LoopKernel[ChatState]):
 
     def _decode(self, state: ChatState, reserved: tuple[BlockId, ...]) -> StepResult[ChatState]:
         state, logits_V = self._read(state, reserved)
-        token, random = draw(logits_V, state.sampling, state.random)
+        token, random = draw(logits_V, state.sampling, state.random, state.cached.tokens)
         state = replace(state, random=random)
         if token in self.speaker.ends:
             return StepResult(replace(state, done=True), checks=(logits_V,))
@@ -237,6 +237,8 @@ def _options(
             temperature=parameters.get("temperature", sampling.temperature),
             top_p=parameters.get("top_p", sampling.top_p),
             top_k=int(parameters.get("top_k", sampling.top_k)),
+            min_p=parameters.get("min_p", sampling.min_p),
+            repetition_penalty=parameters.get("repetition_penalty", sampling.repetition_penalty),
         ),
         int(parameters.get("longest", longest)),
     )

@@ -1,10 +1,12 @@
 """From logits to the next token, as transformers' `generate` draws it.
 
-The order is temperature, top-k, top-p. Randomness is a generator's state that goes in and comes
-out, so that it is a value of the session and not of the process; seeded alike, and drawn once a
-token, it gives the tokens that `generate` gives after `torch.manual_seed`.
+The order is the library's: repetition penalty, temperature, top-k, top-p, min-p. Randomness is a
+generator's state that goes in and comes out, so that it is a value of the session and not of the
+process; seeded alike, and drawn once a token, it gives the tokens that `generate` gives after
+`torch.manual_seed`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,11 +21,15 @@ class SamplingOptions:
         temperature: 0 takes the likeliest token.
         top_p: the likeliest tokens that together have this share; 1 is all of them.
         top_k: so many of the likeliest tokens; 0 is all of them.
+        min_p: tokens that are at least so likely, as a share of the likeliest; 0 is all of them.
+        repetition_penalty: how much less likely a token is that is there already; 1 leaves it.
     """
 
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
 
 
 def seeded_state(seed: int) -> Tensor:
@@ -31,23 +37,41 @@ def seeded_state(seed: int) -> Tensor:
     return torch.Generator().manual_seed(seed).get_state()
 
 
-def draw(logits_V: Tensor, options: SamplingOptions, state: Tensor) -> tuple[int, Tensor]:
+def draw(
+    logits_V: Tensor, options: SamplingOptions, state: Tensor, there: Sequence[int] = ()
+) -> tuple[int, Tensor]:
     """Return the next token and the generator's next state.
 
     Args:
         logits_V: of the whole vocabulary.
+        options: how freely.
         state: from `seeded_state` or the draw before; left as it is.
+        there: the tokens before it, those of the prompt too.
     """
-    scores_V = logits_V.float().cpu()
+    scores_V = scores_of(logits_V, options, there)
     if options.temperature == 0:
         return int(scores_V.argmax()), state
-    scores_V = _within_top_p(
-        _within_top_k(scores_V / options.temperature, options.top_k), options.top_p
-    )
     generator = torch.Generator()
     generator.set_state(state)
     token = torch.multinomial(scores_V.softmax(dim=-1), 1, generator=generator)
     return int(token), generator.get_state()
+
+
+def scores_of(logits_V: Tensor, options: SamplingOptions, there: Sequence[int] = ()) -> Tensor:
+    """Return the scores that are drawn from; of what is not to be drawn they are minus infinity."""
+    scores_V = _penalised(logits_V.float().cpu(), options.repetition_penalty, there)
+    if options.temperature == 0:
+        return scores_V
+    scores_V = _within_top_k(scores_V / options.temperature, options.top_k)
+    return _above_min_p(_within_top_p(scores_V, options.top_p), options.min_p)
+
+
+def _penalised(scores_V: Tensor, penalty: float, there: Sequence[int]) -> Tensor:
+    if penalty == 1 or not there:
+        return scores_V
+    tokens = torch.tensor(sorted(set(there)))
+    scores = scores_V[tokens]
+    return scores_V.scatter(0, tokens, torch.where(scores < 0, scores * penalty, scores / penalty))
 
 
 def _within_top_k(scores_V: Tensor, top_k: int) -> Tensor:
@@ -64,3 +88,11 @@ def _within_top_p(scores_V: Tensor, top_p: float) -> Tensor:
     behind = ascending.softmax(dim=-1).cumsum(dim=-1) <= 1 - top_p
     behind[-1] = False  # the likeliest always stays
     return scores_V.masked_fill(torch.zeros_like(behind).scatter(0, order, behind), -torch.inf)
+
+
+def _above_min_p(scores_V: Tensor, min_p: float) -> Tensor:
+    if min_p <= 0:
+        return scores_V
+    shares_V = scores_V.softmax(dim=-1)
+    unlikely = shares_V < min_p * shares_V.max()
+    return scores_V.masked_fill(unlikely, -torch.inf)

@@ -43,6 +43,14 @@ PARAMETERS = (
     ParameterSpec("temperature", 0.0, 0.0, 4.0, label="Temperature: 0 is the likeliest"),
     ParameterSpec("top_p", 1.0, 0.01, 1.0, label="Top p"),
     ParameterSpec("top_k", 0, 0, 1_000_000, integer=True, label="Top k: 0 is all"),
+    ParameterSpec("min_p", 0.0, 0.0, 1.0, label="Min p: of the likeliest's share; 0 is all"),
+    ParameterSpec(
+        "repetition_penalty",
+        1.0,
+        0.5,
+        2.0,
+        label="Repetition penalty: 1 leaves words that were said",
+    ),
     ParameterSpec("longest", 256, 1, 4096, integer=True, label="Longest answer in tokens"),
 )
 

@@ -1,11 +1,23 @@
 """From a prompt to the rows that the transformer reads."""
 
 import hashlib
+import html
 import threading
 
 import torch
+from ftfy import fix_text
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase, UMT5EncoderModel
+
+
+def cleaned(prompt: str) -> str:
+    """Return a prompt as the public pipelines read it.
+
+    Broken encodings and curly quotes are mended, HTML's escapes are undone twice, and white space
+    is one space: the model knows prompts in this form.
+    """
+    mended: str = html.unescape(html.unescape(fix_text(prompt)))
+    return " ".join(mended.split())
 
 
 class Umt5Text:
@@ -20,14 +32,14 @@ class Umt5Text:
 
     @torch.no_grad()
     def encode(self, prompt: str) -> Tensor:
-        """Return [rows, text_dim]; a longer prompt is cut at `length` tokens. Thread-safe.
+        """Return [rows, text_dim] of a cleaned prompt, cut at `length` tokens. Thread-safe.
 
         There are no rows of a prompt without tokens: the public tokenizer ends each with one, and
         not every tokenizer does.
         """
         with self._reading:
             read = self._tokenizer(
-                [prompt], max_length=self._length, truncation=True, return_tensors="pt"
+                [cleaned(prompt)], max_length=self._length, truncation=True, return_tensors="pt"
             )
         read = read.to(self.encoder.device)
         if not read.input_ids.numel():

@@ -102,6 +102,15 @@ class TestEqualToGenerate:
             {"temperature": 0.7, "top_k": 20},
             {"temperature": 1.3, "top_p": 0.8},
             {"temperature": 0.9, "top_k": 50, "top_p": 0.6},
+            {"temperature": 1.1, "min_p": 0.2},
+            {"temperature": 0.8, "repetition_penalty": 1.4},
+            {
+                "temperature": 1.2,
+                "top_k": 60,
+                "top_p": 0.9,
+                "min_p": 0.05,
+                "repetition_penalty": 1.1,
+            },
         ],
     )
     @pytest.mark.parametrize("seed", [7, 8])
@@ -112,6 +121,14 @@ class TestEqualToGenerate:
         asked = {"top_k": 0, "top_p": 1.0, **options}
         wanted = generated(rig, (Message("user", "hello"),), seed, do_sample=True, **asked)
         assert answer(rig, "hello") == wanted
+
+    def test_the_likeliest_answer_is_generates_under_a_repetition_penalty(
+        self, loaded: Rig
+    ) -> None:
+        messages = (Message("user", LONG),)
+        wanted = generated(loaded, messages, do_sample=False, repetition_penalty=1.6)
+        assert answer(opened(loaded, repetition_penalty=1.6), LONG) == wanted
+        assert wanted != generated(loaded, messages, do_sample=False)
 
     def test_a_second_turn_reads_only_what_is_new(self, loaded: Rig) -> None:
         rig = opened(loaded)

@@ -1,15 +1,17 @@
-"""The fast decoder: chunks against the whole, names of the public files, sessions apart."""
+"""The fast decoder: the public one's own numbers, names of its files, sessions apart."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
 from loop_rig import Rig
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from tiny_wan import TinyWan, tiny_options
 from torch import Tensor
-from torch.nn import functional
 from wan_folders import self_forcing, write_rest
 from wan_rig import frames_out, opened
 
@@ -18,59 +20,39 @@ from reverie.commands.models_to_serve import settings_of
 from reverie.config import Deployment
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions
-from reverie.models.wan.fast_decoder import FastDecoder, TinyDecoder, load_fast_decoder
+from reverie.models.wan.fast_decoder import FastDecoder, load_fast_decoder
 from reverie.models.wan.features import FeatureCache, joined, parted
 from reverie.models.wan.spec import Wan
 
-WIDTHS = (12, 10, 8, 6)
+GOLDEN = Path(__file__).resolve().parents[2] / "goldens" / "taehv" / "decode.safetensors"
+"""What TAEHV's own code made of random weights."""
 CPU = torch.device("cpu")
 TOLERANCE = 1e-5
-LEVELS = ((3, 1), (9, 2), (15, 2))
-"""Where the memory blocks of each level begin in a public file, and how its frames multiply."""
+GROWTH = "decoder.7.conv.weight"
+"""A growth of which a public file stores more than is used."""
 
 
-def weights() -> dict[str, Tensor]:
-    random = torch.Generator().manual_seed(4)
-    shapes = {name: value.shape for name, value in TinyDecoder(WIDTHS).state_dict().items()}
-    return {name: torch.randn(s, generator=random) * 0.15 for name, s in shapes.items()}
+def recorded(name: str) -> Tensor:
+    with safe_open(GOLDEN, "pt") as file:
+        tensor: Tensor = file.get_tensor(name)
+        return tensor
+
+
+def stored() -> dict[str, Tensor]:
+    """Return the weights as a public file stores them."""
+    held = load_file(GOLDEN)
+    first = "weights."
+    return {key.removeprefix(first): held[key] for key in held if key.startswith(first)}
 
 
 def decoder(dtype: torch.dtype = torch.float32) -> FastDecoder:
-    network = TinyDecoder(WIDTHS)
-    network.load_state_dict(weights())
-    return FastDecoder(network.to(dtype))
+    with TemporaryDirectory() as folder:
+        save_file(stored(), f"{folder}/taew2_1.safetensors")
+        return load_fast_decoder(Path(folder), CPU, dtype)
 
 
 def latents(frames: int, videos: int = 1) -> Tensor:
-    random = torch.Generator().manual_seed(5)
-    return torch.randn(videos, frames, 16, 3, 4, generator=random) * 2
-
-
-def whole(latents_FZhw: Tensor) -> Tensor:
-    """Decode a whole video as the equations say, in float64: all frames, then the next layer."""
-    stored = {name: value.double() for name, value in weights().items()}
-
-    def conv(x: Tensor, name: str) -> Tensor:
-        weight = stored[f"{name}.weight"]
-        return functional.conv2d(
-            x, weight, stored.get(f"{name}.bias"), padding=weight.shape[-1] // 2
-        )
-
-    x = torch.relu(conv(torch.tanh(latents_FZhw.double() / 3) * 3, "decoder.1"))
-    for first, times in LEVELS:
-        for block in range(first, first + 3):
-            before = torch.cat([torch.zeros_like(x[:1]), x[:-1]])
-            y = torch.cat([x, before], dim=1)
-            for part in (0, 2, 4):
-                y = conv(y, f"decoder.{block}.conv.{part}")
-                y = torch.relu(y) if part < 4 else y
-            x = torch.relu(y + x)
-        x = x.repeat_interleave(2, dim=2).repeat_interleave(2, dim=3)
-        grown = conv(x, f"decoder.{first + 4}.conv")
-        x = torch.stack(grown.chunk(times, dim=1), dim=1).flatten(0, 1)
-        x = conv(x, f"decoder.{first + 5}")
-    pictures = conv(torch.relu(x), "decoder.22").clamp(0, 1)[3:]
-    return (pictures * 2 - 1).permute(0, 2, 3, 1).float()
+    return recorded("in.latents")[:videos, :frames]
 
 
 def streamed(
@@ -83,6 +65,11 @@ def streamed(
     return torch.cat(made), cache
 
 
+def as_shown(pictures_FCHW: Tensor) -> Tensor:
+    """Return what public code gives, 0 to 1, as decoders give it here."""
+    return (pictures_FCHW * 2 - 1).permute(0, 2, 3, 1)
+
+
 def assert_near(made: Tensor, wanted: Tensor) -> None:
     assert made.shape == wanted.shape
     torch.testing.assert_close(made, wanted, atol=TOLERANCE, rtol=0)
@@ -91,18 +78,30 @@ def assert_near(made: Tensor, wanted: Tensor) -> None:
 class TestDecoding:
     """Latents to pictures."""
 
-    def test_chunks_equal_the_whole(self) -> None:
-        given = latents(21)[0]
-        one = decoder(torch.float64)
+    @pytest.mark.parametrize("video", [0, 1])
+    def test_chunks_are_what_public_code_makes_of_the_whole(self, video: int) -> None:
+        given = latents(7, videos=2)[video]
+        one = decoder()
         cache: FeatureCache | None = None
         chunks = []
-        for first in range(0, 21, 3):
+        for first in (0, 3, 6):
             made, cache = streamed(one, given[first : first + 3], cache)
             chunks.append(made)
-        assert [len(chunk) for chunk in chunks] == [9, *[12] * 6]
-        assert chunks[0].shape[1:] == (24, 32, 3)
-        assert_near(torch.cat(chunks), whole(given))
+        assert [len(chunk) for chunk in chunks] == [9, 12, 4]
+        assert_near(torch.cat(chunks), as_shown(recorded("out.parallel")[video]))
         assert chunks[0].std() > 0.1
+
+    def test_each_latent_frame_gives_what_public_streaming_gives(self) -> None:
+        one, wanted = decoder(), as_shown(recorded("out.streamed")[0])
+        cache: FeatureCache | None = None
+        first = 0
+        with safe_open(GOLDEN, "pt") as file:
+            counts = json.loads(file.metadata()["meta"])["frames_per_latent"]
+        for latent_Zhw, count in zip(latents(7)[0], counts, strict=True):
+            made, cache = one.decode(latent_Zhw[None], cache)
+            assert_near(made[0], wanted[first : first + count])
+            first += count
+        assert first == len(wanted)
 
     def test_sessions_do_not_mix(self) -> None:
         one, other = latents(4, videos=2)
@@ -149,7 +148,7 @@ class TestFiles:
     @pytest.mark.parametrize("suffix", ["pth", "safetensors"])
     def test_a_public_file_is_read_and_its_encoder_left(self, suffix: str, tmp_path: Path) -> None:
         path = tmp_path / f"taew2_1.{suffix}"
-        held = {**weights(), "encoder.0.weight": torch.zeros(64, 3, 3, 3)}
+        held = {**stored(), "encoder.0.weight": torch.zeros(64, 3, 3, 3)}
         if suffix == "pth":
             torch.save(held, path)
         else:
@@ -160,16 +159,16 @@ class TestFiles:
             assert torch.equal(streamed(loaded, given)[0], streamed(decoder(), given)[0])
 
     def test_of_a_growth_that_makes_more_frames_the_last_are_taken(self, tmp_path: Path) -> None:
-        held = weights()
-        name = "decoder.7.conv.weight"
-        held[name] = torch.cat([torch.full_like(held[name], 9.0), held[name]])
+        held = stored()
+        assert held[GROWTH].shape[0] == 2 * held[GROWTH].shape[1]
+        held[GROWTH] = held[GROWTH][-held[GROWTH].shape[1] :].clone()
         save_file(held, tmp_path / "taew2_1.safetensors")
         loaded = load_fast_decoder(tmp_path, CPU, torch.float32)
-        given = latents(2)[0]
-        assert torch.equal(streamed(loaded, given)[0], streamed(decoder(), given)[0])
+        made, _ = streamed(loaded, latents(7)[0])
+        assert_near(made, as_shown(recorded("out.parallel")[0]))
 
     def test_what_does_not_fit_is_refused_with_all_that_is_wrong(self, tmp_path: Path) -> None:
-        held = weights()
+        held = stored()
         del held["decoder.4.conv.0.bias"]
         held["decoder.22.weight"] = torch.zeros(12, 6, 3, 3)
         save_file(held, tmp_path / "taew2_1.safetensors")
@@ -183,7 +182,7 @@ class TestFiles:
             load_fast_decoder(tmp_path, CPU, torch.float32)
 
     def test_check_knows_it(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        save_file(weights(), tmp_path / "taew2_1.safetensors")
+        save_file(stored(), tmp_path / "taew2_1.safetensors")
         assert main(["models", "check", str(tmp_path / "taew2_1.safetensors")]) == 0
         assert capsys.readouterr().out.startswith("wan, layout TAEHV: 64 tensors fit")
 
@@ -214,7 +213,7 @@ class TestServed:
         with pytest.raises(CheckpointError, match="holds no fast decoder"):
             Wan().load(options)
         (tmp_path / "elsewhere").mkdir()
-        save_file(weights(), tmp_path / "elsewhere" / "taew2_1.safetensors")
+        save_file(stored(), tmp_path / "elsewhere" / "taew2_1.safetensors")
         place = str(tmp_path / "elsewhere")
         family = Wan()
         instance = family.load(replace(options, decoder_path=place))
