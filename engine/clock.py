@@ -39,9 +39,13 @@ class OutputClock:
         self._frames[stream] += frames
         return pts_us
 
-    def align(self) -> None:
-        """Have every stream go on at the same time, after a chunk was cut short."""
-        self._start_us = self.next_us
+    def align(self, at_us: int = 0) -> None:
+        """Have every stream go on at the same time, after a chunk was cut short.
+
+        Args:
+            at_us: not before this time.
+        """
+        self._start_us = max(self.next_us, at_us)
         self._starts_us = dict.fromkeys(self._rates, self._start_us)
         self._frames = dict.fromkeys(self._rates, 0)
 

@@ -19,7 +19,7 @@ from typing import Generic
 from reverie.engine.candidate import Candidate
 from reverie.engine.capture import Capture
 from reverie.engine.emissions import Emission, FaultCode
-from reverie.engine.errors import BadStepError
+from reverie.engine.errors import BadStepError, WeightsChangedError
 from reverie.engine.history import Moment
 from reverie.engine.inputs import ControlInput
 from reverie.engine.lead import Lead
@@ -27,7 +27,7 @@ from reverie.engine.mailbox import Mailbox
 from reverie.engine.making import Making
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
 from reverie.engine.outlet import Outlet
-from reverie.engine.parts import Look, Parts
+from reverie.engine.parts import Course, Look, Parts
 from reverie.engine.planner import Planner
 from reverie.engine.position import Position
 from reverie.engine.states import States
@@ -57,9 +57,12 @@ def _first(
     request: LoopRequest,
     durable: Durable | None,
     chunks: int,
+    pts_us: int,
 ) -> Moment[S]:
     if durable:
-        return Moment(kernel.revive(durable, request, instance), chunks - 1, None, {})
+        WeightsChangedError.unless_same(durable, instance.weights_version)
+        state = kernel.revive(durable, request, instance)
+        return Moment(state, chunks - 1, None, {}, media_us=pts_us)
     state = kernel.init_state(request, instance)
     return Moment(state, -1, request.prompt, request.parameters)
 
@@ -79,6 +82,7 @@ class LoopDriver(Generic[S]):
         pts_us: int = 0,
         sights: Mapping[str, Look] | None = None,
         beside: Callable[[], int] | None = None,
+        course: Course = Course(),  # noqa: B008  # frozen
         mailbox: Mailbox | None = None,
         start: Moment[S] | None = None,
     ) -> None:
@@ -94,13 +98,16 @@ class LoopDriver(Generic[S]):
             pts_us: media time at which the next frame begins.
             sights: how to see each of the loops that it reads.
             beside: the media time of the session, for a loop that has none of its own.
+            course: how far other loops of the session have come.
             mailbox: what waited for the driver whose place it takes; see `hand_over`.
             start: where it parts from another, whose blocks it shares from then on; see `parting`.
         """
-        first = start or _first(kernel, instance, request, durable, chunks)
+        first = start or _first(kernel, instance, request, durable, chunks, pts_us)
         outlet = Outlet(
             request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us, beside
         )
+        # What each chunk keeps beside the cache was counted when the session was let in.
+        stretches = (course.kept or course.reported) and not kernel.spec.chunk_bytes
         rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
         reads_prompt = kernel.spec.prompt_tokens > 0 and bool(request.prompt)
         self._parts: Parts[S] = Parts(
@@ -118,8 +125,10 @@ class LoopDriver(Generic[S]):
                 history=max(options.history_chunks, options.lead_chunks) + 1,
                 snapshots=options.snapshots,
                 budget=kernel.spec.blocks_a_session(options.history_chunks),
+                since=self._needed_us if stretches else None,
             ),
             lead=Lead(options.lead_chunks, round(1e6 / rates[0])) if rates else None,
+            course=course,
             making=Making(opening=options.receipt_for_opening and reads_prompt),
         )
         self._planner = Planner(self._parts)
@@ -131,6 +140,12 @@ class LoopDriver(Generic[S]):
             mailbox.hand_over((), outlet.tell)
         if durable or chunks or start:
             self._parts.jump(first)
+
+    def _needed_us(self) -> int:
+        """Return the media time that it has to be able to go back to."""
+        lead, kept = self._parts.lead, self._parts.course.kept
+        times = [lead.seen_us] if lead is not None else []
+        return min([*times, *([kept()] if kept is not None else [])], default=0)
 
     # --- what can be asked ---
 
@@ -223,10 +238,25 @@ class LoopDriver(Generic[S]):
         """Let go of every held key."""
         self._parts.mailbox.release_keys()
 
-    def seen(self, chunk: int, now_us: int) -> None:
-        """Note that the viewer has seen every frame up to and including `chunk`."""
+    def seen(self, chunk: int, now_us: int, *, in_time: bool = False) -> int:
+        """Note that the viewer has seen every frame up to and including `chunk`.
+
+        Args:
+            chunk: one of this loop's.
+            now_us: the time.
+            in_time: whether that counts only once it can have been played; see `Lead.seen`.
+
+        Returns:
+            The media time up to which that is.
+        """
+        if self._parts.lead is None:
+            return 0
+        return self._parts.lead.seen(min(chunk, self.next_chunk - 1), now_us, in_time=in_time)
+
+    def seen_until(self, media_us: int, now_us: int, *, in_time: bool = False) -> None:
+        """Note what was seen by the media time that the viewer of another loop has come to."""
         if self._parts.lead is not None:
-            self._parts.lead.seen(min(chunk, self.next_chunk - 1), now_us)
+            self._parts.lead.seen_until(media_us, now_us, in_time=in_time)
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundary while nobody watches."""
@@ -247,14 +277,36 @@ class LoopDriver(Generic[S]):
         self._parts.gate.advance(chunks)
         return self.position
 
-    def parting(self, seen: int | None) -> Moment[S]:
-        """Return where another driver can part from this one: after `seen`, or the newest chunk.
+    def follow(self) -> Position:
+        """Be paused, but go as far as the loop that leads."""
+        self._parts.gate.follow()
+        return self.position
+
+    def go_on_at(self, media_us: int) -> None:
+        """Begin the next frame at `media_us`, which has not passed, as the other loops do."""
+        self._parts.outlet.go_on_at(media_us)
+
+    @property
+    def kept_us(self) -> int:
+        """The media time that it can go back to."""
+        history = self._parts.states.history
+        return next(iter(history)).media_us if len(history) else 0
+
+    def media_us(self, chunk: int | None) -> int:
+        """Return when the newest kept chunk that is not after `chunk` ended; None: the newest."""
+        history = self._parts.states.history
+        if not len(history):  # it was closed
+            return self._parts.outlet.next_us
+        return (history.newest if chunk is None else history.at_or_before(chunk)).media_us
+
+    def parting(self, until_us: int | None) -> Moment[S]:
+        """Return where another driver can part from this one: by a media time, or the newest chunk.
 
         It is good for as long as this driver runs no unit; one that was made with it shares the
         cache blocks, and copies none.
         """
         history = self._parts.states.history
-        return history.newest if seen is None else history.at_or_before(seen)
+        return history.newest if until_us is None else history.until(until_us)
 
     def durable(self) -> Durable | None:
         """Return what of the newest chunk's state outlives the worker; None when nothing does."""
@@ -266,7 +318,15 @@ class LoopDriver(Generic[S]):
 
         Prompt, parameters and held keys stay as the person last set them.
         """
-        self._travel.interrupt(seen)
+        self._parts.require_alive()
+        history = self._parts.states.history
+        self._travel.interrupt(history.at_or_before(-1 if seen is None else seen))
+        return self.position
+
+    def interrupt_until(self, media_us: int) -> Position:
+        """Do the same from the media time that was seen, of whichever loop's chunks."""
+        self._parts.require_alive()
+        self._travel.interrupt(self._parts.states.history.until(media_us))
         return self.position
 
     def break_off(self) -> Position:
@@ -283,19 +343,40 @@ class LoopDriver(Generic[S]):
         self._travel.rewind(chunk)
         return self.position
 
+    def rewind_until(self, media_us: int) -> Position:
+        """Go on from right after the newest chunk that ended by `media_us`.
+
+        Raises:
+            ChunkNotKeptError: nothing as old is kept any more.
+        """
+        self._travel.rewind_until(media_us)
+        return self.position
+
+    def require_kept(self, media_us: int) -> None:
+        """Refuse to go back to a media time of which nothing is kept.
+
+        Raises:
+            ChunkNotKeptError: nothing as old is kept any more.
+        """
+        self._travel.require_kept(media_us)
+
     def reset(self, seed: int | None = None) -> Position:
         """Begin again under the prompt and parameters now in effect; None keeps the seed."""
         self._travel.reset(seed)
         return self.position
 
-    def snapshot(self, name: str) -> Position:
+    def snapshot(self, name: str, until_us: int | None = None) -> Position:
         """Keep the state after the newest chunk that was put out, under `name`.
+
+        Args:
+            name: what to call it.
+            until_us: the newest that had ended by this media time is meant.
 
         Raises:
             NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
             SnapshotLimitError: there are too many already.
         """
-        return self._travel.snapshot(name)
+        return self._travel.snapshot(name, until_us)
 
     def kept(self, name: str) -> Durable | None:
         """Return what another driver could `keep` of a snapshot; None when nothing of it lasts."""

@@ -33,6 +33,7 @@ class FramesOut:
         discontinuity: the chunk does not follow from the one put out before it (after an
             interrupt, a rewind, a reset or a recovery).
         final: False for a preview that a later chunk replaces.
+        loop: which loop has made them.
     """
 
     session: str
@@ -44,6 +45,7 @@ class FramesOut:
     frames: Frames
     discontinuity: bool = False
     final: bool = True
+    loop: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class SamplesOut:
     duration_us: int
     samples: Samples
     discontinuity: bool = False
+    loop: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class ControlApplied:
     pts_us: int
     unknown_words: tuple[str, ...] = ()
     truncated_at: int | None = None
+    dropped_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +165,16 @@ class StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOut:
-    """The durable part of the newest shown chunk, for recovery elsewhere."""
+    """The durable part of the newest shown chunk, for recovery elsewhere.
+
+    Attributes:
+        media_us: when that chunk ended.
+    """
 
     session: str
     chunk: int
     durable: Durable
+    media_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ EngineError
 │   ├── UnknownSnapshotError there is no snapshot of that name
 │   ├── NoSnapshotError      nothing to keep yet, or this loop's state cannot be kept
 │   ├── SnapshotLimitError   as many snapshots as a session may have
+│   ├── WeightsChangedError  what was kept was made by other weights than there are now
 │   ├── UnknownLoopError     the program has no such loop; check it at the edge
 │   ├── UnknownControlError  the loop has no such control, key or parameter; check it at the edge
 │   └── LoopEndedError       the loop has failed for good, or was closed
@@ -17,6 +18,7 @@ EngineError
 from typing import ClassVar
 
 from reverie.engine.emissions import FaultCode
+from reverie.models.loop import Durable
 
 
 class EngineError(Exception):
@@ -51,6 +53,23 @@ class SnapshotLimitError(RefusedError):
     """The session has as many snapshots as it may have."""
 
     code = "snapshot_limit"
+
+
+class WeightsChangedError(RefusedError):
+    """A state that outlived its worker was made by other weights than the new worker has."""
+
+    code = "weights_changed"
+
+    @classmethod
+    def unless_same(cls, durable: Durable, weights_version: str) -> None:
+        """Refuse to go on from a state that other weights have made.
+
+        Raises:
+            WeightsChangedError: names both versions.
+        """
+        if durable.weights_version != weights_version:
+            made = f"loop {durable.loop} was at work with weights {durable.weights_version}"
+            raise cls(f"{made}; these are {weights_version}")
 
 
 class UnknownLoopError(RefusedError):

@@ -7,28 +7,38 @@ class Gate:
     Attributes:
         paused: whether it waits for `resume` or `advance`.
         refresh: what was held is planned anew when controls have come.
+        follows: while paused, it may run as far as the loop that leads has come.
     """
 
     def __init__(self) -> None:
         """Let everything run."""
         self.paused = False
         self.refresh = False
+        self.follows = False
         self._watched = True
         self._allowance = 0  # chunks that may be put out while paused
 
     def pause(self) -> None:
         """Run no further unit; may be repeated."""
-        self.paused, self.refresh, self._allowance = True, True, 0
+        self.paused, self.refresh = True, True
+        self.skip()
 
     def resume(self) -> None:
         """Go on; may be repeated."""
-        self.paused, self._allowance = False, 0
+        self.paused = False
+        self.skip()
 
     def advance(self, chunks: int) -> None:
         """Put out `chunks` more chunks, then be paused."""
         if not self.paused:
             self.pause()
         self._allowance += chunks
+
+    def follow(self) -> None:
+        """While paused, go as far as the loop that leads, then be paused."""
+        if not self.paused:
+            self.pause()
+        self.follows = True
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundary while nobody watches."""
@@ -40,13 +50,19 @@ class Gate:
 
     def skip(self) -> None:
         """Forget the chunks that were still to be put out while paused."""
-        self._allowance = 0
+        self._allowance, self.follows = 0, False
 
     @property
     def held(self) -> bool:
-        """Whether nothing may run before `resume` or `advance`."""
+        """Whether nothing may run before `resume`, `advance` or, where it follows, another loop."""
         return self.paused and not self._allowance
 
-    def open(self, begun: bool) -> bool:
-        """Tell whether a unit may run now, of a chunk that has `begun` or of a new one."""
-        return not self.held and (self._watched or begun)
+    def open(self, begun: bool, *, behind: bool = False) -> bool:
+        """Tell whether a unit may run now.
+
+        Args:
+            begun: whether it is one of a chunk that has begun.
+            behind: whether the loop that leads has come further.
+        """
+        held = self.held and not (self.follows and behind)
+        return not held and (self._watched or begun)

@@ -1,13 +1,16 @@
 """States that a session can go back to, and the cache blocks that they hold."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic
 
 from reverie.models.blocks import BlockId, BlockPool
 from reverie.models.errors import OutOfBlocksError
 from reverie.models.loop import Durable, S
+
+STRETCH = 32
+"""How much shorter the chunks of a loop may be than those of the one that leads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,6 +23,7 @@ class Moment(Generic[S]):
         parameters: likewise, those that are known.
         shown: whether the frames of `chunk` came out of this very state; False for one that was
             only begun or revived, of which parts may still have to be made.
+        media_us: media time at which `chunk` ended; 0 for one that was begun.
     """
 
     state: S
@@ -27,6 +31,7 @@ class Moment(Generic[S]):
     prompt: str | None
     parameters: Mapping[str, float]
     shown: bool = False
+    media_us: int = 0
 
 
 class BlockHolder:
@@ -74,11 +79,21 @@ class BlockHolder:
 class History(Generic[S]):
     """The newest moments at which a chunk had been put out, oldest first."""
 
-    def __init__(self, holder: BlockHolder, capacity: int) -> None:
-        """Keep at most `capacity` moments; the oldest goes first."""
+    def __init__(
+        self, holder: BlockHolder, capacity: int, since: Callable[[], int] | None = None
+    ) -> None:
+        """Keep at most `capacity` moments; the oldest goes first.
+
+        Args:
+            holder: keeps their blocks.
+            capacity: 1 or more.
+            since: the media time that the loop which leads can go back to; up to `STRETCH` times
+                as many moments are kept, so that this one can go back as far.
+        """
         assert capacity > 0, "a history without a moment has nothing to go back to"
         self._holder = holder
         self._capacity = capacity
+        self._since = since
         self._moments: deque[Moment[S]] = deque()
 
     def __len__(self) -> int:
@@ -96,7 +111,7 @@ class History(Generic[S]):
         """Keep a moment."""
         self._holder.retain(moment.state.blocks)
         self._moments.append(moment)
-        while len(self._moments) > self._capacity:
+        while len(self._moments) > self._capacity and not self._is_needed():
             self.drop_oldest()
 
     def find(self, chunk: int) -> Moment[S] | None:
@@ -106,6 +121,11 @@ class History(Generic[S]):
     def at_or_before(self, chunk: int) -> Moment[S]:
         """Return the newest moment not after `chunk`; the oldest when all are after it."""
         earlier = [moment for moment in self._moments if moment.chunk <= chunk]
+        return earlier[-1] if earlier else self._moments[0]
+
+    def until(self, media_us: int) -> Moment[S]:
+        """Return the newest moment that ended by `media_us`; the oldest when none had."""
+        earlier = [moment for moment in self._moments if moment.media_us <= media_us]
         return earlier[-1] if earlier else self._moments[0]
 
     def drop_oldest(self) -> bool:
@@ -123,6 +143,12 @@ class History(Generic[S]):
         for dropped in kept[len(before) :]:
             self._holder.release(dropped.state.blocks)
         self._moments = deque([*before, moment])
+
+    def _is_needed(self) -> bool:
+        """Tell whether the oldest moment is the only one as old as what can be gone back to."""
+        if self._since is None or len(self._moments) > STRETCH * self._capacity:
+            return False
+        return self._moments[1].media_us > self._since()
 
     def clear(self) -> None:
         """Let every moment go."""

@@ -122,7 +122,7 @@ class Outlet:
         if self._snapshot_every_us and due:
             snapshot = durable()
             if snapshot is not None:
-                self._emissions.append(SnapshotOut(self.session, chunk, snapshot))
+                self._emissions.append(SnapshotOut(self.session, chunk, snapshot, self.next_us))
                 self._snapshot_due_us = self.next_us + self._snapshot_every_us
         return media_us
 
@@ -133,6 +133,11 @@ class Outlet:
         self._clock.align()
         self._shown_us = self._snapshot_due_us = self.next_us
         self._jumped = {stream.name for stream in self._loop.streams}
+
+    def go_on_at(self, media_us: int) -> None:
+        """Begin the next frame at `media_us`, unless that has passed."""
+        self._clock.align(media_us)
+        self._shown_us = self._snapshot_due_us = self.next_us
 
     def failed(self, code: FaultCode, step: int, message: str, fatal: bool) -> None:
         """Tell that a step was rolled back."""
@@ -192,6 +197,7 @@ class Outlet:
             duration_us=self._clock.stream_us(output.stream) - pts_us,
             samples=output.samples,
             discontinuity=self._has_jumped(output.stream),
+            loop=self._loop.name,
         )
 
     def _frames(self, output: CheckedFrames, step: int) -> FramesOut:
@@ -204,6 +210,7 @@ class Outlet:
             duration_us=self._clock.duration_us(output.stream),
             frames=output.frames,
             discontinuity=self._has_jumped(output.stream),
+            loop=self._loop.name,
         )
 
     def _has_jumped(self, stream: str) -> bool:

@@ -28,6 +28,23 @@ Look = Callable[[], LoopState | None]
 """Returns the newest state of another loop of the session; None before its first frames."""
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The media time of other loops of the session.
+
+    Attributes:
+        leading: what the leading loop has put out; None for that loop itself.
+        reported: what the loops whose chunks the viewers report have put out; None for one of
+            them. A loop of other chunks may go as far, however many of its own are unseen: nobody
+            says so of each.
+        kept: how far the leading loop can go back; None where that is no matter.
+    """
+
+    leading: Callable[[], int] | None = None
+    reported: Callable[[], int] | None = None
+    kept: Callable[[], int] | None = None
+
+
 @dataclass(slots=True)
 class Parts(Generic[S]):
     """One loop of one session, in pieces.
@@ -35,6 +52,7 @@ class Parts(Generic[S]):
     Attributes:
         sights: for each loop that this one reads, how to see it.
         lead: how far it may run ahead of the viewer; None for a loop that no viewer paces.
+        course: how far the loops beside it have come.
         planned: the unit that `ready` named.
         unit: the unit that runs.
         step: number of the next unit.
@@ -52,6 +70,7 @@ class Parts(Generic[S]):
     capture: Capture
     states: States[S]
     lead: Lead | None
+    course: Course = field(default_factory=Course)
     pace: Pace = field(default_factory=Pace)
     gate: Gate = field(default_factory=Gate)
     making: Making = field(default_factory=Making)
@@ -65,6 +84,19 @@ class Parts(Generic[S]):
     def session(self) -> str:
         """Whose loop it is."""
         return self.request.session
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the loop that leads has come further."""
+        leading = self.course.leading
+        return leading is not None and self.outlet.next_us < leading()
+
+    def is_full(self, now_us: int) -> bool:
+        """Tell whether the viewer has to see more before another chunk may become final."""
+        if self.lead is None or not self.lead.full(now_us):
+            return False
+        reported = self.course.reported
+        return reported is None or self.outlet.next_us >= reported()
 
     @property
     def is_between_chunks(self) -> bool:

@@ -17,7 +17,7 @@ class Planner(Generic[S]):
     """Plans the units of one driver.
 
     Attributes:
-        wake_us: until when the pace held back what could have run, when it was last asked.
+        wake_us: until when pace or lead held back what could have run, when it was last asked.
     """
 
     def __init__(self, parts: Parts[S]) -> None:
@@ -28,7 +28,7 @@ class Planner(Generic[S]):
         """Return the unit that could run now, and remember it."""
         parts = self._parts
         parts.planned = self.wake_us = None
-        if parts.ended or not parts.gate.open(parts.making.begun):
+        if parts.ended or not parts.gate.open(parts.making.begun, behind=parts.is_behind):
             return None
         if parts.lead is None and now_us < parts.pace.due_us:
             self.wake_us = parts.pace.due_us
@@ -37,8 +37,9 @@ class Planner(Generic[S]):
             parts.roll_back()
         deadline_us = self._deadline_us(now_us)
         plan = self._plan()
-        if plan is not None and plan.commits and parts.lead is not None and parts.lead.full:
+        if plan is not None and plan.commits and parts.lead is not None and parts.is_full(now_us):
             plan = self._plan_anew(now_us, deadline_us)
+            self.wake_us = parts.lead.opens_us
         parts.planned = plan
         if plan is None:
             return None

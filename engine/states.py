@@ -1,6 +1,6 @@
 """The states of one session: the one it works on, the one to fall back to, and those kept."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
@@ -22,7 +22,13 @@ class States(Generic[S]):
     """
 
     def __init__(
-        self, pool: BlockPool | None, first: Moment[S], history: int, snapshots: int, budget: int
+        self,
+        pool: BlockPool | None,
+        first: Moment[S],
+        history: int,
+        snapshots: int,
+        budget: int,
+        since: Callable[[], int] | None = None,
     ) -> None:
         """Stand at `first`.
 
@@ -32,12 +38,13 @@ class States(Generic[S]):
             history: how many moments to keep, the first one among them.
             snapshots: how many names to keep.
             budget: blocks that the session was admitted for.
+            since: the media time that history should reach back to; see `History`.
         """
         self._holder = BlockHolder(pool)
         self._budget = budget
         self.now = self.safe = first
         self._holder.retain((*first.state.blocks, *first.state.blocks))
-        self.history: History[S] = History(self._holder, history)
+        self.history: History[S] = History(self._holder, history, since)
         self.snapshots: Snapshots[S] = Snapshots(self._holder, snapshots)
         self.history.push(first)
 
@@ -87,9 +94,9 @@ class States(Generic[S]):
         """Fall back; the unit's blocks are free again."""
         self.adopt(self.safe, reserved)
 
-    def show(self, chunk: int) -> None:
-        """Keep the present state as the one after `chunk`."""
-        self.now = replace(self.now, chunk=chunk, shown=True)
+    def show(self, chunk: int, media_us: int) -> None:
+        """Keep the present state as the one after `chunk`, which ended at `media_us`."""
+        self.now = replace(self.now, chunk=chunk, shown=True, media_us=media_us)
         self.settle()
         self.history.push(self.now)
 

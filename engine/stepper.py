@@ -102,7 +102,7 @@ class Stepper(Generic[S]):
             prompt = unit.controls.prompt
         if unit.controls.parameters:
             parameters = {**parameters, **unit.controls.parameters}
-        moment = Moment(result.state, now.chunk, prompt, parameters)
+        moment = Moment(result.state, now.chunk, prompt, parameters, media_us=now.media_us)
         parts.states.adopt(moment, unit.blocks)
         parts.states.make_room()
         parts.making.notes = result.notes or parts.making.notes
@@ -123,10 +123,11 @@ class Stepper(Generic[S]):
         chunk = parts.outlet.chunk
         parts.outlet.receipts(parts.making)
         parts.capture.shown(chunk)
-        parts.states.show(chunk)
+        end_us = parts.outlet.next_us
+        parts.states.show(chunk, end_us)
         media_us = parts.outlet.shown(lambda: parts.durable_part(parts.states.now.state))
         if parts.lead is not None:
-            parts.lead.put_out(chunk, media_us, now_us)
+            parts.lead.put_out(chunk, media_us, now_us, end_us=end_us)
         parts.making = Making()
         parts.gate.shown()
 

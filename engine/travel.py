@@ -8,6 +8,7 @@ from reverie.engine.errors import (
     NoSnapshotError,
     SnapshotLimitError,
     UnknownSnapshotError,
+    WeightsChangedError,
 )
 from reverie.engine.history import Moment
 from reverie.engine.parts import Parts
@@ -21,11 +22,9 @@ class Travel(Generic[S]):
     def __init__(self, parts: Parts[S]) -> None:
         self._parts = parts
 
-    def interrupt(self, seen: int | None) -> None:
-        """Drop what is unfinished or unseen; go on from `seen`, or from the oldest kept chunk."""
+    def interrupt(self, moment: Moment[S]) -> None:
+        """Drop what is unfinished or unseen; go on from a moment of the history."""
         parts = self._parts
-        parts.require_alive()
-        moment = parts.states.history.at_or_before(-1 if seen is None else seen)
         making = parts.making
         if moment is parts.states.history.newest and (making.open or not making.begun):
             parts.go_to(parts.states.safe, moment)  # its context pass need not run again
@@ -60,6 +59,29 @@ class Travel(Generic[S]):
             raise ChunkNotKeptError(f"chunk {chunk} is not kept; {which}")
         parts.go_to(moment, moment)
 
+    def rewind_until(self, media_us: int) -> None:
+        """Go on from right after the newest chunk that ended by `media_us`.
+
+        Raises:
+            ChunkNotKeptError: no moment as old is kept any more.
+        """
+        self.require_kept(media_us)
+        moment = self._parts.states.history.until(media_us)
+        self._parts.go_to(moment, moment)
+
+    def require_kept(self, media_us: int) -> None:
+        """Refuse to go back to a media time of which nothing is kept.
+
+        Raises:
+            ChunkNotKeptError: nothing as old is kept any more.
+        """
+        self._parts.require_alive()
+        oldest = next(iter(self._parts.states.history)).media_us
+        if oldest > media_us:
+            name = self._parts.kernel.spec.name
+            kept = f"loop {name} keeps nothing before {oldest / 1e6:.1f} s"
+            raise ChunkNotKeptError(f"{kept}, and the chunk ended at {media_us / 1e6:.1f} s")
+
     def reset(self, seed: int | None) -> None:
         """Begin again under the prompt and parameters now in effect; None keeps the seed."""
         parts = self._parts
@@ -70,8 +92,8 @@ class Travel(Generic[S]):
         parts.request = request
         parts.go_to(moment, moment)
 
-    def snapshot(self, name: str) -> Position:
-        """Keep the state after the newest chunk that was put out, under `name`.
+    def snapshot(self, name: str, until_us: int | None = None) -> Position:
+        """Keep the state after the newest chunk that was put out, or had been by `until_us`.
 
         Raises:
             NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
@@ -79,7 +101,8 @@ class Travel(Generic[S]):
         """
         parts = self._parts
         parts.require_alive()
-        moment = parts.states.history.newest
+        history = parts.states.history
+        moment = history.newest if until_us is None else history.until(until_us)
         if moment.chunk < 0:
             raise NoSnapshotError("there is no chunk to keep yet")
         if not parts.states.snapshots.has_room(name):
@@ -107,6 +130,7 @@ class Travel(Generic[S]):
 
         Raises:
             UnknownSnapshotError: there is none of that name.
+            WeightsChangedError: it was made by other weights than there are now.
         """
         parts = self._parts
         parts.require_alive()
@@ -116,6 +140,7 @@ class Travel(Generic[S]):
         moment = snapshot.moment
         if moment is None:
             assert snapshot.durable is not None, "a snapshot keeps one or the other"
+            WeightsChangedError.unless_same(snapshot.durable, parts.instance.weights_version)
             state = parts.kernel.revive(snapshot.durable, parts.request, parts.instance)
             moment = Moment(state, snapshot.chunk, None, {})
         parts.go_to(moment, moment)

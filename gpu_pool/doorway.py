@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from reverie.engine.errors import WeightsChangedError
 from reverie.gpu_pool.errors import PoolError, RequestRefusedError
 from reverie.gpu_pool.link import WorkerLink
 from reverie.gpu_pool.messages import CloseSession, Done
@@ -89,4 +90,5 @@ class Doorway:
     def _not_brought_back(self, occupant: Occupant, error: PoolError) -> None:
         # A worker that is lost on the way is followed by another one; a refusal is for good.
         if occupant.place is Place.AWAY and isinstance(error, RequestRefusedError):
-            self._on_refused(occupant, "worker_lost", str(error))
+            code = error.code if error.code == WeightsChangedError.code else "worker_lost"
+            self._on_refused(occupant, code, str(error))

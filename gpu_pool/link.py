@@ -132,6 +132,7 @@ class WorkerLink:
                     frames=frames,
                     discontinuity=message.discontinuity,
                     final=message.final,
+                    loop=message.loop,
                 )
                 return Emitted(out)
             case _:

@@ -9,15 +9,21 @@ from reverie.engine.driver import LoopDriver
 from reverie.engine.errors import ChunkNotKeptError
 from reverie.engine.history import Moment
 from reverie.engine.mailbox import Mailbox
+from reverie.engine.parts import Course
 from reverie.gpu_pool.messages import OpenSession
 from reverie.gpu_pool.model import Model
 from reverie.models.blocks import LoopState
 from reverie.models.loop import Durable, LoopRequest
-from reverie.models.spec import LoopSpec, ProgramSpec
+from reverie.models.spec import LoopSpec, ProgramSpec, StreamKind
 
 
 class LoopStarts:
     """Makes the drivers of one session. Whatever a model raises passes through."""
+
+    timing: str
+    """The loop whose media time is the session's: the first one that has any."""
+    reported: tuple[str, ...]
+    """The loops whose chunks viewers report: those with pictures, else those with sound."""
 
     def __init__(
         self,
@@ -39,6 +45,13 @@ class LoopStarts:
         self._message = message
         self._drivers = drivers
         self._program: ProgramSpec = model.instance.spec.program(message.program)
+        loops = model.loops(message.program)
+        media = [loop for loop in loops if loop.has_media]
+        self.timing = media[0].name if media else self.leading
+        seen = [
+            loop for loop in media if any(each.kind is StreamKind.VIDEO for each in loop.streams)
+        ]
+        self.reported = tuple(loop.name for loop in seen or media)
 
     @property
     def leading(self) -> str:
@@ -55,7 +68,7 @@ class LoopStarts:
         driver = self._begin(
             loop,
             self._request(loop),
-            chunks=message.utterances.get(loop.name, chunks),
+            chunks=message.numbers.get(loop.name, message.utterances.get(loop.name, chunks)),
             pts_us=message.pts_us,
             durable=durables.get(loop.name),
             receipt_for_opening=loop.name == self._reader,
@@ -70,12 +83,15 @@ class LoopStarts:
     def _parted(self, loop: LoopSpec, other: LoopDriver[Any]) -> LoopDriver[Any]:
         assert self._message.origin is not None, "who parts from another says from where"
         origin = self._message.origin
-        start = other.parting(origin.chunk if other.is_paced else None)
+        told = self._origin[origin.seen_of or self.leading]
+        start = other.parting(told.media_us(origin.chunk) if other.is_paced else None)
         if origin.exact and loop.name == self.leading and start.chunk != origin.chunk:
             raise ChunkNotKeptError(
                 f"chunk {origin.chunk} is not kept; the nearest is {start.chunk}"
             )
-        chunks, pts_us = start.chunk + 1, other.position.pts_us
+        chunks = start.chunk + 1
+        paced = [each for each in self._origin.values() if each.is_paced] or [other]
+        pts_us = max(each.position.pts_us for each in paced)
         return self._begin(loop, self._request(loop), chunks=chunks, pts_us=pts_us, start=start)
 
     def successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
@@ -128,7 +144,7 @@ class LoopStarts:
             receipt_for_opening=receipt_for_opening,
             has_successor=loop.name != self.leading,
         )
-        has_clock = loop.has_media or loop.name == self.leading
+        has_clock = loop.has_media or loop.name == self.timing
         return LoopDriver(
             self._model.kernels[loop.name],
             self._model.instance,
@@ -139,6 +155,7 @@ class LoopStarts:
             pts_us=pts_us,
             sights={name: partial(self._sight, name) for name in loop.reads},
             beside=None if has_clock else self._media_us,
+            course=self._course(loop),
             mailbox=mailbox,
             start=start,
         )
@@ -147,4 +164,22 @@ class LoopStarts:
         return self._drivers[loop].sight
 
     def _media_us(self) -> int:
-        return self._drivers[self.leading].position.pts_us
+        timing = self._drivers.get(self.timing)
+        return timing.position.pts_us if timing is not None else self._message.pts_us
+
+    def _course(self, loop: LoopSpec) -> Course:
+        if not loop.has_media:
+            return Course()
+        return Course(
+            leading=None if loop.name == self.timing else self._media_us,
+            reported=None if loop.name in self.reported else self._reported_us,
+            kept=None if loop.name == self.leading else self._kept_us,
+        )
+
+    def _kept_us(self) -> int:
+        leading = self._drivers.get(self.leading)
+        return leading.kept_us if leading is not None else 0
+
+    def _reported_us(self) -> int:
+        drivers = [self._drivers[name] for name in self.reported if name in self._drivers]
+        return max((each.position.pts_us for each in drivers if not each.ended), default=0)

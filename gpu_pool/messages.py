@@ -59,8 +59,8 @@ class OpenSession:
     Attributes:
         durables: states to go on from (after a crash); loops without one begin anew.
         kept: snapshots that it can be restored to.
-        chunks: chunks put out before, so that numbers go on; likewise `pts_us`, and the
-            `utterances` of each loop of text.
+        chunks: chunks put out before, so that numbers go on; likewise `pts_us`, the chunks of each
+            loop with media (`numbers`), and the `utterances` of each loop of text.
         alone: never run it in one pass with others: it is suspected of having ended a worker.
         origin: a session of this worker to part from, whose blocks it shares; its `Done` then
             holds the `durables`.
@@ -76,6 +76,7 @@ class OpenSession:
     kept: tuple[KeptSnapshot, ...] = ()
     chunks: int = 0
     pts_us: int = 0
+    numbers: Mapping[str, int] = field(default_factory=dict)
     utterances: Mapping[str, int] = field(default_factory=dict)
     trace: bool = False
     alone: bool = False
@@ -99,10 +100,17 @@ class ReleaseKeys:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The viewer has seen every frame up to and including `chunk`."""
+    """The viewer has seen every frame up to and including `chunk`.
+
+    Attributes:
+        loop: whose chunk that is; empty for the leading loop's.
+        in_time: it counts once it can have been played, and not sooner; see `Lead.seen`.
+    """
 
     session: str
     chunk: int
+    loop: str = ""
+    in_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +153,22 @@ class Interrupt:
     Attributes:
         seen: None: nothing was seen yet.
         loop: the one to interrupt; None interrupts all of them.
+        seen_of: the loop whose chunk was seen; empty for the leading one.
     """
 
     request: int
     session: str
     seen: int | None
     loop: str | None = None
+    seen_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go on from an earlier chunk. Refused when it is no longer kept."""
+    """Go on from an earlier chunk of the leading loop, and the others from the same media time.
+
+    Refused when one of them does not keep that any more.
+    """
 
     request: int
     session: str
@@ -282,7 +295,9 @@ class Done:
         pts_us: media time at which the next chunk will begin.
         durables: for `TakeSnapshot`, and for a session that parted from another, what of the
             state outlives the worker.
+        back_us: media time at which the state that it now stands at was put out.
         utterances: for each loop of text, the number that its next new utterance will have.
+        stands: for each loop with media, the chunk that its state stands at.
     """
 
     request: int
@@ -291,6 +306,8 @@ class Done:
     pts_us: int = 0
     durables: tuple[Durable, ...] = ()
     utterances: Mapping[str, int] = field(default_factory=dict)
+    stands: Mapping[str, int] = field(default_factory=dict)
+    back_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +334,7 @@ class FramesInSlot:
     shape: tuple[int, int, int, int]
     discontinuity: bool
     final: bool
+    loop: str
 
 
 @dataclass(frozen=True, slots=True)

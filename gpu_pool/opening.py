@@ -14,11 +14,13 @@ class Origin:
         session: the other one, which goes on by itself.
         chunk: the newest chunk that was seen of it; None parts from its newest.
         exact: that very chunk is wanted, and no other will do.
+        seen_of: the loop whose chunk it is; empty for the leading one.
     """
 
     session: str
     chunk: int | None
     exact: bool = False
+    seen_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ class Outgoing:
             shape=(frames, height, width, channels),
             discontinuity=out.discontinuity,
             final=out.final,
+            loop=out.loop,
         )
 
     def _pieces(self, out: FramesOut) -> Iterator[FramesOut]:

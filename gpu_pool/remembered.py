@@ -91,11 +91,13 @@ class Remembered:
         self._parameters = dict(opening.parameters)
         self._held: dict[tuple[str, str], ControlId] = {}
         self._pending: dict[ControlId, list[ControlInput]] = {}
-        self._shown: deque[tuple[int, StreamInput]] = deque(maxlen=_SHOWN)  # with their chunks
+        self._shown: deque[tuple[int, StreamInput]] = deque(maxlen=_SHOWN)  # and when they acted
         self._replayed: set[ControlId] = set()
         self._watched: bool | None = None
         self._paused = False
-        self._snapshots: list[SnapshotOut] = []
+        self._timing = ""  # the first loop with media
+        self._numbers: dict[str, int] = {}  # chunks of each loop with media
+        self._snapshots: dict[str, list[SnapshotOut]] = {}  # of each of those
         self._kept: dict[str, KeptSnapshot | None] = {}
         self._lost: set[str] = set()
 
@@ -144,8 +146,10 @@ class Remembered:
 
     def opened(self, done: Done) -> None:
         """Note that a worker has begun it; what parted from another stands by itself from now."""
+        self._timing = next(iter(done.stands), "")
         if self._opening.origin is None:
             return
+        self._numbers = {loop: chunk + 1 for loop, chunk in done.stands.items()}
         self._opening = replace(self._opening, origin=None)
         self._utterances = dict(done.utterances)
         self._chunks = done.chunk + 1
@@ -171,8 +175,12 @@ class Remembered:
                 self._shown.clear()
             case Interrupt() | Rewind() | RestoreSnapshot():
                 # What came after the chunk gone back to is a world that is no more.
-                self._snapshots = [kept for kept in self._snapshots if kept.chunk <= done.chunk]
-                kept_shown = [(at, item) for at, item in self._shown if at <= done.chunk]
+                loop = asked.loop if isinstance(asked, Interrupt) else None
+                for name, snapshots in self._snapshots.items():
+                    if loop in (None, name):
+                        kept_of = [each for each in snapshots if each.media_us <= done.back_us]
+                        self._snapshots[name] = kept_of
+                kept_shown = [(at, item) for at, item in self._shown if at < done.back_us]
                 self._shown = deque(kept_shown, _SHOWN)
             case _:
                 pass
@@ -185,20 +193,22 @@ class Remembered:
                 frames = len(emission.frames)
                 end_us = emission.pts_us + frames * emission.duration_us
                 self._pts_us = max(self._pts_us, end_us)
-                self._chunks = max(self._chunks, emission.chunk + 1)
+                self._count(emission)
             case SamplesOut():
                 self._pts_us = max(self._pts_us, emission.pts_us + emission.duration_us)
-                self._chunks = max(self._chunks, emission.chunk + 1)
+                self._count(emission)
             case TextOut(loop=loop):
                 self._utterances[loop] = max(self._utterances.get(loop, 0), emission.chunk + 1)
             case SnapshotOut(durable=durable) if durable.loop in self._utterances:
                 self._spoken[durable.loop] = durable
-            case SnapshotOut():
-                self._snapshots = [*self._snapshots, emission][-_SNAPSHOTS:]
-                self._shown.clear()
-            case ControlApplied(control=control, chunk=chunk):
+            case SnapshotOut(durable=durable):
+                before = self._snapshots.get(durable.loop, [])
+                self._snapshots[durable.loop] = [*before, emission][-_SNAPSHOTS:]
+                if self._timing in ("", durable.loop):
+                    self._shown.clear()
+            case ControlApplied(control=control, pts_us=pts_us):
                 for item in self._pending.pop(control, ()):
-                    self._fold(item, chunk)
+                    self._fold(item, pts_us)
                 return not self._heard_before(control)
             case ControlSuperseded(control=control) | ControlFailed(control=control):
                 self._pending.pop(control, None)
@@ -211,7 +221,7 @@ class Remembered:
         """Return how a worker takes the session up, be it for the first time or again."""
         session = self._opening.session
         self._lose_what_does_not_last()
-        snapshot = self._snapshots[-1] if self._snapshots else None
+        snapshots = self._together()
         opening = OpenSession(
             request=0,
             session=session,
@@ -219,10 +229,11 @@ class Remembered:
             seed=self._seed,
             prompt=self._prompt,
             parameters=dict(self._parameters),
-            durables=(*([snapshot.durable] if snapshot else ()), *self._spoken.values()),
+            durables=(*(each.durable for each in snapshots), *self._spoken.values()),
             kept=tuple(kept for kept in self._kept.values() if kept),
             chunks=self._chunks,
             pts_us=self._pts_us,
+            numbers=dict(self._numbers),
             utterances=dict(self._utterances),
             trace=self._opening.trace,
             origin=self._opening.origin,
@@ -234,7 +245,29 @@ class Remembered:
             messages.append(Pause(0, session))
         if inputs := tuple(self._inputs()):
             messages.append(PushInputs(session, inputs))
-        return Revival(snapshot.chunk if snapshot else -1, opening, tuple(messages))
+        return Revival(snapshots[0].chunk if snapshots else -1, opening, tuple(messages))
+
+    def _together(self) -> list[SnapshotOut]:
+        """Return a snapshot of each loop with media, of one media time as nearly as there is.
+
+        The first loop's comes first; without one of it, all begin anew.
+        """
+        newest = [snapshots[-1].media_us for snapshots in self._snapshots.values() if snapshots]
+        timing = self._timing or next(iter(self._snapshots), "")
+        if not self._snapshots.get(timing):
+            return []
+        first = _until(self._snapshots[timing], min(newest))
+        rest = [
+            _until(snapshots, first.media_us)
+            for loop, snapshots in self._snapshots.items()
+            if loop != timing and snapshots
+        ]
+        return [first, *rest]
+
+    def _count(self, out: FramesOut | SamplesOut) -> None:
+        number = max(self._numbers.get(out.loop, 0), out.chunk + 1)
+        self._numbers[out.loop] = number
+        self._chunks = max(self._chunks, number)
 
     def _inputs(self) -> Iterator[ControlInput]:
         """Yield keys that are held, what no snapshot holds yet, then what never got a receipt."""
@@ -253,10 +286,10 @@ class Remembered:
         self._replayed.remove(control)
         return True
 
-    def _fold(self, item: ControlInput, chunk: int) -> None:
+    def _fold(self, item: ControlInput, pts_us: int) -> None:
         match item:
             case StreamInput():
-                self._shown.append((chunk, item))
+                self._shown.append((pts_us, item))
             case PromptInput(text=text):
                 self._prompt = text
             case ParameterInput(name=name, value=value):
@@ -282,7 +315,7 @@ class Remembered:
             if durable.loop in self._utterances:
                 self._spoken[durable.loop] = durable
             else:
-                self._snapshots = [SnapshotOut(session, kept.chunk, durable)]
+                self._snapshots[durable.loop] = [SnapshotOut(session, kept.chunk, durable)]
 
     def _lose_what_does_not_last(self) -> None:
         gone = [name for name, kept in self._kept.items() if kept is None]
@@ -294,6 +327,12 @@ class Remembered:
         self._held.clear()
         for control, inputs in self._pending.items():
             self._pending[control] = [_let_go(item) for item in inputs]
+
+
+def _until(snapshots: list[SnapshotOut], media_us: int) -> SnapshotOut:
+    """Return the newest that was made by a media time; the oldest when none was."""
+    earlier = [each for each in snapshots if each.media_us <= media_us]
+    return earlier[-1] if earlier else snapshots[0]
 
 
 def _let_go(item: ControlInput) -> ControlInput:

@@ -147,10 +147,23 @@ class Resident:
         for driver in self._drivers.values():
             driver.release_keys()
 
-    def seen(self, chunk: int, now_us: int) -> None:
-        """Note that the viewer has seen every frame up to and including `chunk`."""
-        for driver in self._drivers.values():
-            driver.seen(chunk, now_us)
+    def seen(self, chunk: int, now_us: int, loop: str = "", *, in_time: bool = False) -> None:
+        """Note that the viewer has seen every frame up to and including `chunk`.
+
+        The other loops are told by the media time at which that chunk ends: theirs are of other
+        lengths.
+
+        Args:
+            chunk: the newest of them.
+            now_us: the time.
+            loop: whose chunk it is; empty for the session's.
+            in_time: whether that counts only once it can have been played; see `Lead.seen`.
+        """
+        told = self._told(loop)
+        until_us = told.seen(chunk, now_us, in_time=in_time)
+        for driver in self._paced():
+            if driver is not told:
+                driver.seen_until(until_us, now_us, in_time=in_time)
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundaries while nobody watches."""
@@ -173,48 +186,71 @@ class Resident:
         return self.position
 
     def advance(self, chunks: int) -> Position:
-        """Put out `chunks` more chunks, then be paused; loops of text beside them stay paused."""
+        """Put out `chunks` more chunks, then be paused; loops of text beside them stay paused.
+
+        Other loops with media go as far as those chunks do.
+        """
         for driver in self._drivers.values():
-            if driver.is_paced or driver is self.leading:
+            if driver is self.leading or driver.loop == self._starts.timing:
                 driver.advance(chunks)
+            elif driver.is_paced:
+                driver.follow()
             else:
                 driver.pause()
         return self.position
 
-    def interrupt(self, seen: int | None, loop: str | None) -> Position:
+    def interrupt(self, seen: int | None, loop: str | None, seen_of: str = "") -> Position:
         """Drop what is unfinished or unseen, of one loop or of all.
+
+        Args:
+            seen: the last chunk that was seen; None: nothing was.
+            loop: the only loop to interrupt.
+            seen_of: the loop whose chunk was seen; empty for the session's.
+
+        Returns:
+            Where that loop stands; where the session does, if it is all of them.
 
         Raises:
             UnknownLoopError: the program runs no such loop.
             LoopEndedError: it has ended.
         """
         drivers = [self.driver(loop)] if loop is not None else self._all_alive()
+        seen_us = self._told(seen_of).media_us(-1 if seen is None else seen)
         for driver in drivers:
             if driver.is_paced:
-                driver.interrupt(seen)
+                driver.interrupt_until(seen_us)
             else:
                 driver.break_off()
-        return self.position
+        if loop is not None:
+            return drivers[0].position
+        return self._go_on_together()
 
     def rewind(self, chunk: int) -> Position:
-        """Go on from right after `chunk`; loops of text beside it end what they are saying.
+        """Go on from right after `chunk` of the leading loop; what is refused changes nothing.
+
+        Other loops with media go back to the same media time, and loops of text end what they are
+        saying.
 
         Raises:
             ChunkNotKeptError: it is not kept any more.
         """
+        back_us = self.leading.media_us(chunk)
+        paced = [driver for driver in self._followers() if driver.is_paced]
+        for driver in paced:
+            driver.require_kept(back_us)
         self.leading.rewind(chunk)
         for driver in self._followers():
             if driver.is_paced:
-                driver.rewind(chunk)
+                driver.rewind_until(back_us)
             else:
                 driver.break_off()
-        return self.position
+        return self._go_on_together()
 
     def reset(self, seed: int | None) -> Position:
         """Begin again under the prompt and parameters now in effect; None keeps the seed."""
         for driver in self._all_alive():
             driver.reset(seed)
-        return self.position
+        return self._go_on_together()
 
     def snapshot(self, name: str) -> Position:
         """Keep the state after the newest chunk, and those of the other loops that have one.
@@ -224,9 +260,10 @@ class Resident:
             SnapshotLimitError: there are too many already.
         """
         position = self.leading.snapshot(name)
+        now_us = self.leading.media_us(None)
         for driver in self._followers():
             try:
-                driver.snapshot(name)
+                driver.snapshot(name, now_us if driver.is_paced else None)
             except NoSnapshotError:
                 continue  # it has said nothing yet, and will begin anew
         return position
@@ -254,14 +291,38 @@ class Resident:
                 driver.restore(name)
             except UnknownSnapshotError:
                 driver.reset()
-        return self.position
+        return self._go_on_together()
 
     def close(self) -> Position:
         """End every loop and give every block back; may be repeated."""
         positions = [driver.close() for driver in reversed(self._drivers.values())]
         return positions[-1] if positions else Position(-1, 0)
 
+    @property
+    def stands(self) -> dict[str, int]:
+        """The chunk that the state of each loop with media stands at."""
+        return {driver.loop: driver.position.chunk for driver in self._paced()}
+
+    def back_us(self, loop: str | None) -> int:
+        """Return when the state was put out that a loop, or else the leading one, stands at."""
+        return self._told(loop or "").media_us(None)
+
     # --- inside ---
+
+    def _paced(self) -> list[LoopDriver[Any]]:
+        return [driver for driver in self._drivers.values() if driver.is_paced]
+
+    def _told(self, loop: str) -> LoopDriver[Any]:
+        """Return the loop whose chunks are spoken of: the first with media where none is named."""
+        return self.driver(loop or self._starts.timing)
+
+    def _go_on_together(self) -> Position:
+        """Have every loop with media begin its next frame at the same media time."""
+        paced = [driver for driver in self._paced() if not driver.ended]
+        next_us = max((driver.position.pts_us for driver in paced), default=0)
+        for driver in paced:
+            driver.go_on_at(next_us)
+        return self.position
 
     def _followers(self) -> list[LoopDriver[Any]]:
         return [driver for driver in self._all_alive() if driver is not self.leading]

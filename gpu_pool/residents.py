@@ -1,7 +1,7 @@
 """The sessions of one worker, and what is asked of them. Step thread only."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from reverie.engine.candidate import Candidate
 from reverie.engine.emissions import Emission
@@ -107,7 +107,7 @@ class Residents:
         if any(loop.prompt_tokens for loop in loops):
             self._desk.open(message.session, resident.in_effect)
         parted = resident.durables if origin is not None else ()
-        self._done(message, resident.position, parted, resident.utterances)
+        self._done(message, resident.position, parted, resident)
 
     def close(self, message: CloseSession) -> None:
         """End a session; closing what is not open is done already."""
@@ -137,8 +137,8 @@ class Residents:
                     self._push(resident, message)
                 case ReleaseKeys():
                     resident.release_keys()
-                case Seen(chunk=chunk):
-                    resident.seen(chunk, self._now_us())
+                case Seen(chunk=chunk, loop=loop, in_time=in_time):
+                    resident.seen(chunk, self._now_us(), loop, in_time=in_time)
                 case Watched(watched=watched):
                     resident.watched(watched)
             self._outgoing.emit(resident.take_emissions())
@@ -160,7 +160,7 @@ class Residents:
         self._outgoing.emit(resident.take_emissions())
         match answer:
             case Position():
-                self._done(message, answer, durables, resident.utterances)
+                self._done(message, answer, durables, resident)
             case RefusedError(code=code):
                 self._refuse(message, code, str(answer))
             case _:
@@ -200,8 +200,9 @@ class Residents:
         message: OpenSession | CloseSession | Asked,
         position: Position,
         durables: tuple[Durable, ...] = (),
-        utterances: Mapping[str, int] | None = None,
+        resident: Resident | None = None,
     ) -> None:
+        loop = message.loop if isinstance(message, Interrupt) else None
         self._outgoing.answer(
             Done(
                 message.request,
@@ -209,7 +210,9 @@ class Residents:
                 position.chunk,
                 position.pts_us,
                 durables,
-                utterances or {},
+                resident.utterances if resident else {},
+                resident.stands if resident else {},
+                resident.back_us(loop) if resident else 0,
             )
         )
 
@@ -246,8 +249,8 @@ def _carried_out(resident: Resident, message: Asked) -> Position:
             return resident.resume()
         case Advance(chunks=chunks):
             return resident.advance(chunks)
-        case Interrupt(seen=seen, loop=loop):
-            return resident.interrupt(seen, loop)
+        case Interrupt(seen=seen, loop=loop, seen_of=seen_of):
+            return resident.interrupt(seen, loop, seen_of)
         case Rewind(chunk=chunk):
             return resident.rewind(chunk)
         case Reset(seed=seed):

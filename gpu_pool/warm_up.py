@@ -123,7 +123,7 @@ class WarmUp:
                     self._durables[durable.loop] = durable
                 case FramesOut() | SamplesOut():
                     self._chunks = max(self._chunks, emission.chunk + 1)
-                    resident.seen(emission.chunk, self._now_us())
+                    resident.seen(emission.chunk, self._now_us(), emission.loop)
                 case TextOut(final=True, loop=loop):
                     self._spoken.add(loop)
                     if loop == self._loops[0].name:

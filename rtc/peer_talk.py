@@ -71,6 +71,7 @@ class PeerTalk:
             message_bytes=self._edge.options.message_bytes,
             commands_per_s=self._edge.options.commands_per_s,
             accounts=self._accounts,
+            in_time=True,
         )
         try:
             return self._hosted.attach(role, options)

@@ -37,6 +37,8 @@ class AttachOptions:
         message_bytes: what the transport lets in at most, told to the client; 0: no limit.
         commands_per_s: likewise.
         accounts: whom it is counted under, where there are too many.
+        in_time: what it says that it has seen counts once a viewer who plays at the media's own
+            speed can have seen it: it may have heard of a picture that comes by another way.
     """
 
     codec: Codec = Codec.RGB24
@@ -46,6 +48,7 @@ class AttachOptions:
     message_bytes: int = 0
     commands_per_s: int = 0
     accounts: Accounts = ()
+    in_time: bool = False
 
 
 Answer = RequestAccepted | Error

@@ -9,7 +9,7 @@ from reverie.sessions.errors import SessionEndedError, TooManyError
 from reverie.sessions.events import Error, RequestQueued, SessionAttached, SessionRecovering
 from reverie.sessions.outbox import Outbox, OutboxLimits
 from reverie.sessions.parts import Parts
-from reverie.sessions.playheads import NOTHING, Seen
+from reverie.sessions.playheads import NOTHING
 from reverie.sessions.state import Phase, Trigger
 
 
@@ -96,9 +96,13 @@ class Attendance:
         if attachment not in self._audience:
             return
         if attachment.listening:
-            newest = Seen(self._state.chunk, self._state.newest_us)
-            shown = NOTHING if self._outputs.have_unshown else newest
-            self._state.playheads.enter(attachment.key, attachment.role is Role.DRIVER, shown)
+            shown = NOTHING if self._outputs.have_unshown else self._state.newest
+            self._state.playheads.enter(
+                attachment.key,
+                attachment.role is Role.DRIVER,
+                shown,
+                in_time=attachment.options.in_time,
+            )
             for output in self._outputs:
                 output.show(attachment)
         else:
@@ -124,7 +128,7 @@ class Attendance:
         self._state.playheads.leave(attachment.key)
 
     def _eyes_changed(self) -> None:
-        self._link.seen(self._state.playheads.governing.chunk)
+        self._link.seen(self._state.playheads.governing)
         self._link.watched(self._audience.listening)
 
     def _greet(self, attachment: Attachment) -> None:

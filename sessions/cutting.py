@@ -43,8 +43,9 @@ class Cutter:
         if loop is not None and not self._controls.loop(loop).has_media:
             await self._hush(loop)
             return
-        seen = self._state.playheads.governing.chunk
-        message = Interrupt(0, self._state.session, seen if seen >= 0 else None, loop)
+        seen = self._state.playheads.governing
+        chunk = seen.chunk if seen.chunk >= 0 else None
+        message = Interrupt(0, self._state.session, chunk, loop, seen.loop)
         await self.cut(command, "interrupt", message, loop)
 
     async def cut(
@@ -72,7 +73,9 @@ class Cutter:
             done = await self._link.ask(message)
             from_us = done.pts_us
             seen_us = self._state.playheads.governing.pts_us
-            self._state.playheads.cut(done.chunk, self._state.chunk)
+            back_to = {name: at for name, at in done.stands.items() if loop in (None, name)}
+            newest = {name: self._state.newest_of(name) for name in back_to}
+            self._state.playheads.cut(back_to, newest)
             for output in self._outputs:
                 if loop in (None, output.stream.loop):
                     output.cut(from_us)
@@ -91,7 +94,7 @@ class Cutter:
                 )
             )
         finally:
-            self._relay.let_go(from_us)
+            self._relay.let_go(from_us, loop)
 
     async def _hush(self, loop: str) -> None:
         """Break off what a loop of text is saying."""

@@ -19,6 +19,8 @@ _TOLD = {
     "worker_lost": "the worker of the model was lost, and the world with it",
     "gave_way": "others wait for a place, and your owner or address held more than they do "
     "(pool.give_way)",
+    "weights_changed": "the weights of the model were changed while its worker was lost; "
+    "what was kept was made by those before",
     "pool_closed": "the server is leaving",
     "model_unavailable": NOT_SERVED,
 }

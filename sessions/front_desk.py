@@ -91,7 +91,7 @@ class FrontDesk:
     def _admit(self, order: Order) -> None:
         match order.command:
             case Playhead(chunk=chunk, pts_us=pts_us):
-                self._playhead(order.sender, Seen(chunk, pts_us))
+                self._playhead(order.sender, self._state.seen(chunk, pts_us))
             case RequestKeyFrame(stream=stream):
                 self._outputs.video(stream).request_key_frame(order.sender)
                 _accept(order)
@@ -126,9 +126,10 @@ class FrontDesk:
         _accept(order)
 
     def _playhead(self, sender: Attachment, seen: Seen) -> None:
-        if self._state.playheads.advance(sender.key, seen, self._state.chunk):
+        newest = self._state.newest_of(seen.loop)
+        if self._state.playheads.advance(sender.key, seen, newest):
             sender.note_active()
-            self._link.seen(self._state.playheads.governing.chunk)
+            self._link.seen(self._state.playheads.governing)
 
 
 def _accept(order: Order) -> None:

@@ -122,8 +122,8 @@ class HostedSession:
     @property
     def parting(self) -> Origin:
         """Where another session can part from this one: after what was seen of it last."""
-        seen = self.state.playheads.governing.chunk
-        return Origin(self.id, seen if seen >= 0 else None)
+        seen = self.state.playheads.governing
+        return Origin(self.id, seen.chunk if seen.chunk >= 0 else None, seen_of=seen.loop)
 
     # --- its life ---
 

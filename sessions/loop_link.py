@@ -13,7 +13,7 @@ from reverie.gpu_pool.errors import (
     WorkerLostError,
 )
 from reverie.gpu_pool.messages import Asked, Done, PushInputs, ReleaseKeys, Seen, Told, Watched
-from reverie.sessions import faults
+from reverie.sessions import faults, playheads
 from reverie.sessions.errors import CommandError, ErrorCode
 from reverie.sessions.leases import Lease
 from reverie.sessions.receipts import Receipts, Tell
@@ -29,7 +29,7 @@ class LoopLink:
         self._lease: Lease | None = None
         self._connected = asyncio.Event()
         self._watched = False
-        self._seen = -1
+        self._seen: dict[str, int] = {}  # of each loop
 
     def connect(self, lease: Lease) -> None:
         """Use a lease that was just opened, and say what was put off until now."""
@@ -65,11 +65,11 @@ class LoopLink:
             self._watched = watched
             self._send(Watched(self._session, watched))
 
-    def seen(self, chunk: int) -> None:
+    def seen(self, playhead: playheads.Seen) -> None:
         """Say what was seen, as far as that is news."""
-        if chunk > self._seen:
-            self._seen = chunk
-            self._send(Seen(self._session, chunk))
+        if playhead.chunk > self._seen.get(playhead.loop, -1):
+            self._seen[playhead.loop] = playhead.chunk
+            self._send(Seen(self._session, playhead.chunk, playhead.loop, playhead.in_time))
 
     async def ask(self, message: Asked) -> Done:
         """Ask the loop for something, once there is a loop.

@@ -4,7 +4,8 @@ The driver's playhead paces the generation; viewers never do, unless nobody driv
 interrupt has dropped count for nothing, however late a client speaks of them.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from reverie.sessions.errors import CommandError, ErrorCode
 
@@ -16,10 +17,14 @@ class Seen:
     Attributes:
         chunk: the last one of which every frame was shown; -1 before the first.
         pts_us: media time of the last frame that was shown; -1 before the first.
+        loop: whose chunk it is: loops of one program have chunks of their own lengths.
+        in_time: it counts once it can have been played; see `AttachOptions.in_time`.
     """
 
     chunk: int = -1
     pts_us: int = -1
+    loop: str = ""
+    in_time: bool = False
 
 
 NOTHING = Seen()
@@ -31,11 +36,12 @@ class Playheads:
 
     _seen: dict[int, Seen] = field(default_factory=dict)
     _driver: int | None = None
-    _dropped_to: int = -1  # chunks up to here, and after the one gone back to, do not exist
+    # Of each loop, chunks up to here, and after the one gone back to, do not exist.
+    _dropped_to: dict[str, int] = field(default_factory=dict)
 
-    def enter(self, key: int, drives: bool, shown: Seen) -> None:
+    def enter(self, key: int, drives: bool, shown: Seen, *, in_time: bool = False) -> None:
         """Count somebody from now on, who is shown all up to `shown` at once."""
-        self._seen[key] = shown
+        self._seen[key] = replace(shown, in_time=in_time)
         if drives:
             self._driver = key
 
@@ -49,7 +55,9 @@ class Playheads:
         """Note what somebody has seen; tell whether it is news.
 
         Args:
-            newest: the newest chunk that was put out.
+            key: who.
+            seen: up to where.
+            newest: the newest chunk that the same loop has put out.
 
         Raises:
             CommandError: it cannot have been seen; nothing has changed.
@@ -61,21 +69,32 @@ class Playheads:
                 field="chunk",
             )
         before = self._seen.get(key)
-        if before is None or seen.chunk <= self._dropped_to:
+        if before is None or seen.chunk <= self._dropped_to.get(seen.loop, -1):
             return False
-        after = Seen(max(before.chunk, seen.chunk), max(before.pts_us, seen.pts_us))
+        pts_us = max(before.pts_us, seen.pts_us)
+        if before.chunk < 0 or before.loop == seen.loop:
+            after = Seen(max(before.chunk, seen.chunk), pts_us, seen.loop, before.in_time)
+        else:  # chunks of two loops have only their media time in common
+            after = replace(seen, in_time=before.in_time) if seen.pts_us == pts_us else before
         self._seen[key] = after
         return after != before
 
-    def cut(self, chunk: int, newest: int) -> None:
-        """Go back: `chunk` is the last that counts as seen, later ones up to `newest` are gone."""
-        self._dropped_to = max(self._dropped_to, newest)
+    def cut(self, back_to: Mapping[str, int], newest: Mapping[str, int]) -> None:
+        """Go back.
+
+        Args:
+            back_to: of each loop that does, the last chunk that counts as seen.
+            newest: up to where later ones are gone.
+        """
+        for loop, chunk in newest.items():
+            self._dropped_to[loop] = max(self._dropped_to.get(loop, -1), chunk)
         for key, seen in self._seen.items():
-            self._seen[key] = Seen(chunk, seen.pts_us)
+            if seen.loop in back_to:
+                self._seen[key] = replace(seen, chunk=back_to[seen.loop])
 
     @property
     def governing(self) -> Seen:
         """The playhead that counts: the driver's, else that of the viewer furthest on."""
         if self._driver is not None:
             return self._seen[self._driver]
-        return max(self._seen.values(), key=lambda seen: (seen.chunk, seen.pts_us), default=NOTHING)
+        return max(self._seen.values(), key=lambda seen: (seen.pts_us, seen.chunk), default=NOTHING)

@@ -50,11 +50,16 @@ class Relay:
         assert self._held is None, "cuts come one after the other"
         self._held = []
 
-    def let_go(self, from_us: int = 0) -> None:
-        """Relay what was held, in order, but for what was made before media time `from_us`."""
+    def let_go(self, from_us: int = 0, loop: str | None = None) -> None:
+        """Relay what was held, in order, but for what has been dropped.
+
+        Args:
+            from_us: the media time before which that was made.
+            loop: the only one of which it was; None: of all.
+        """
         held, self._held = self._held or [], None
         for notice in held:
-            if not (isinstance(notice, FramesOut | SamplesOut) and notice.pts_us < from_us):
+            if not _is_dropped(notice, from_us, loop):
                 self._relay(notice)
 
     def _relay(self, notice: Notice) -> None:
@@ -137,3 +142,9 @@ class Relay:
         elif failed.fatal:
             told = Error(code="loop_ended", message=faults.loop_ended(failed.loop), loop=loop)
             self._audience.tell(told)
+
+
+def _is_dropped(notice: Notice, from_us: int, loop: str | None) -> bool:
+    if not isinstance(notice, FramesOut | SamplesOut):
+        return False
+    return notice.pts_us < from_us and loop in (None, notice.loop)

@@ -52,7 +52,7 @@ class SoundOutput:
             self._encode(out)
         else:
             self._unheard.append(out)
-        self.stream.chunk = max(self.stream.chunk, out.chunk)
+        self.stream.put_out(out.chunk, out.pts_us, out.pts_us + out.duration_us)
         self.stream.frames += len(out.samples)
 
     def show(self, attachment: Attachment) -> None:

@@ -7,6 +7,7 @@
 `EDGES` is the whole table. A pair that it does not hold is a fault of this room and raises.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
@@ -14,7 +15,7 @@ from typing import NewType
 from reverie.models.controls import Merge
 from reverie.models.spec import StreamKind
 from reverie.sessions.errors import IllegalTriggerError
-from reverie.sessions.playheads import Playheads
+from reverie.sessions.playheads import Playheads, Seen
 from reverie.sessions.prompt import PromptMemory
 
 SessionId = NewType("SessionId", str)
@@ -46,6 +47,9 @@ class Trigger(StrEnum):
     FAIL = "fail"
     CLOSE = "close"
 
+
+SPANS = 64
+"""Chunks whose times are known, to tell whose chunk a viewer speaks of."""
 
 OVER = frozenset({Phase.FAILED, Phase.CLOSED})
 """Phases that nothing leads out of."""
@@ -90,6 +94,7 @@ class StreamState:
         loop: what feeds it; empty for one of the server's own.
         chunk: the newest one put out; -1 before the first, and of text.
         newest_us: media time of the newest frame; -1 before the first.
+        spans: the newest chunks, and between which media times each was put out.
         reason: why it ended; None while it goes on.
     """
 
@@ -100,7 +105,22 @@ class StreamState:
     chunk: int = -1
     frames: int = 0
     newest_us: int = -1
+    spans: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS))
     reason: str | None = None
+
+    @property
+    def is_media(self) -> bool:
+        """Whether a loop of the program feeds it with what can be seen or heard."""
+        return bool(self.loop) and self.kind is not StreamKind.TEXT
+
+    def put_out(self, chunk: int, from_us: int, to_us: int) -> None:
+        """Note what was put out of a chunk."""
+        self.chunk = max(self.chunk, chunk)
+        self.spans.append((chunk, from_us, to_us))
+
+    def has(self, chunk: int, pts_us: int) -> bool:
+        """Tell whether a chunk of it holds a media time."""
+        return any(one == chunk and start <= pts_us < end for one, start, end in self.spans)
 
 
 @dataclass(slots=True)
@@ -176,8 +196,38 @@ class SessionState:
 
     @property
     def chunk(self) -> int:
-        """The newest chunk that was put out on any stream; -1 before the first."""
-        return max((stream.chunk for stream in self.streams.values()), default=-1)
+        """The newest chunk of the first loop with media; -1 before the first."""
+        media = [stream for stream in self.streams.values() if stream.is_media]
+        return self.newest_of(media[0].loop) if media else -1
+
+    def newest_of(self, loop: str) -> int:
+        """Return the newest chunk that a loop has put out; -1 before the first."""
+        streams = [stream for stream in self.streams.values() if stream.loop == loop]
+        return max((stream.chunk for stream in streams), default=-1)
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """The loops whose chunks viewers report: those with pictures, else those with sound."""
+        media = [stream for stream in self.streams.values() if stream.is_media]
+        seen = [stream for stream in media if stream.kind is StreamKind.VIDEO]
+        return tuple(dict.fromkeys(stream.loop for stream in seen or media))
+
+    @property
+    def newest(self) -> Seen:
+        """All that was put out, as a viewer who is shown it reports it."""
+        loop = next(iter(self.reported), "")
+        return Seen(self.newest_of(loop), self.newest_us, loop)
+
+    def seen(self, chunk: int, pts_us: int) -> Seen:
+        """Return what a viewer speaks of, whose word names no loop."""
+        loops = self.reported
+        holding = [
+            stream.loop
+            for stream in self.streams.values()
+            if stream.loop in loops and stream.has(chunk, pts_us)
+        ]
+        loop = next(iter((*holding, *loops)), "")
+        return Seen(chunk, pts_us, loop)
 
     @property
     def newest_us(self) -> int:

@@ -51,9 +51,9 @@ class VideoOutput:
             for frame in out.frames:
                 Size.of(frame)
             self._unshown.append(out)
-        self.stream.chunk = max(self.stream.chunk, out.chunk)
         self.stream.frames += len(out.frames)
         self.stream.newest_us = out.pts_us + (len(out.frames) - 1) * out.duration_us
+        self.stream.put_out(out.chunk, out.pts_us, self.stream.newest_us + out.duration_us)
         if self.voice is not None:
             self.voice.pictures(self.stream.newest_us + out.duration_us)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
         return speaker_of(model, tokenizer, "random", device, torch.float32, attention, fitted)
     folder = Path(options.checkpoint or "")
     model, tokenizer = _read(folder, dtype)
-    version = f"{folder.name}-{max(int(p.stat().st_mtime) for p in folder.iterdir())}"
+    version = version_of(folder)
     torch.nn.Module.to(model, device=device, dtype=dtype)
     fitted = loras.fit(options.adapters, model)
     return speaker_of(model, tokenizer, version, device, dtype, attention, fitted)
@@ -92,6 +93,15 @@ def _read(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrained
     if missing := sorted(about["missing_keys"]):  # the library would make them up
         raise CheckpointError(f"{folder} lacks weights: {', '.join(missing[:SHOWN])}")
     return model, tokenizer
+
+
+def version_of(folder: Path) -> str:
+    """Return a name for what a folder holds, from its files' names, sizes and times."""
+    digest = blake2b(digest_size=8)
+    for path in sorted(folder.iterdir()):
+        about = path.stat()
+        digest.update(f"{path.name}/{about.st_size}/{about.st_mtime_ns}".encode())
+    return f"{folder.name}-{digest.hexdigest()}"
 
 
 def speaker_of(

@@ -93,3 +93,24 @@ def test_the_deadline_is_when_the_viewer_runs_out() -> None:
     begun = driver.ready(shown_us)
     assert begun is not None
     assert begun.running
+
+
+def test_a_model_that_is_too_fast_for_one_who_only_hears_keeps_to_the_media_time() -> None:
+    """The viewer says of every chunk at once that it was seen, as its event comes."""
+    rig = stub_rig(seen_at_once=False)
+    driver = rig.open()
+    told = 0
+    start_us = rig.clock()
+    for _ in range(20_000):
+        if not rig.step():
+            wake_us = driver.wake_us
+            assert wake_us is not None, "it is woken though nothing comes"
+            rig.clock.now_us = max(wake_us, rig.clock.now_us + 1)
+        for out in rig.frames("s1")[told:]:
+            driver.seen(out.chunk, rig.clock(), in_time=True)
+            told += 1
+    passed_us = rig.clock() - start_us
+    media_us = sum(len(out.frames) * out.duration_us for out in rig.frames("s1"))
+    chunk_us = len(rig.frames("s1")[0].frames) * rig.frames("s1")[0].duration_us
+    assert told > 20
+    assert passed_us - 2 * chunk_us <= media_us <= passed_us + 2 * chunk_us

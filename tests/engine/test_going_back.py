@@ -18,6 +18,7 @@ from reverie.engine.errors import (
     NoSnapshotError,
     SnapshotLimitError,
     UnknownSnapshotError,
+    WeightsChangedError,
 )
 from reverie.engine.inputs import (
     ControlId,
@@ -300,3 +301,20 @@ def test_a_reset_that_fails_changes_nothing() -> None:
     rig.kernel.init_state = honest  # type: ignore[method-assign]
     rig.run_chunks("s1", 1)
     assert (worlds(rig), stamps(rig)[-1].seed) == ([0, 1, 2], 7)
+
+
+def test_nothing_goes_on_from_what_other_weights_have_made() -> None:
+    rig = stub_rig()
+    driver = rig.open()
+    rig.run_chunks("s1", 1)
+    driver.snapshot("here")
+    durable = driver.kept("here")
+    assert durable is not None
+    older = replace(durable, weights_version="older")
+    driver.keep("there", 0, older)
+    with pytest.raises(WeightsChangedError) as caught:
+        driver.restore("there")
+    assert "older" in str(caught.value)
+    assert driver.position.chunk == 0
+    with pytest.raises(WeightsChangedError):
+        rig.open(stub_request("s2"), durable=older, chunks=1)

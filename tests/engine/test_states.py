@@ -33,7 +33,7 @@ def standing(pool: BlockPool, history: int = 3, snapshots: int = 2) -> States[Wi
 
 def run_chunk(states: States[Window], chunk: int) -> None:
     """Show a chunk, then write one block, the way a context pass does."""
-    states.show(chunk)
+    states.show(chunk, 100 * (chunk + 1))
     blocks = states.reserve(1)
     window = (*states.now.state.blocks, *blocks)[-WINDOW:]
     states.adopt(Moment(Window(window), chunk, "", {}), blocks)
@@ -198,7 +198,7 @@ def test_the_newest_moment_not_after_a_chunk_is_found_across_a_rewind() -> None:
 
 def test_a_loop_without_a_cache_needs_no_pool() -> None:
     states: States[Window] = States(None, moment(), 3, 1, budget=0)
-    states.show(0)
+    states.show(0, 100)
     assert states.reserve(0) == ()
     states.clear()
     with pytest.raises(OutOfBlocksError):

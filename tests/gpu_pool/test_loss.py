@@ -282,3 +282,22 @@ async def test_a_model_whose_worker_dies_too_often_is_given_up(
         [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
         assert record.getMessage().startswith(words)
         await lease.release()
+
+
+async def test_a_session_is_not_taken_up_by_other_weights_than_made_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running("process") as pool:
+        viewer = Viewer("a")
+        async with viewer.watching(pool, step_ms=5):
+            await viewer.hears(FramesOut, 4)
+            monkeypatch.setenv(stub_model.WEIGHTS_VARIABLE, "stub-2")  # they are put in its place
+            os.kill(worker_pid(pool), signal.SIGKILL)
+            lost = await viewer.hears(SessionLost)
+            assert lost.code == "weights_changed"
+            assert "stub-1" in lost.message
+            assert "stub-2" in lost.message
+        monkeypatch.delenv(stub_model.WEIGHTS_VARIABLE)
+        other = Viewer("b")
+        async with other.watching(pool, step_ms=5):  # whoever comes now has the new ones
+            await other.hears(FramesOut, 2)

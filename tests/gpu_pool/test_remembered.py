@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -52,8 +54,12 @@ def applied(remembered: Remembered, control: str, chunk: int = 0) -> bool:
     return remembered.heard(ControlApplied("s", ControlId(control), 0, chunk, 0))
 
 
+def ended(chunk: int) -> int:
+    return 100 * (chunk + 1)
+
+
 def snapshot(chunk: int) -> SnapshotOut:
-    return SnapshotOut("s", chunk, Durable("world_model", "v", {}, str(chunk)))
+    return SnapshotOut("s", chunk, Durable("world_model", "v", {}, str(chunk)), ended(chunk))
 
 
 def frames(chunk: int, pts_us: int) -> FramesOut:
@@ -67,7 +73,7 @@ def replayed(remembered: Remembered) -> list[ControlInput]:
 
 
 def asked(remembered: Remembered, message: Asked, chunk: int = -1) -> None:
-    remembered.answered(message, Done(0, "s", chunk))
+    remembered.answered(message, Done(0, "s", chunk, back_us=ended(chunk)))
 
 
 LEFT = KeysInput(ControlId("k"), "move", (KeyEdge("left", True),))
@@ -228,4 +234,48 @@ def test_it_keeps_little_of_a_long_session(remembered: Remembered) -> None:
         push(remembered, PromptInput(ControlId(f"p{index}"), "x"))
         remembered.heard(snapshot(index))
     assert len(replayed(remembered)) == 4096
-    assert len(remembered._snapshots) == 4
+    assert len(remembered._snapshots["world_model"]) == 4
+
+
+def piece(chunk: int) -> SamplesOut:
+    samples = torch.zeros((40, 1), dtype=torch.int16).numpy()
+    return SamplesOut("s", "sound", chunk, 0, 0, 40, samples, loop="sounds")
+
+
+def heard_of_two_loops(remembered: Remembered) -> None:
+    """A chunk of pictures is as long as two and a half of sound."""
+    done = Done(0, "s", stands={"world_model": -1, "sounds": -1})
+    remembered.opened(done)
+    for chunk in (0, 1, 2):
+        remembered.heard(replace(frames(chunk, 0), loop="world_model"))
+        remembered.heard(snapshot(chunk))
+    for chunk in range(5):
+        remembered.heard(piece(chunk))
+        durable = Durable("sounds", "v", {}, str(chunk))
+        remembered.heard(SnapshotOut("s", chunk, durable, 40 * (chunk + 1)))
+
+
+def test_two_loops_are_taken_up_at_one_media_time_and_count_on_each(
+    remembered: Remembered,
+) -> None:
+    heard_of_two_loops(remembered)  # pictures up to 300, sound up to 200
+    revival = remembered.revival()
+    assert revival.chunk == 1
+    told = {durable.loop: durable.text for durable in revival.opening.durables}
+    assert told == {"world_model": "1", "sounds": "4"}
+    assert revival.opening.numbers == {"world_model": 3, "sounds": 5}
+
+
+def test_what_two_loops_have_gone_back_behind_is_not_taken_up(remembered: Remembered) -> None:
+    heard_of_two_loops(remembered)
+    remembered.answered(Interrupt(0, "s", 0), Done(0, "s", 0, back_us=100))
+    told = {durable.loop: durable.text for durable in remembered.revival().opening.durables}
+    assert told == {"world_model": "0", "sounds": "1"}
+
+
+def test_an_interrupt_of_one_loop_keeps_what_the_other_has_come_to(remembered: Remembered) -> None:
+    heard_of_two_loops(remembered)
+    remembered.answered(Interrupt(0, "s", 0, "sounds"), Done(0, "s", 0, back_us=80))
+    assert remembered.revival().opening.durables[1].text == "1"
+    remembered.heard(SnapshotOut("s", 9, Durable("sounds", "v", {}, "9"), 400))
+    assert remembered.revival().chunk == 2

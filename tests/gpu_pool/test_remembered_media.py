@@ -27,7 +27,7 @@ def remembered(*controls: str) -> Remembered:
 
 
 def acts(memory: Remembered, control: str, chunk: int) -> bool:
-    return memory.heard(ControlApplied("s1", ControlId(control), 0, chunk, 0))
+    return memory.heard(ControlApplied("s1", ControlId(control), 0, chunk, 100 * chunk))
 
 
 def replayed(memory: Remembered) -> list[str]:
@@ -55,7 +55,7 @@ def test_what_was_gone_back_behind_is_not_shown_again() -> None:
     memory = remembered("a", "b")
     acts(memory, "a", 3)
     acts(memory, "b", 6)
-    memory.answered(Interrupt(1, "s1", 4), Done(1, "s1", 4))
+    memory.answered(Interrupt(1, "s1", 4), Done(1, "s1", 4, back_us=500))
     assert replayed(memory) == ["a"]
     memory.answered(Reset(2, "s1"), Done(2, "s1", -1))
     assert replayed(memory) == []

@@ -52,7 +52,7 @@ async def test_who_comes_late_is_shown_the_newest_picture_and_the_loop_goes_on()
         assert lease.sent[-1] == Watched(session.id, False)
         lease.sent.clear()
         late = rig.attach(session)
-        assert lease.sent == [Seen(session.id, 0), Watched(session.id, True)]
+        assert lease.sent == [Seen(session.id, 0, "world_model"), Watched(session.id, True)]
         await late.until("media.init")
 
 

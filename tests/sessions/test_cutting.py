@@ -36,7 +36,7 @@ async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
         assert frames[0].pts_us == word.next_us
         assert frames[0].discontinuity
         assert (word.reason, word.chunk, word.seen_us) == ("interrupt", 0, 150_000)
-        assert lease.asked == [Interrupt(0, lease.session, 0)]
+        assert lease.asked == [Interrupt(0, lease.session, 0, seen_of="world_model")]
         assert_well_formed(person)
 
 
@@ -83,7 +83,7 @@ async def test_an_interrupt_before_anything_was_seen_goes_back_to_the_start() ->
         _, lease, person = await rig.driven()
         answer = await person.ask("interrupt")
         assert isinstance(answer, RequestAccepted)
-        assert lease.asked == [Interrupt(0, lease.session, None)]
+        assert lease.asked == [Interrupt(0, lease.session, None, seen_of="world_model")]
 
 
 async def test_reset_takes_a_new_seed_and_tells_it() -> None:

@@ -82,7 +82,7 @@ async def test_a_playhead_is_answered_only_when_it_is_wrong() -> None:
         assert isinstance(wrong, Error)
         assert (wrong.code, wrong.field) == ("not_shown", "chunk")
         assert "request.accepted" not in person.types()
-        assert Seen(lease.session, 0) in lease.sent
+        assert Seen(lease.session, 0, "world_model") in lease.sent
 
 
 async def test_an_unknown_stream_is_named() -> None:

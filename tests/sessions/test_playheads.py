@@ -2,8 +2,11 @@
 
 import pytest
 
+from reverie.models.spec import StreamKind
 from reverie.sessions.errors import CommandError
 from reverie.sessions.playheads import NOTHING, Playheads, Seen
+from reverie.sessions.prompt import PromptMemory
+from reverie.sessions.state import SessionId, SessionState, StreamState
 
 
 def test_the_driver_sets_the_pace_however_far_viewers_are() -> None:
@@ -51,8 +54,42 @@ def test_a_playhead_never_runs_backwards() -> None:
 def test_chunks_that_a_cut_has_dropped_count_for_nothing() -> None:
     heads = Playheads()
     heads.enter(1, drives=True, shown=Seen(3, 300))
-    heads.cut(chunk=3, newest=5)
+    heads.cut({"": 3}, {"": 5})
     assert not heads.advance(1, Seen(5, 500), newest=5)
     assert heads.governing.chunk == 3
     assert heads.advance(1, Seen(6, 600), newest=6)
     assert heads.governing.chunk == 6
+
+
+def test_chunks_of_two_loops_are_compared_by_their_media_time() -> None:
+    heads = Playheads()
+    heads.enter(1, drives=True, shown=NOTHING)
+    assert heads.advance(1, Seen(7, 700, "short"), newest=7)
+    assert heads.advance(1, Seen(1, 900, "long"), newest=1)
+    assert heads.governing == Seen(1, 900, "long")
+    assert not heads.advance(1, Seen(8, 800, "short"), newest=9)
+    assert heads.advance(1, Seen(9, 1000, "short"), newest=9)
+    assert heads.governing == Seen(9, 1000, "short")
+
+
+def test_a_cut_of_a_loop_with_short_chunks_does_not_outlaw_those_of_a_long_one() -> None:
+    heads = Playheads()
+    heads.enter(1, drives=True, shown=Seen(3, 300, "pictures"))
+    heads.cut({"pictures": 3, "sounds": 20}, {"pictures": 4, "sounds": 40})
+    assert heads.governing.chunk == 3
+    assert not heads.advance(1, Seen(4, 400, "pictures"), newest=5)
+    assert heads.advance(1, Seen(5, 500, "pictures"), newest=5)
+
+
+def test_a_playhead_without_a_loop_is_of_the_one_whose_chunk_holds_its_time() -> None:
+    state = SessionState(SessionId("s"), "o", "m", "p", 0, PromptMemory(100))
+    for name, chunk_us in (("short", 100), ("long", 500)):
+        state.streams[name] = stream = StreamState(name, StreamKind.VIDEO, 10.0, name)
+        for chunk in range(3):
+            stream.put_out(chunk, chunk * chunk_us, (chunk + 1) * chunk_us)
+    state.streams["sound"] = StreamState("sound", StreamKind.AUDIO, 10.0, "heard")
+    assert state.reported == ("short", "long")
+    assert state.seen(1, 150).loop == "short"
+    assert state.seen(1, 999).loop == "long"
+    assert state.seen(7, 0).loop == "short"
+    assert state.chunk == 2

@@ -130,7 +130,8 @@ class FakeLease:
         self._discontinuity = True
         self.utterance += self._speaking
         self._speaking = False
-        return Done(0, self.session, back, self.pts_us, (), {"ar_decode": self.utterance})
+        utterances, stands = {"ar_decode": self.utterance}, {"world_model": back}
+        return Done(0, self.session, back, self.pts_us, (), utterances, stands)
 
     async def release(self) -> None:
         if not self.released:

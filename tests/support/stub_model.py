@@ -63,6 +63,7 @@ LOCATION = f"{Path(__file__).resolve()}:StubFamily"
 """What a deployment names to serve this model."""
 
 LOG_VARIABLE = "STUB_MODEL_LOG"
+WEIGHTS_VARIABLE = "STUB_MODEL_WEIGHTS"
 KEYS = ("up", "down", "left", "right")
 SIZE = 64
 CELL = 8
@@ -541,7 +542,7 @@ class StubFamily:
             spec=spec,
             device=torch.device("cpu"),
             dtype=torch.float32,
-            weights_version="stub-1",
+            weights_version=os.environ.get(WEIGHTS_VARIABLE, "stub-1"),
             blocks=BlockPool(count, (BLOCK_WIDTH,)),
         )
 
