@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from reverie.models.errors import ModelError
 from reverie.models.instance import LoadOptions
+from reverie.models.licences import PublicWeights, public_weights
 from reverie.models.registry import ModelFamily, find_family, installed_families
 from reverie.models.spec import ModelSpec
 
@@ -25,7 +26,8 @@ class CatalogueEntry:
         loops: what each can do, by its name.
         memory: of one session, by size of the model; a size without a name is the only one.
         licence: of the family.
-        weights_licence: of the weights that are public.
+        weights_licence: of the weights that are public, in the family's own words.
+        weights: what the cards of public weights say, where it is known.
         fault: why the model cannot be served; empty when it can, or when nobody has tried.
     """
 
@@ -36,6 +38,7 @@ class CatalogueEntry:
     memory: tuple[tuple[str, str], ...] = ()
     licence: str = UNKNOWN
     weights_licence: str = UNKNOWN
+    weights: tuple[PublicWeights, ...] = ()
     fault: str = ""
 
 
@@ -83,6 +86,7 @@ def _entry(name: str, *, load: bool) -> CatalogueEntry:
         memory=memory,
         licence=spec.licence,
         weights_licence=spec.weights_licence or UNKNOWN,
+        weights=public_weights(family, spec.name),
         fault=_fault(family) if load else "",
     )
 
@@ -110,7 +114,10 @@ def _lines(entry: CatalogueEntry) -> Iterator[str]:
         yield f"  loop       {name}: {', '.join(capabilities) or 'steps forward, no more'}"
     for size, memory in entry.memory:
         yield f"  a session  {f'{size}: ' if size else ''}{memory}"
-    if entry.loops:
+    if entry.loops and entry.weights:
+        yield f"  licence    {entry.licence}; of public weights:"
+        yield from (f"    {weights}" for weights in entry.weights)
+    elif entry.loops:
         yield f"  licence    {entry.licence}; public weights: {entry.weights_licence}"
     if entry.fault:
         yield f"  cannot be served here: {entry.fault}"

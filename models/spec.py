@@ -66,7 +66,7 @@ class ModelSpec:
         precisions: that it computes in, the one that a CPU gets first.
         caches: kinds of cache blocks; none named is one a loop with a window.
         parallel: what it has to share out among devices.
-        weights_licence: of the public weights; empty when it is not known.
+        weights_licence: of the public weights; empty where it is not known or is told elsewhere.
         guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
     """
 

@@ -102,7 +102,6 @@ def diamond_spec(game: GameConfig) -> ModelSpec:
             {"world_model": frozenset({Capability.ACTIONS, Capability.REWIND, Capability.FORK})}
         ),
         precisions=("float32",),
-        weights_licence="MIT, as their repository",
     )
 
 

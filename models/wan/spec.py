@@ -146,7 +146,6 @@ def wan_spec(
         ),
         parallel=ParallelSpec(tensor=config.num_heads, sequence=tokens),
         guided=True,
-        weights_licence="Wan 2.1: Apache-2.0; Self-Forcing, LongLive: unknown, see their cards",
     )
 
 

@@ -26,6 +26,14 @@ class Weightless(StubFamily):
         raise CheckpointError("there are no weights")
 
 
+class NamedOasis(StubFamily):
+    """Has the name of a family that ships."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        return replace(super().spec, name="oasis")
+
+
 class Contradicting(StubFamily):
     """Cannot even be described."""
 
@@ -63,9 +71,41 @@ def test_the_memory_of_a_language_model_is_left_to_its_weights(
     assert entries["causal_lm"].memory == (("", "as the weights say"),)
 
 
-def test_a_licence_that_nobody_knows_is_called_unknown(entries: dict[str, CatalogueEntry]) -> None:
-    assert entries["oasis"].weights_licence == "unknown"
-    assert entries["wan"].weights_licence.startswith("Wan 2.1: Apache-2.0")
+@pytest.mark.parametrize(
+    ("name", "weights", "licence", "commercial"),
+    [
+        ("wan", "Self-Forcing", "CC BY-NC-SA 4.0", False),
+        ("wan", "LongLive-1.3B", "CC BY-NC-SA 4.0", False),
+        ("wan", "Wan2.1-T2V-1.3B", "Apache-2.0", True),
+        ("oasis", "Oasis-500M", "MIT", True),
+    ],
+)
+def test_licences_of_public_weights_are_told_with_the_page_that_names_them(
+    entries: dict[str, CatalogueEntry], name: str, weights: str, licence: str, commercial: bool
+) -> None:
+    [found] = [each for each in entries[name].weights if each.name == weights]
+    assert (found.licence, found.commercial) == (licence, commercial)
+    [line] = [line for line in as_text([entries[name]]).splitlines() if f" {weights}: " in line]
+    assert ("not for commercial use" in line) is not commercial
+    assert f"({found.source})" in line
+
+
+@pytest.mark.parametrize("name", ["pocket", "wan", "diamond", "oasis", "causal_lm", "echo"])
+def test_nothing_is_unknown_of_the_families_that_ship(
+    entries: dict[str, CatalogueEntry], name: str
+) -> None:
+    assert "unknown" not in as_text([entries[name]])
+
+
+def test_a_strangers_family_is_not_taken_for_one_that_ships_under_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    families: dict[str, Callable[[], ModelFamily]] = {"oasis": NamedOasis}
+    monkeypatch.setattr(listed, "installed_families", lambda: families)
+    monkeypatch.setattr("reverie.models.registry.installed_families", lambda: families)
+    [entry] = catalogue()
+    assert entry.weights == ()
+    assert "public weights: unknown" in as_text([entry])
 
 
 def test_memory_is_told_in_a_unit_that_can_be_read() -> None:
