@@ -70,7 +70,7 @@ class HostedSession:
 
         Args:
             origin: where it parts from another session; None begins anew.
-            accounts: whom its place is counted under.
+            accounts: whom its place is counted under: its owner, then the address if that counts.
         """
         self._origin = origin
         self._accounts = accounts
@@ -88,7 +88,7 @@ class HostedSession:
         self._voice: Voice | None = None
         if speech is not None:
             self._voice = parts.outputs.add_voice(speech, self.scope, self._not_spoken)
-        self.recorder = Recorder(parts, recordings, keys)
+        self.recorder = Recorder(parts, recordings, keys, "".join(accounts[1:]))
         cutter = Cutter(parts, self._relay)
         self._barge_in = BargeIn(state, parts.controls, parts.audience, cutter.interrupt)
         parts.inputs.listen(self._barge_in.heard)

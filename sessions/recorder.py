@@ -28,19 +28,30 @@ _MESSAGES: Mapping[str, str] = {
     "disk_full": "the disk is full; what was recorded until then is kept",
     "disk_slow": "the disk does not keep up; what was recorded until then is kept",
     "keep_bytes": "all recordings together are as large as they may be (keep_bytes)",
+    "keep_bytes_per_owner": "yours are as large as they may be (keep_bytes_per_owner)",
+    "keep_bytes_per_address": "those from your address are as large as they may be "
+    "(keep_bytes_per_address)",
 }
 
 
 class Recorder:
     """What can be asked of one session's recordings. Nothing here waits."""
 
-    def __init__(self, parts: Parts, recordings: Recordings | None, keys: Keys | None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        recordings: Recordings | None,
+        keys: Keys | None,
+        address: str = "",
+    ) -> None:
         """Record nothing yet.
 
         Args:
             recordings: where they go; None: nothing can be recorded.
             keys: who may have them.
+            address: where the session was asked for; empty: that does not count.
         """
+        self._address = address
         self._state = parts.state
         self._audience = parts.audience
         self._views = parts.views
@@ -73,9 +84,14 @@ class Recorder:
         if inputs and stream is None:
             text = "the program takes no pictures"
             raise CommandError(ErrorCode.NOTHING_TO_RECORD, text, field="inputs")
+        try:
+            recordings.make_room(keys, self._address)
+        except CommandError:
+            self._inputs.watch(None)
+            raise
         recording = self._new("recording", recordings, stream)
         self._created(recording)
-        self._tape = recordings.begin(recording, keys, self._tap.sounds, self._told)
+        self._tape = recordings.begin(recording, keys, self._tap.sounds, self._told, self._address)
         self._state.recording = recording.id
         self._tap.add(self._tape)
         self._audience.overhear(self._overheard)
@@ -113,10 +129,11 @@ class Recorder:
         if self._clipping:
             text = "the clip before is not finished"
             raise CommandError(ErrorCode.TOO_MANY, text, retry_after_s=1.0)
+        recordings.make_room(keys, self._address)
         self._clipping = True
         clip = self._new("clip", recordings)
         self._created(clip)
-        recordings.keep_clip(clip, keys, groups, self._tap.sounds, self._told)
+        recordings.keep_clip(clip, keys, groups, self._tap.sounds, self._told, self._address)
         return clip
 
     def watched_in(self, codec: Codec) -> None:
@@ -184,7 +201,7 @@ class Recorder:
             self._clipping = False
         elif recording.id == self._state.recording:  # it has ended by itself
             self._let_go()
-        if recording.reason in FAILURES or recording.reason == "keep_bytes":
+        if recording.reason in FAILURES or recording.reason in _MESSAGES:
             logger.error("recording %s has ended: %s", recording.id, recording.reason)
             message = _MESSAGES.get(recording.reason, "the recording cannot go on")
             self._audience.tell(Error(code=recording.reason, message=message))

@@ -18,7 +18,8 @@ class Recording(BaseModel):
     """A recording or a clip, as far as it has come.
 
     Attributes:
-        reason: why it is over: `stopped`, `session_over`, `longest_s`, `keep_bytes`, `disk_full`,
+        reason: why it is over: `stopped`, `session_over`, `longest_s`, `keep_bytes`,
+            `keep_bytes_per_owner`, `keep_bytes_per_address`, `disk_full`,
             `disk_slow`, `write_failed`, `server_lost`; empty while it runs.
         started_s: Unix time.
         from_us: the session's media time at which it begins; -1 before its first frame.

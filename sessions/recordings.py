@@ -22,7 +22,7 @@ from reverie.media.fragmented_mp4 import Recorded
 from reverie.media.job_thread import JobThread
 from reverie.media.replay import Group, make_clip
 from reverie.sessions.attachment import Role
-from reverie.sessions.errors import RecordingsError
+from reverie.sessions.errors import CommandError, ErrorCode, RecordingsError
 from reverie.sessions.input_tape import InputTape
 from reverie.sessions.recording import Entry, Keys, Progress, Recording
 from reverie.sessions.recording_catalogue import RecordingCatalogue
@@ -40,6 +40,9 @@ JOB_S = 60.0
 
 LEAVE_S = 5.0
 """Likewise in all, once the server is leaving."""
+
+FULL_S = 60.0
+"""When to ask again for a recording that there was no room for."""
 
 FAILURES = frozenset({"disk_full", "disk_slow", "write_failed", "bad_format"})
 """Reasons that are nobody's wish."""
@@ -128,12 +131,36 @@ class Recordings:
 
     # --- recording ---
 
+    def make_room(self, keys: Keys, address: str = "") -> None:
+        """Have room for another recording of an owner, who gives their own oldest for it.
+
+        Args:
+            keys: whose.
+            address: where it is asked for; empty: that does not count.
+
+        Raises:
+            CommandError: there is none; names the setting.
+        """
+        while (limit := self._catalogue.limit_reached(address)) is not None:
+            here = address if limit.endswith("_per_address") else ""
+            oldest = self._catalogue.oldest_of(keys.owner, self._told, here)
+            if oldest is None:
+                most = getattr(self.options, limit)
+                text = f"recordings have no room left: at most {most} are kept ({limit})"
+                raise CommandError(ErrorCode.TOO_MANY, text, retry_after_s=FULL_S)
+            self.delete(oldest)
+
     def begin(
-        self, recording: Recording, keys: Keys, sounds: Sequence[tuple[str, int]], told: Told
+        self,
+        recording: Recording,
+        keys: Keys,
+        sounds: Sequence[tuple[str, int]],
+        told: Told,
+        address: str = "",
     ) -> Tape:
         """Begin a recording; it goes on until its tape is stopped."""
         id = recording.id
-        self._enter(Entry(recording=recording, keys=keys), told)
+        self._enter(Entry(recording=recording, keys=keys), told, address)
         ends = TapeEnds(
             grew=lambda: self._grew(id),
             over=lambda reason: self._jobs.put_nowait(lambda: self._finish(id, reason)),
@@ -155,9 +182,10 @@ class Recordings:
         groups: Sequence[Group],
         sounds: Sequence[tuple[str, int]],
         told: Told,
+        address: str = "",
     ) -> None:
         """Make a clip of groups, one or more, and keep it like a recording."""
-        self._enter(Entry(recording=clip, keys=keys), told)
+        self._enter(Entry(recording=clip, keys=keys), told, address)
         self._jobs.put_nowait(lambda: self._make_clip(clip.id, groups, sounds))
 
     def stop(self, id: str) -> None:
@@ -214,8 +242,8 @@ class Recordings:
         folder = self.options.folder
         return folder is not None and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
-    def _enter(self, entry: Entry, told: Told) -> None:
-        self._catalogue.enter(entry)
+    def _enter(self, entry: Entry, told: Told, address: str) -> None:
+        self._catalogue.enter(entry, address)
         self._told[entry.recording.id] = told
         self._jobs.put_nowait(lambda: self._write(entry))
 
@@ -314,12 +342,11 @@ class Recordings:
             logger.warning("what recording %s is cannot be written: %s", entry.recording.id, error)
 
     def _sweep(self) -> None:
-        """Let go of what is too old or too much: the oldest first, those that run last."""
+        """Let go of what is too old, or too much of its owner: the oldest first, what runs last."""
         for id in self._catalogue.to_let_go(self._wall_s(), self._told):
             self.delete(id)
-        if self._catalogue.is_too_much:
-            for tape in tuple(self._tapes.values()):
-                tape.stop("keep_bytes")
+        for id, reason in self._catalogue.to_stop(self._tapes).items():
+            self._tapes[id].stop(reason)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

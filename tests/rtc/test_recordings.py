@@ -204,3 +204,27 @@ async def test_where_nothing_is_recorded_that_is_said(home: House) -> None:
         f"/v1/sessions/{opened['id']}/recordings", headers=bearer(opened["token"])
     )
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "not_enabled")
+
+
+async def test_a_stranger_who_fills_all_room_deletes_nobody_s_recordings(tmp_path: Path) -> None:
+    options_ = options(tmp_path, keep_count=4, keep_count_per_address=3)
+    async with house(recordings=options_, sessions=8) as home:
+        victim = await home.open()
+        kept = await recorded(home, victim, 1)
+        async with home.caller("127.0.0.2") as stranger:
+            other = House(home.url, home.pool, home.store, home.edge, stranger)
+            for _ in range(3):
+                await recorded(other, await other.open(), 1)
+            late = await other.open()
+            async with home.client(late, codecs=["h264"]) as client:
+                await client.hears("media.chunk")
+                path = f"/v1/sessions/{late['id']}/recordings"
+                refused = await stranger.post(path, headers=bearer(late["token"]))
+                told = await client.ask(type="record_start")
+        error = refused.json()["error"]
+        assert (refused.status_code, error["code"]) == (429, "too_many")
+        assert "keep_count" in error["message"]
+        assert refused.headers["Retry-After"] == "60"
+        assert told.type == "error"
+        shown = await home.http.get(path_of(kept), headers=bearer(victim["token"]))
+        assert shown.json() == kept

@@ -12,7 +12,13 @@ from reverie.sessions.recording_options import RecordingOptions
 MIB = 2**20
 
 
-def entry(number: int, started_s: float = 0.0, session: str = "s", secret: str = "t") -> Entry:
+def entry(
+    number: int,
+    started_s: float = 0.0,
+    session: str = "s",
+    secret: str = "t",
+    owner: str = "o",
+) -> Entry:
     recording = Recording(
         id=f"{number:024x}",
         session=session,
@@ -22,7 +28,7 @@ def entry(number: int, started_s: float = 0.0, session: str = "s", secret: str =
         seed=7,
         started_s=started_s,
     )
-    return Entry(recording=recording, keys=Keys.of(secret, f"{secret} watches", "o"))
+    return Entry(recording=recording, keys=Keys.of(secret, f"{secret} watches", owner))
 
 
 def filled(options: RecordingOptions, sizes_mib: list[int]) -> tuple[RecordingCatalogue, list[str]]:
@@ -59,6 +65,61 @@ def test_the_oldest_go_until_it_fits_and_what_runs_stays(
     rest = [each for each in ids if each not in set(gone)]
     assert not catalogue.is_too_much or set(rest) <= runs
     assert catalogue.to_let_go(float(now_s), runs) == []
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=12),
+    st.integers(1, 20),
+    st.integers(1, 6),
+    st.sets(st.integers(0, 11), min_size=1),
+)
+def test_nobody_s_recordings_go_or_end_for_somebody_else_s(
+    made: list[tuple[str, int]], keep_mib: int, own_mib: int, running: set[int]
+) -> None:
+    options = RecordingOptions(
+        keep_bytes=keep_mib * MIB, keep_bytes_per_owner=own_mib * MIB, keep_count_per_owner=3
+    )
+    catalogue, owners = RecordingCatalogue(options), dict[str, str]()
+    for number, (owner, size) in enumerate(made):
+        each = entry(number, owner=owner)
+        catalogue.enter(each)
+        catalogue.change(each.recording.id, Recorded(), 0, size * MIB, "complete")
+        owners[each.recording.id] = owner
+    runs = {id for number, id in enumerate(owners) if number in running}
+    recording = {owners[id] for id in runs}
+    gone = catalogue.to_let_go(0.0, runs)
+    for owner in set(owners.values()) - recording if runs else ():
+        theirs = [id for id in owners if owners[id] == owner]
+        lost = [id for id in theirs if id in gone]
+        kept = [id for id in theirs if id not in gone]
+        mib = sum(made[int(id, 16)][1] for id in kept)
+        assert len(kept) <= 3
+        assert mib <= own_mib
+        if lost:  # and no more than their own quota asks for
+            newest = made[int(lost[-1], 16)][1]
+            assert len(kept) + 1 > 3 or mib + newest > own_mib
+    for each in gone:
+        catalogue.remove(each)
+    ends = catalogue.to_stop(runs)
+    assert set(ends) <= runs
+    if runs and catalogue.is_too_much:
+        assert "keep_bytes" in ends.values()
+
+
+def test_a_new_recording_is_refused_by_the_setting_that_it_runs_into() -> None:
+    options = RecordingOptions(keep_count=4, keep_count_per_address=2)
+    catalogue = RecordingCatalogue(options)
+    for number, address in enumerate(("x", "x", "y")):
+        catalogue.enter(entry(number, owner=address), address)
+    assert catalogue.limit_reached("x") == "keep_count_per_address"
+    assert catalogue.limit_reached("y") is None
+    assert catalogue.limit_reached("") is None
+    catalogue.enter(entry(3, owner="z"), "z")
+    assert catalogue.limit_reached("new") == "keep_count"
+    y, z = (Keys.of("", "", owner).owner for owner in "yz")
+    assert catalogue.oldest_of(y, ()) == f"{2:024x}"
+    assert catalogue.oldest_of(y, (), "x") is None
+    assert catalogue.oldest_of(z, (f"{3:024x}",)) is None
 
 
 def test_secrets_open_the_recordings_of_their_session_and_no_others() -> None:

@@ -14,7 +14,7 @@ import pytest
 from projection import Camera, played
 
 from reverie.sessions.attachment import Role
-from reverie.sessions.errors import RecordingsError
+from reverie.sessions.errors import CommandError, RecordingsError
 from reverie.sessions.recording import Keys, Recording, new_id
 from reverie.sessions.recording_folder import ENTRY, EVENTS, VIDEO, RecordingFolder
 from reverie.sessions.recording_options import RecordingOptions
@@ -37,7 +37,7 @@ class Shelf:
     now_s: float = 1_000_000.0
     told: list[Recording] = field(default_factory=list)
 
-    def begin(self, session: str = "s") -> tuple[str, Tape]:
+    def begin(self, session: str = "s", keys: Keys = KEYS, address: str = "") -> tuple[str, Tape]:
         recording = Recording(
             id=new_id(),
             session=session,
@@ -47,11 +47,15 @@ class Shelf:
             seed=7,
             started_s=self.now_s,
         )
-        return recording.id, self.recordings.begin(recording, KEYS, (), self.told.append)
+        self.recordings.make_room(keys, address)
+        tape = self.recordings.begin(recording, keys, (), self.told.append, address)
+        return recording.id, tape
 
-    async def record(self, frames: int = 30) -> str:
+    async def record(
+        self, frames: int = 30, session: str = "s", keys: Keys = KEYS, address: str = ""
+    ) -> str:
         """Record some frames, and wait until the recording is whole."""
-        id, tape = self.begin()
+        id, tape = self.begin(session, keys, address)
         for media in Camera().film(frames):
             tape.picture(media)
         tape.stop("stopped")
@@ -120,6 +124,43 @@ async def test_of_too_many_the_oldest_goes(tmp_path: Path) -> None:
     async with shelf(tmp_path, keep_count=2) as on:
         ids = [await on.record() for _ in range(4)]
         assert on.ids == ids[2:]
+
+
+STRANGER = Keys.of("another token", "another watch token", "a stranger")
+
+
+async def test_a_stranger_who_records_without_end_loses_their_own_oldest(tmp_path: Path) -> None:
+    async with shelf(tmp_path, keep_count=4, keep_count_per_owner=2) as on:
+        victim = await on.record()
+        made = [await on.record(5, "t", STRANGER) for _ in range(5)]
+        assert on.ids == [victim]
+        assert [each.id for each in on.recordings.list("t")] == made[-2:]
+
+
+async def test_when_all_room_is_taken_others_are_refused_and_lose_nothing(tmp_path: Path) -> None:
+    async with shelf(tmp_path, keep_count=3, keep_count_per_owner=2) as on:
+        victim = await on.record()
+        made = [await on.record(5, "t", STRANGER) for _ in range(2)]
+        third = Keys.of("x", "y", "a third")
+        with pytest.raises(CommandError, match="keep_count") as refused:
+            on.begin("u", third)
+        assert (refused.value.code, refused.value.retry_after_s) == ("too_many", 60.0)
+        assert on.ids == [victim]
+        assert [each.id for each in on.recordings.list("t")] == made
+        newer = await on.record()  # who has one there gives that for it
+        assert on.ids == [newer]
+
+
+async def test_an_address_with_many_owners_has_a_quota_too(tmp_path: Path) -> None:
+    async with shelf(tmp_path, keep_count=8, keep_count_per_address=2) as on:
+        victim = await on.record(address="here")
+        for number in range(2):
+            owner = Keys.of(f"t{number}", f"w{number}", f"owner {number}")
+            await on.record(5, f"t{number}", owner, "there")
+        with pytest.raises(CommandError, match="keep_count_per_address"):
+            on.begin("t9", Keys.of("t9", "w9", "owner 9"), "there")
+        await on.record(address="here")
+        assert victim in on.ids
 
 
 async def test_of_too_much_the_oldest_goes_and_what_runs_ends_last(tmp_path: Path) -> None:
