@@ -37,6 +37,11 @@ class Addresses:
             address = before
         return counted(address)
 
+    def is_proxied(self, connection: HTTPConnection) -> bool:
+        """Tell whether a request comes from one of the named proxies."""
+        address = parsed(connection.client.host) if connection.client else None
+        return address is not None and self._is_proxy(address)
+
     def of_peer(self, host: str) -> str | None:
         """Return what a connection is counted under; None for a proxy, which stands for many."""
         address = parsed(host)

@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket
 
 from reverie.rtc.door import Door
 from reverie.rtc.edge import Edge
+from reverie.rtc.forwarding import ForwardedRequests
 from reverie.rtc.handshake import Hello
 from reverie.rtc.http_json import error_response, json_response
 from reverie.rtc.origins import OriginGuard, TrustRules
@@ -60,6 +61,7 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             Route(one, typed(sessions.delete), methods=["DELETE"]),
             get("/v1/ice", typed(signalling.ice)),
             Route(one + "/webrtc", typed(signalling.open), methods=["POST"]),
+            get(one + "/webrtc/{peer}", typed(signalling.show)),
             Route(one + "/webrtc/{peer}", typed(signalling.patch), methods=["PATCH"]),
             Route(one + "/webrtc/{peer}", typed(signalling.delete), methods=["DELETE"]),
             *_standard(one + "/whep", WhipRoutes(edge, room, "whep")),
@@ -69,7 +71,10 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             WebSocketRoute(one + "/ws", Door(edge).open),
             WebSocketRoute("/{path:path}", _no_socket_here),
         ],
-        middleware=[Middleware(OriginGuard, rules=TrustRules(edge.options))],
+        middleware=[
+            Middleware(ForwardedRequests, options=edge.options),
+            Middleware(OriginGuard, rules=TrustRules(edge.options)),
+        ],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
         lifespan=lambda _: _living(edge, room),
     )

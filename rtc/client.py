@@ -1,9 +1,10 @@
 """`connect`: a session on a server, for Python programs."""
 
 import asyncio
+import ssl as tls
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -31,6 +32,36 @@ class _Opened(BaseModel):
     token: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """Where a server is, and whom to trust there.
+
+    Attributes:
+        url: without a slash at its end.
+        ssl: None takes what this machine trusts.
+    """
+
+    url: str
+    ssl: tls.SSLContext | None
+
+    @property
+    def is_secure(self) -> bool:
+        return self.url.lower().startswith("https://")
+
+    @property
+    def socket_ssl(self) -> tls.SSLContext | None:
+        """What a WebSocket is given: nothing where it is not encrypted."""
+        return (self.ssl or tls.create_default_context()) if self.is_secure else None
+
+    def socket_url(self, session: str) -> str:
+        _, _, rest = self.url.partition("://")
+        return f"{'wss' if self.is_secure else 'ws'}://{rest}/v1/sessions/{session}/ws"
+
+    def client(self, limit_s: float) -> httpx.AsyncClient:
+        verify = self.socket_ssl or False  # an unencrypted connection has nothing to verify
+        return httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=verify)
+
+
 @asynccontextmanager
 async def connect(
     url: str,
@@ -47,6 +78,7 @@ async def connect(
     codecs: Sequence[str] = ("rgb24", "pcm16"),
     give_up_s: float = 30.0,
     owner: str | None = None,
+    ssl: tls.SSLContext | None = None,
 ) -> AsyncIterator[RemoteSession]:
     """Open a session on a server, or attach to one, for as long as the block lasts.
 
@@ -67,6 +99,9 @@ async def connect(
             no codec of sound (`opus`, `pcm16`) to be sent none.
         give_up_s: how long to try to come back after a drop.
         owner: the secret of the owner to open it for, as this server issued it; None: a new one.
+        ssl: whom to trust at an https address, such as a private certificate authority
+            (`ssl.create_default_context(cafile=...)`). None trusts whom this machine trusts, or
+            what the environment names (`SSL_CERT_FILE`, `SSL_CERT_DIR`).
 
     Raises:
         BadRequestError: the server cannot open such a session; names the field.
@@ -75,6 +110,7 @@ async def connect(
         SessionEndedError: the session to attach to is over, or does not let us in.
     """
     owned = session is None
+    server = _Server(url.rstrip("/"), ssl)
     if session is None:
         check_opening(prompt, seed, dict(parameters or {}))  # JSON cannot even say all that is odd
         wanted: dict[str, object] = {
@@ -85,31 +121,32 @@ async def connect(
             "voice": voice or None,
         }
         wanted["parameters"] = dict(parameters or {})
-        opened = await _open_safely(url, "", wanted, owner)
+        opened = await _open_safely(server, "", wanted, owner)
         session, token = opened.id, opened.token
     if token is None:
         raise ValueError("attaching to a session needs its token")
-    options = LinkOptions(_socket_url(url, session), token, role, tuple(codecs), give_up_s)
-    async with _attached(url, session, options, owned) as remote:
+    options = LinkOptions(
+        server.socket_url(session), token, role, tuple(codecs), give_up_s, ssl=server.socket_ssl
+    )
+    async with _attached(server, session, options, owned) as remote:
         yield remote
 
 
 def _attached(
-    url: str, session: str, options: LinkOptions, owned: bool
+    server: _Server, session: str, options: LinkOptions, owned: bool
 ) -> AbstractAsyncContextManager[RemoteSession]:
-    fork = partial(_forked, url, session, options)
+    fork = partial(_forked, server, session, options)
     return _running(RemoteSession(session, options, owned, fork))
 
 
 @asynccontextmanager
 async def _forked(
-    url: str, session: str, options: LinkOptions, chunk: int | None
+    server: _Server, session: str, options: LinkOptions, chunk: int | None
 ) -> AsyncIterator[RemoteSession]:
     wanted = {} if chunk is None else {"chunk": chunk}
-    opened = await _open_safely(url, f"/{session}/fork", wanted, options.token)
-    socket_url = _socket_url(url, opened.id)
-    attaching = replace(options, url=socket_url, token=opened.token)
-    async with _attached(url, opened.id, attaching, owned=True) as remote:
+    opened = await _open_safely(server, f"/{session}/fork", wanted, options.token)
+    attaching = replace(options, url=server.socket_url(opened.id), token=opened.token)
+    async with _attached(server, opened.id, attaching, owned=True) as remote:
         yield remote
 
 
@@ -130,35 +167,37 @@ async def _running(remote: RemoteSession) -> AsyncIterator[RemoteSession]:
 
 
 async def _open_safely(
-    url: str, path: str, wanted: Mapping[str, object], secret: str | None
+    server: _Server, path: str, wanted: Mapping[str, object], secret: str | None
 ) -> _Opened:
     """Open a session; cancelled, leave none behind that nobody knows of and that holds a place."""
-    opening = asyncio.create_task(_open(url, path, wanted, secret), name="open a session")
+    opening = asyncio.create_task(_open(server, path, wanted, secret), name="open a session")
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
         with suppress(SessionError, TimeoutError):
             async with asyncio.timeout(UNDO_S):
-                await _end(url, await opening)
+                await _end(server, await opening)
         raise
 
 
-async def _end(url: str, opened: _Opened) -> None:
-    address = f"{url.rstrip('/')}/v1/sessions/{opened.id}"
+async def _end(server: _Server, opened: _Opened) -> None:
     with suppress(httpx.TransportError):
-        async with httpx.AsyncClient(timeout=UNDO_S, trust_env=False) as client:
-            await client.delete(address, headers={"Authorization": f"Bearer {opened.token}"})
+        async with server.client(UNDO_S) as client:
+            headers = {"Authorization": f"Bearer {opened.token}"}
+            await client.delete(f"{server.url}/v1/sessions/{opened.id}", headers=headers)
 
 
-async def _open(url: str, path: str, wanted: Mapping[str, object], secret: str | None) -> _Opened:
+async def _open(
+    server: _Server, path: str, wanted: Mapping[str, object], secret: str | None
+) -> _Opened:
     headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
     body = {name: value for name, value in wanted.items() if value is not None}
     try:
-        async with httpx.AsyncClient(timeout=REQUEST_S, trust_env=False) as client:
-            address = f"{url.rstrip('/')}/v1/sessions{path}"
+        async with server.client(REQUEST_S) as client:
+            address = f"{server.url}/v1/sessions{path}"
             answer = await client.post(address, json=body, headers=headers)
     except (httpx.TransportError, httpx.InvalidURL) as error:
-        raise ConnectionLostError(f"{url} cannot be reached: {error}") from None
+        raise ConnectionLostError(f"{server.url} cannot be reached: {error}") from None
     if answer.status_code != httpx.codes.CREATED:
         raise _refused(answer)
     try:
@@ -180,8 +219,3 @@ def _refused(answer: httpx.Response) -> SessionError:
         return BadRequestError(code, message, field=field)
     after_s = float(retry_after_s) if isinstance(retry_after_s, int | float) else None
     return ServerRefusedError(code, message, retry_after_s=after_s)
-
-
-def _socket_url(url: str, session: str) -> str:
-    scheme, _, rest = url.rstrip("/").partition("://")
-    return f"{'wss' if scheme == 'https' else 'ws'}://{rest}/v1/sessions/{session}/ws"

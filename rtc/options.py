@@ -22,7 +22,10 @@ class ServerOptions(BaseModel):
             `https://play.example`. There is no wildcard.
         trusted_proxies: addresses or networks of proxies in front of this server, such as
             `10.0.0.2` or `10.1.0.0/16`. What they say in `X-Forwarded-For` is where a client is
-            counted; of anybody else it says nothing.
+            counted, and in `X-Forwarded-Host`, `-Proto` and `-Prefix` what the client asked for;
+            of anybody else these headers say nothing.
+        root_path: the prefix of all paths, such as `/worlds`, where a proxy publishes the server
+            below one; whether the proxy keeps it in the path or takes it away does not matter.
         openings_per_min: sessions and forks that may be asked for from one address (of IPv6, a
             /64), in the long run; half of them at once. Null does not count.
         offers_per_min: likewise, WebRTC offers and restarts.
@@ -57,6 +60,7 @@ class ServerOptions(BaseModel):
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    root_path: str = Field(default="", max_length=200, pattern=r"^(/[A-Za-z0-9._~-]+)*$")
     openings_per_min: int | None = Field(default=120, ge=1)
     offers_per_min: int | None = Field(default=240, ge=1)
     message_bytes: int = Field(default=2**20, ge=1024, le=2**28)

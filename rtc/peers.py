@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.edge import Edge
-from reverie.rtc.errors import HttpRefusedError
+from reverie.rtc.errors import HttpRefusedError, PeerEndedError
 from reverie.rtc.ice import IceServers
 from reverie.rtc.negotiation import Wishes, negotiate
 from reverie.rtc.offer import Offer
@@ -18,6 +18,9 @@ from reverie.rtc.webrtc import Manners, WebRtcPeer
 from reverie.sessions import HostedSession, Role
 
 RETRY_S = 5.0
+
+ENDINGS = 256
+"""Peers that have ended, of which it is remembered why, for those who could not be told."""
 
 DRIVERS = 4
 """Peers of a session that drive, or offered to, which have room however many watch.
@@ -56,6 +59,9 @@ class PeerRoom:
         self._edge = edge
         self._options = edge.options.rtc
         self._peers: dict[str, WebRtcPeer] = {}
+        self._endings: dict[
+            str, tuple[str, PeerEndedError]
+        ] = {}  # session and reason, oldest first
         self._places = SharedPlaces(self._options.peers)
         viewers = self._options.peers_per_session - 1  # one place is kept for who drives
         self._viewers = defaultdict[str, SharedPlaces](lambda: SharedPlaces(viewers))
@@ -126,9 +132,12 @@ class PeerRoom:
         """Return a peer of a session.
 
         Raises:
-            HttpRefusedError: there is none of that id, or not any more.
+            HttpRefusedError: there is none of that id, or not any more; 410 names why it ended.
         """
         found = self._peers.get(peer)
+        of_session, ended = self._endings.get(peer, (None, None))
+        if ended is not None and of_session == session:
+            raise HttpRefusedError(HTTPStatus.GONE, ended.reason, ended.message)
         if found is None or found.session != session:
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_peer", "no such peer is here")
         return found
@@ -139,6 +148,10 @@ class PeerRoom:
                 await peer.run()
         finally:
             del self._peers[peer.id]
+            if peer.ended is not None:
+                self._endings[peer.id] = peer.session, peer.ended
+            if len(self._endings) > ENDINGS:
+                del self._endings[next(iter(self._endings))]
             self._leave(place)
 
     def _enter(self, place: _Place) -> None:

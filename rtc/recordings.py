@@ -16,6 +16,7 @@ from reverie.media.job_thread import run_apart
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
+from reverie.rtc.forwarding import own_path
 from reverie.rtc.http_json import bearer_of, json_response, read_object
 from reverie.rtc.ranged_file import RangedFile
 from reverie.rtc.wire import refusal
@@ -74,7 +75,7 @@ class RecordingRoutes:
             recording = hosted.recorder.start(inputs=wanted.inputs)
         except CommandError as error:
             raise _refused(error) from None
-        return _shown(recording, HTTPStatus.CREATED)
+        return _shown(request, recording, HTTPStatus.CREATED)
 
     async def clip(self, request: Request) -> Response:
         """Keep the last seconds of a session that runs; answers once the clip is whole."""
@@ -84,7 +85,7 @@ class RecordingRoutes:
             clip = hosted.recorder.clip(wanted.seconds)
         except CommandError as error:
             raise _refused(error) from None
-        return _shown(await self._complete(clip), HTTPStatus.CREATED)
+        return _shown(request, await self._complete(clip), HTTPStatus.CREATED)
 
     async def list(self, request: Request) -> Response:
         """List the recordings of a session, also of one that is over."""
@@ -94,7 +95,7 @@ class RecordingRoutes:
 
     async def show(self, request: Request) -> Response:
         """Show one recording."""
-        return _shown(self._found(request)[0])
+        return _shown(request, self._found(request)[0])
 
     async def stop(self, request: Request) -> Response:
         """End a recording; answers once it is whole. Ending what is over changes nothing."""
@@ -104,7 +105,7 @@ class RecordingRoutes:
             if recording.kind == "recording":
                 self._recordings.stop(recording.id)
             recording = await self._complete(recording)
-        return _shown(recording)
+        return _shown(request, recording)
 
     async def delete(self, request: Request) -> Response:
         """Delete a recording; one that runs ends first."""
@@ -184,8 +185,9 @@ def _refused(error: CommandError) -> HttpRefusedError:
     )
 
 
-def _shown(recording: Recording, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def _shown(request: Request, recording: Recording, status: HTTPStatus = HTTPStatus.OK) -> Response:
     headers = {}
     if status is HTTPStatus.CREATED:
-        headers["Location"] = f"/v1/sessions/{recording.session}/recordings/{recording.id}"
+        path = f"/v1/sessions/{recording.session}/recordings/{recording.id}"
+        headers["Location"] = own_path(request, path)
     return json_response(recording, status, headers)

@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from ssl import SSLContext
 from typing import Literal
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -51,6 +52,7 @@ class LinkOptions:
         give_up_s: after a drop, how long to go on trying.
         open_s: for one attempt.
         message_bytes: longest message taken.
+        ssl: whom to trust at a `wss` address.
     """
 
     url: str
@@ -60,6 +62,7 @@ class LinkOptions:
     give_up_s: float = 30.0
     open_s: float = 10.0
     message_bytes: int = 2**28
+    ssl: SSLContext | None = None
 
     def hello(self) -> str:
         """Return the first message of a socket."""
@@ -158,6 +161,7 @@ class RemoteLink:
                 close_timeout=1.0,
                 compression=None,
                 proxy=None,
+                ssl=self._options.ssl,
             ) as socket:
                 await socket.send(self._options.hello())
                 while True:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
+from reverie.rtc.forwarding import own_path
 from reverie.rtc.http_json import json_response, read_object
 from reverie.rtc.ice import parse_candidate
 from reverie.rtc.negotiation import Wishes, answer_to_restart
@@ -110,7 +111,7 @@ class Signalling:
             "id": peer.id,
             "codec": codec.value if codec else None,
         }
-        location = f"/v1/sessions/{hosted.id}/webrtc/{peer.id}"
+        location = own_path(request, f"/v1/sessions/{hosted.id}/webrtc/{peer.id}")
         return json_response(answer, HTTPStatus.CREATED, {"Location": location})
 
     async def patch(self, request: Request) -> Response:
@@ -133,6 +134,10 @@ class Signalling:
         parsed = [parse_candidate(each.candidate) for each in body.candidates if each.candidate]
         await peer.add_candidates([each for each in parsed if each is not None])
         return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    async def show(self, request: Request) -> Response:
+        """Say how it is with a peer; of one that has ended, why: it could not be told itself."""
+        return json_response({"id": self._peer(request).id, "state": self._peer(request).state})
 
     async def delete(self, request: Request) -> Response:
         """End a peer."""

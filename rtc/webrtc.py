@@ -38,6 +38,11 @@ FAREWELL_S = 1.0
 """For the peer to hear why it is ended, and to leave by itself."""
 
 _LOOK_S = 0.25
+NO_PATH = (
+    "no path was found between the two ends (ICE): a firewall may block UDP; use WebSocket, "
+    "or have the operator name a TURN server (server.rtc.turn_urls)"
+)
+
 ASLEEP_S = 1.0
 """When this process has stood still for longer, its peers cannot be blamed for their silence."""
 
@@ -75,6 +80,7 @@ class WebRtcPeer:
         self.role = role
         self.negotiated = negotiated
         self.paths = 1  # laid so far
+        self.ended: PeerEndedError | None = None  # why, once it is over and the peer did not ask
         self._hosted = hosted
         self._edge = edge
         self._options = edge.options.rtc
@@ -96,6 +102,11 @@ class WebRtcPeer:
         if manners.talks:
             self._connection.on("datachannel", self._channels.opened)
 
+    @property
+    def state(self) -> str:
+        """The state of the connection, in the words of the W3C (`RTCPeerConnectionState`)."""
+        return str(self._connection.connectionState)
+
     # --- its life ---
 
     async def run(self) -> None:
@@ -106,7 +117,7 @@ class WebRtcPeer:
         except AttachmentEndedError as error:
             code, reason = close_code(error.reason), error.reason
         except PeerEndedError as error:
-            code, reason = error.code, error.reason
+            code, reason, self.ended = error.code, error.reason, error
             told = Error(code=reason, message=error.message)
         except PeerLeftError:
             code, reason = 0, "peer"
@@ -162,6 +173,11 @@ class WebRtcPeer:
             await route.forget()
             worked = False
         logger.info("peer %s: the new path %s", self.id, "works" if worked else "does not work")
+        events = self._channels.events
+        if not worked and events is not None:
+            told = Error(code="ice_failed", message=NO_PATH).model_copy(update=self._stamp())
+            with suppress(PeerLeftError):
+                await events.send(encode_text(told))
 
     async def _live(self) -> None:
         try:
@@ -194,6 +210,8 @@ class WebRtcPeer:
             if self._edge.draining:
                 raise AttachmentEndedError("shutdown") from None
             text = f"no connection within {limit_s:g} s (connect_timeout_s)"
+            if self._connection.iceConnectionState != "completed":
+                text = f"{text}: {NO_PATH}"
             raise PeerEndedError(CloseCode.TIMEOUT, "connect_timeout", text) from None
 
     async def _watch(self) -> None:
@@ -214,7 +232,9 @@ class WebRtcPeer:
     def _check(self) -> None:
         if self._talk.attachment is None and self._hosted.state.over:
             raise AttachmentEndedError(self._hosted.state.reason or "closed")
-        if self._leaving or self._connection.connectionState in ("failed", "closed"):
+        if self._connection.connectionState == "failed" and not self._leaving:
+            raise PeerEndedError(CloseCode.TIMEOUT, "ice_failed", NO_PATH)
+        if self._leaving or self._connection.connectionState == "closed":
             raise PeerLeftError(1006)
         if self._gives_way:
             text = "others want a place, and its address has more peers than they have"

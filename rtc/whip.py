@@ -14,6 +14,7 @@ from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
+from reverie.rtc.forwarding import own_path
 from reverie.rtc.http_json import read_body
 from reverie.rtc.negotiation import Wishes
 from reverie.rtc.offer import Offer, bad_offer, read_offer
@@ -57,7 +58,8 @@ class WhipRoutes:
         open_peer = self._watch if self._kind == "whep" else self._feed
         peer = await open_peer(hosted, offer, accounts)
         response = Response(peer.negotiated.answer, HTTPStatus.CREATED, _SAFE, SDP)
-        response.headers["Location"] = f"/v1/sessions/{hosted.id}/{self._kind}/{peer.id}"
+        location = own_path(request, f"/v1/sessions/{hosted.id}/{self._kind}/{peer.id}")
+        response.headers["Location"] = location
         response.headers["ETag"] = _tag(peer)
         for server in self._room.servers.for_user(hosted.id):
             for link in server.as_links():

@@ -106,8 +106,34 @@ async def test_a_restart_that_nobody_takes_leaves_the_old_path() -> None:
             reply = await home.http.patch(client.location, json=body, headers=client.authorization)
             assert reply.status_code == 200
             await becomes(lambda: open_files() <= files)
+            failed = await client.hears("error")
+            assert failed.code == "ice_failed"
+            assert "turn_urls" in failed.message
             shown = len(client.frames)
             await client.shows(shown + 3)
+
+
+async def test_a_peer_that_finds_no_path_can_ask_why_and_what_to_try() -> None:
+    options = ServerOptions(rtc=WebRtcOptions(connect_timeout_s=0.5))
+    async with house(server=options) as home:
+        opened = await home.open()
+        headers = {"Authorization": f"Bearer {opened['token']}"}
+        path = f"/v1/sessions/{opened['id']}/webrtc"
+        body = {"type": "offer", "sdp": page_offer()}
+        location = (await home.http.post(path, json=body, headers=headers)).headers["location"]
+        standing = (await home.http.get(location, headers=headers)).json()
+        assert (standing["id"], location.endswith(standing["id"])) == (standing["id"], True)
+        assert standing["state"] in ("new", "connecting")
+        await becomes(lambda: home.edge.metrics.peers._value.get() == 0)
+        for method in ("GET", "PATCH", "DELETE"):
+            told = await home.http.request(method, location, headers=headers)
+            error = told.json()["error"]
+            assert (told.status_code, error["code"]) == (410, "connect_timeout")
+            assert "server.rtc.turn_urls" in error["message"]
+        other = await home.open()
+        foreign = location.replace(opened["id"], other["id"])
+        lost = await home.http.get(foreign, headers={"Authorization": f"Bearer {other['token']}"})
+        assert (lost.status_code, lost.json()["error"]["code"]) == (404, "no_such_peer")
 
 
 async def test_candidates_may_come_one_by_one(home: House) -> None:

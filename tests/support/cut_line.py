@@ -1,15 +1,20 @@
 """A line between a client and a server that a test can cut and mend."""
 
 import asyncio
+from ssl import SSLContext
 from types import TracebackType
 from typing import Self
 
 
 class CutLine:
-    """Carries TCP connections to a port, until it is cut: then all break and none gets through."""
+    """Carries TCP connections to a port, until it is cut: then all break and none gets through.
 
-    def __init__(self, port: int) -> None:
+    With a context it ends TLS, as a proxy in front of a server does.
+    """
+
+    def __init__(self, port: int, ssl: SSLContext | None = None) -> None:
         self._to = port
+        self._ssl = ssl
         self._listener: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._is_cut = False
@@ -19,10 +24,10 @@ class CutLine:
         """Where a browser finds the server through this line."""
         assert self._listener is not None, "use it as a context manager"
         port = self._listener.sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}/"
+        return f"{'https' if self._ssl else 'http'}://127.0.0.1:{port}/"
 
     async def __aenter__(self) -> Self:
-        self._listener = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        self._listener = await asyncio.start_server(self._carry, "127.0.0.1", 0, ssl=self._ssl)
         return self
 
     async def __aexit__(
