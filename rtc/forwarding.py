@@ -1,7 +1,7 @@
 """What a proxy in front of this server did to a request: its path, its host and its scheme.
 
-A proxy may publish the server below a prefix (`server.root_path`), and either keep the prefix in the
-path or take it away; both are understood. `X-Forwarded-Host`, `-Proto` and `-Prefix` count only
+A proxy may publish the server below a prefix (`server.root_path`), and either keep the prefix in
+the path or take it away; both are understood. `X-Forwarded-Host`, `-Proto` and `-Prefix` count only
 where the connection comes from a proxy that the deployment names (`server.trusted_proxies`),
 because anybody can write them. Of several values the last counts: the named proxy wrote it.
 """
