@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-from aioice import Connection
+from aioice import Connection, stun
+from aioice.ice import get_host_addresses
 from aiortc import (
     RTCIceCandidate,
     RTCIceGatherer,
@@ -158,6 +159,20 @@ class IcePath:
         with suppress(ValueError):
             await self.connection.add_remote_candidate(candidate_to_aioice(candidate))
 
+    def pace_checks(self, may_check: Callable[[str], bool]) -> None:
+        """Have `may_check` asked for each check that goes to a host; what it forbids is not sent.
+
+        To be called once all ways of this end are gathered; what is not sent counts as lost.
+        """
+        for protocol in self.connection._protocols:
+            protocol.send_stun = _paced(protocol.send_stun, may_check)  # type: ignore[method-assign]
+
+    @property
+    def remote_host(self) -> str | None:
+        """The host at the other end; None before there is one."""
+        pair = self.connection._nominated.get(1)
+        return pair.remote_addr[0] if pair else None
+
     async def recv(self) -> bytes:
         """Return the next datagram.
 
@@ -177,6 +192,23 @@ class IcePath:
     async def close(self) -> None:
         """Give up the path. Closing twice is closing once."""
         await self.connection.close()
+
+
+_SendStun = Callable[[stun.Message, tuple[str, int]], None]
+
+
+def _paced(send: _SendStun, may_check: Callable[[str], bool]) -> _SendStun:
+    def send_paced(message: stun.Message, address: tuple[str, int]) -> None:
+        is_check = message.message_class == stun.Class.REQUEST
+        if not is_check or may_check(address[0]):
+            send(message, address)
+
+    return send_paced
+
+
+def own_addresses() -> list[str]:
+    """Return the addresses of this machine that peers are told."""
+    return get_host_addresses(use_ipv4=True, use_ipv6=True)
 
 
 def ice_transport_of(connection: RTCPeerConnection) -> RTCIceTransport:

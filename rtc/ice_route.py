@@ -11,23 +11,35 @@ from aiortc import RTCConfiguration, RTCIceCandidate, RTCIceGatherer, RTCIceTran
 from aiortc.rtcicetransport import RTCIceParameters
 
 from reverie.rtc.aiortc_seams import IcePath, lead_elsewhere, path_of, speak_through
+from reverie.rtc.candidates import CandidateFilter, Reach
 from reverie.rtc.ice import IceEnd
-
-MOST_CANDIDATES = 100
-"""Of one path: each is sent checks, wherever it says that it is (RFC 8445, section 19.5.1)."""
 
 
 class IceRoute:
     """Where the datagrams of one transport go. Made before the transport connects."""
 
-    def __init__(self, transport: RTCIceTransport, remote_ufrag: str) -> None:
-        """Lead where the transport leads by itself."""
+    def __init__(
+        self,
+        transport: RTCIceTransport,
+        remote_ufrag: str,
+        reach: Reach,
+        candidates: CandidateFilter | None = None,
+    ) -> None:
+        """Lead where the transport leads by itself.
+
+        Args:
+            transport: whose datagrams.
+            remote_ufrag: the peer's, of the transport's own path.
+            reach: where the peer may be.
+            candidates: has chosen those that the transport's own path was told already.
+        """
+        self._reach = reach
+        self._candidates = candidates or CandidateFilter(reach)
         self.remote_ufrag = remote_ufrag
         self._transport = transport
         self._path = path_of(transport)
         self._next: IcePath | None = None
         self._laying = asyncio.Lock()
-        self._added = 0  # candidates that came one by one, of the newest path
         speak_through(transport, self._receive, self._send)
 
     async def lay(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
@@ -41,7 +53,7 @@ class IceRoute:
 
     async def _lay(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
         await self.forget()
-        self._added = 0
+        self._candidates = CandidateFilter(self._reach)
         gatherer = RTCIceGatherer(configuration.iceServers, configuration.iceTransportPolicy)
         path = path_of(gatherer)
         path.prepare(
@@ -50,6 +62,7 @@ class IceRoute:
         self._next = path
         try:
             await gatherer.gather()
+            path.pace_checks(self._reach.budget.may_check)
             await self.add_candidates(remote.candidates)
         except BaseException:
             await self.forget()
@@ -78,6 +91,7 @@ class IceRoute:
         self._next = None
         before, self._path = self._path, path
         lead_elsewhere(self._transport, path)
+        self.confirm()
         await before.close()
         return True
 
@@ -88,12 +102,23 @@ class IceRoute:
             await path.close()
 
     async def add_candidates(self, candidates: Sequence[RTCIceCandidate]) -> None:
-        """Try to reach the other end there as well, by the newest path; not at too many places."""
+        """Try to reach the other end there as well, by the newest path.
+
+        Not at too many places (RFC 8445, section 19.5.1), nor where it cannot be.
+        """
         path = self._next or self._path
-        room = MOST_CANDIDATES - self._added
-        self._added += min(room, len(candidates))
-        for candidate in candidates[:room]:
-            await path.add_candidate(candidate)
+        for candidate in candidates:
+            if self._candidates.takes(candidate):
+                await path.add_candidate(candidate)
+
+    def pace(self) -> None:
+        """Bound the checks of the transport's own path, once this end has gathered for it."""
+        self._path.pace_checks(self._reach.budget.may_check)
+
+    def confirm(self) -> None:
+        """Note that the peer has connected, and where from."""
+        if (host := self._path.remote_host) is not None:
+            self._reach.budget.confirm(host)
 
     async def _receive(self) -> bytes:
         while True:

@@ -27,6 +27,7 @@ from aiortc.sdp import SessionDescription
 
 from reverie.media import Codec
 from reverie.rtc.aiortc_seams import ice_transport_of, within_ports
+from reverie.rtc.candidates import CandidateFilter, Reach
 from reverie.rtc.errors import HttpRefusedError
 from reverie.rtc.ice import IceEnd
 from reverie.rtc.ice_route import IceRoute
@@ -90,24 +91,39 @@ class Negotiated:
 
 
 async def negotiate(
-    offer: Offer, wishes: Wishes, configuration: RTCConfiguration, options: WebRtcOptions
+    offer: Offer,
+    wishes: Wishes,
+    configuration: RTCConfiguration,
+    options: WebRtcOptions,
+    reach: Reach,
 ) -> Negotiated:
     """Return a connection for an offer, with its answer. If this fails, none is left.
+
+    Args:
+        offer: what the peer wants.
+        wishes: what this side would do.
+        configuration: this side's servers.
+        options: ports and times.
+        reach: where the peer may be.
 
     Raises:
         HttpRefusedError: the offer cannot be answered, or a server that helps did not answer.
     """
     codec = _choose(offer) if wishes.video else None
     connection = RTCPeerConnection(configuration)
+    candidates = CandidateFilter(reach)
     try:
         plan = _Plan(connection, wishes, codec)
         for section in offer.sections:
             plan.add(section)
         with within_ports(options.ports):
             async with asyncio.timeout(options.gather_timeout_s):
-                await connection.setRemoteDescription(RTCSessionDescription(offer.sdp, "offer"))
-                route = IceRoute(ice_transport_of(connection), offer.end.ufrag)
+                sdp = candidates.applied(offer.sdp)
+                await connection.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
+                transport = ice_transport_of(connection)
+                route = IceRoute(transport, offer.end.ufrag, reach, candidates)
                 await connection.setLocalDescription(await connection.createAnswer())
+                route.pace()
         if not ice_transport_of(connection).iceGatherer.getLocalCandidates():
             raise no_candidates()
     except TimeoutError:

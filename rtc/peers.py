@@ -2,12 +2,15 @@
 
 import asyncio
 import secrets
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 from reverie.gpu_pool.shares import Accounts
+from reverie.rtc.aiortc_seams import own_addresses
+from reverie.rtc.candidates import CheckBudget, Reach
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError, PeerEndedError
 from reverie.rtc.ice import IceServers
@@ -58,6 +61,7 @@ class PeerRoom:
         self.servers = IceServers(edge.options.rtc)
         self._edge = edge
         self._options = edge.options.rtc
+        self._budget = CheckBudget(time.monotonic)
         self._peers: dict[str, WebRtcPeer] = {}
         self._endings: dict[
             str, tuple[str, PeerEndedError]
@@ -93,9 +97,11 @@ class PeerRoom:
         offer: Offer,
         wishes: Wishes,
         manners: Manners,
-        accounts: Accounts,
+        address: str,
     ) -> WebRtcPeer:
-        """Answer an offer with a peer that waits to be connected to. Else nothing is left.
+        """Answer an offer, which came from `address`, with a peer that waits to be connected to.
+
+        If this fails, nothing is left.
 
         Raises:
             HttpRefusedError: the offer cannot be answered, or there are too many peers.
@@ -105,11 +111,13 @@ class PeerRoom:
             raise HttpRefusedError(
                 HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=RETRY_S
             )
+        accounts = self._edge.store.address_accounts(address)
         place = _Place(hosted.id, role, accounts, self._leave)
         self._enter(place)
         try:
             configuration = self.servers.configuration()
-            negotiated = await negotiate(offer, wishes, configuration, self._options)
+            reach = Reach(address, own_addresses(), self._budget)
+            negotiated = await negotiate(offer, wishes, configuration, self._options, reach)
             if self._tasks is None or place.is_lost:
                 await negotiated.connection.close()
             if self._tasks is None:

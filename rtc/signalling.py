@@ -102,8 +102,8 @@ class Signalling:
         if not offer.has_channels:
             text = "the offer has no section for data channels, which `events` needs"
             raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "no_events", text, field="sdp")
-        wishes, accounts = wishes_of(hosted, role), self._edge.accounts(request)
-        peer = await self._room.open(hosted, role, offer, wishes, Manners(), accounts)
+        wishes, address = wishes_of(hosted, role), self._edge.addresses.of(request)
+        peer = await self._room.open(hosted, role, offer, wishes, Manners(), address)
         codec = peer.negotiated.codec
         answer = {
             "type": "answer",

@@ -184,6 +184,7 @@ class WebRtcPeer:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._watch(), name=f"peer {self.id} connection")
                 await self._stands()
+                self.negotiated.route.confirm()
                 self._edge.metrics.peers_connected.inc()
                 self._tasks = tasks
                 if self._manners.watches:

@@ -10,7 +10,6 @@ from typing import Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.access import authorized, check_drives
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError
@@ -54,9 +53,9 @@ class WhipRoutes:
             check_drives(allowed)
         offer = read_offer(await self._text(request, SDP))
         self._edge.check_rate("offers", request)
-        accounts = self._edge.accounts(request)
+        address = self._edge.addresses.of(request)
         open_peer = self._watch if self._kind == "whep" else self._feed
-        peer = await open_peer(hosted, offer, accounts)
+        peer = await open_peer(hosted, offer, address)
         response = Response(peer.negotiated.answer, HTTPStatus.CREATED, _SAFE, SDP)
         location = own_path(request, f"/v1/sessions/{hosted.id}/{self._kind}/{peer.id}")
         response.headers["Location"] = location
@@ -90,13 +89,13 @@ class WhipRoutes:
         peer_of(self._edge, self._room, request).leave()
         return Response(status_code=HTTPStatus.OK)
 
-    async def _watch(self, hosted: HostedSession, offer: Offer, accounts: Accounts) -> WebRtcPeer:
+    async def _watch(self, hosted: HostedSession, offer: Offer, address: str) -> WebRtcPeer:
         _check_directions(offer, gives=False)
         wishes = Wishes(video=offer.has("video"), audio=hosted.has_sound)
         manners = Manners(talks=False)
-        return await self._room.open(hosted, Role.VIEWER, offer, wishes, manners, accounts)
+        return await self._room.open(hosted, Role.VIEWER, offer, wishes, manners, address)
 
-    async def _feed(self, hosted: HostedSession, offer: Offer, accounts: Accounts) -> WebRtcPeer:
+    async def _feed(self, hosted: HostedSession, offer: Offer, address: str) -> WebRtcPeer:
         _check_directions(offer, gives=True)
         inputs = hosted.view.inputs
         wishes = Wishes(
@@ -110,7 +109,7 @@ class WhipRoutes:
             text = "the program takes none of what is offered"
             raise HttpRefusedError(HTTPStatus.NOT_ACCEPTABLE, "no_inputs", text, field="sdp")
         manners = Manners(talks=False, watches=False)
-        return await self._room.open(hosted, Role.DRIVER, offer, wishes, manners, accounts)
+        return await self._room.open(hosted, Role.DRIVER, offer, wishes, manners, address)
 
     async def _text(self, request: Request, kind: str) -> str:
         body = await read_body(request, self._edge.options)

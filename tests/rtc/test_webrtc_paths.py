@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -19,7 +20,13 @@ from stub_model import read_stamp
 
 from reverie.media import VideoSubscription
 from reverie.media.rendition import Rendition
-from reverie.rtc.aiortc_seams import ice_transport_of, path_of, speak_through
+from reverie.rtc.aiortc_seams import (
+    ice_transport_of,
+    own_addresses,
+    path_of,
+    speak_through,
+)
+from reverie.rtc.candidates import CheckBudget, Reach
 from reverie.rtc.ice_route import IceRoute
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.webrtc_options import WebRtcOptions
@@ -37,7 +44,8 @@ class RestartingClient:
     def __init__(self, client: PeerClient) -> None:
         self.client = client
         self.offer = client.connection.localDescription.sdp
-        self.route = IceRoute(ice_transport_of(client.connection), "")
+        reach = Reach("127.0.0.1", own_addresses(), CheckBudget(time.monotonic))
+        self.route = IceRoute(ice_transport_of(client.connection), "", reach)
         self.gatherer = RTCIceGatherer([])
 
     async def new_offer(self) -> str:
