@@ -8,8 +8,11 @@ from typing import Any
 import torch
 
 from reverie.engine.admission import CostBook
+from reverie.engine.batch_limit import BatchLimit
 from reverie.engine.candidate import LoopOf
 from reverie.engine.driver import LoopDriver
+from reverie.models.device_errors import let_go, told_apart, with_room_made
+from reverie.models.errors import DeviceMemoryError
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import LoopKernel, StepBatch, StepResult, StepUnit
 
@@ -35,48 +38,89 @@ def run_batch(
     drivers: Sequence[LoopDriver[Any]],
     now_us: Callable[[], int],
     costs: CostBook | None = None,
+    limit: BatchLimit | None = None,
 ) -> None:
     """Run the units that `ready` named for `drivers`; all have equal batch keys.
 
-    Never raises for a model's fault: an exception in a batch of several is retried one by one, so
-    that only the guilty session fails. Call `take_emissions` on every driver afterwards.
+    A model's fault is its session's: an exception in a batch of several is retried one by one, so
+    that only the guilty session fails. When memory runs out, the batch is made smaller until it
+    fits, and a unit fails only if it does not fit alone. Call `take_emissions` on every driver
+    afterwards.
+
+    Raises:
+        DeviceLostError: the device has failed, and nothing can be run any more.
     """
     begun = []
     for driver in drivers:
         try:
             begun.append(Begun(driver, driver.begin()))
         except Exception as error:
-            _report(driver, error)
+            _report(driver, told_apart(error, instance.device))
     if begun:
-        _run(kernel, instance, begun, now_us, costs)
+        _Run(kernel, instance, now_us, costs, limit).run(begun)
 
 
-def _run(
-    kernel: LoopKernel[Any],
-    instance: ModelInstance,
-    begun: Sequence[Begun],
-    now_us: Callable[[], int],
-    costs: CostBook | None,
-) -> None:
-    started_us = now_us()
-    try:
-        results = _results(kernel, instance, begun)
-    except Exception as error:
-        if len(begun) == 1:
-            _report(begun[0].driver, error)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Runs units of one kernel."""
+
+    kernel: LoopKernel[Any]
+    instance: ModelInstance
+    now_us: Callable[[], int]
+    costs: CostBook | None
+    limit: BatchLimit | None
+
+    def run(self, begun: Sequence[Begun]) -> None:
+        """Run units at once, or in parts where that fails."""
+        started_us = self.now_us()
+        failed = self._attempt(begun, started_us)
+        # Here the failed attempt's frames are gone, and with them the memory that they held.
+        if failed is None:
             return
-        for entry in begun:
-            _run(kernel, instance, [entry], now_us, costs)
-        return
-    ended_us = now_us()
-    for entry, result in zip(begun, results, strict=True):
-        if costs is not None:
-            seconds = (ended_us - started_us) / 1e6 / len(begun)
-            costs.unit(entry.owner, kernel.spec, entry.unit.plan, seconds)
+        if len(begun) == 1:
+            _report(begun[0].driver, failed)
+        elif isinstance(failed, DeviceMemoryError):
+            if self.limit is not None:
+                self.limit.ran_out(len(begun))
+            let_go()
+            half = len(begun) // 2
+            self.run(begun[:half])
+            self.run(begun[half:])
+        else:
+            for entry in begun:
+                self.run([entry])
+
+    def _attempt(self, begun: Sequence[Begun], started_us: int) -> Exception | None:
+        """Run units and complete them; return why that failed, and then none is completed."""
         try:
-            entry.driver.complete(result, started_us, ended_us, len(begun))
+            results = self._results(begun)
         except Exception as error:
-            _report(entry.driver, error)
+            return told_apart(error, self.instance.device)
+        if self.limit is not None:
+            self.limit.ran(len(begun))
+        self._complete(begun, results, started_us)
+        return None
+
+    def _results(self, begun: Sequence[Begun]) -> Sequence[StepResult[Any]]:
+        def results() -> Sequence[StepResult[Any]]:
+            return _results(self.kernel, self.instance, begun)
+
+        if len(begun) > 1:
+            return results()
+        return with_room_made(results, self.instance.device)
+
+    def _complete(
+        self, begun: Sequence[Begun], results: Sequence[StepResult[Any]], started_us: int
+    ) -> None:
+        ended_us = self.now_us()
+        for entry, result in zip(begun, results, strict=True):
+            if self.costs is not None:
+                seconds = (ended_us - started_us) / 1e6 / len(begun)
+                self.costs.unit(entry.owner, self.kernel.spec, entry.unit.plan, seconds)
+            try:
+                entry.driver.complete(result, started_us, ended_us, len(begun))
+            except Exception as error:
+                _report(entry.driver, told_apart(error, self.instance.device))
 
 
 def _results(

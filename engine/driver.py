@@ -35,6 +35,8 @@ from reverie.engine.stepper import Stepper
 from reverie.engine.travel import Travel
 from reverie.models.behavior import BehaviorRecord
 from reverie.models.blocks import LoopState
+from reverie.models.device_errors import told_apart
+from reverie.models.errors import DeviceMemoryError
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
     Durable,
@@ -421,7 +423,8 @@ class LoopDriver(Generic[S]):
             self._closed = True
             try:
                 parts.kernel.finalize(parts.states.now.state, parts.instance)
-            except Exception:
+            except Exception as error:
+                told_apart(error, parts.instance.device)
                 log.exception("session %s: finalize failed", self.session)
             parts.states.clear()
         return self.position
@@ -469,5 +472,7 @@ class LoopDriver(Generic[S]):
         """Roll back after `begin` or the kernel raised; the second time in a row ends the loop."""
         if isinstance(error, BadStepError):
             self._parts.fault(error.code, str(error))
+        elif isinstance(error, DeviceMemoryError):
+            self._parts.fault(FaultCode.OUT_OF_MEMORY, str(error))
         else:
             self._parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")

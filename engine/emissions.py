@@ -125,6 +125,8 @@ class FaultCode(StrEnum):
     BAD_SHAPE = "bad_shape"
     BAD_PLAN = "bad_plan"
     TOO_MANY_BLOCKS = "too_many_blocks"
+    DEVICE_LOST = "device_lost"
+    OUT_OF_MEMORY = "out_of_memory"
     PROMPT_FAILED = "prompt_failed"
     PROMPT_TIMEOUT = "prompt_timeout"
 

@@ -19,6 +19,7 @@ from reverie.engine.pace import Pace
 from reverie.engine.states import States
 from reverie.models.blocks import LoopState
 from reverie.models.controls import Controls
+from reverie.models.device_errors import told_apart
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import Durable, LoopKernel, LoopRequest, S, StepUnit, WorkPlan
 
@@ -183,6 +184,7 @@ class Parts(Generic[S]):
         """Return what of a state outlives the worker; None when that cannot be had."""
         try:
             return self.kernel.durable(state)
-        except Exception:
+        except Exception as error:
+            told_apart(error, self.instance.device)
             log.exception("session %s: its state cannot be saved", self.session)
             return None

@@ -8,6 +8,8 @@ from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
 from reverie.engine.parts import Parts
 from reverie.engine.plans import checked_plan
+from reverie.models.device_errors import told_apart
+from reverie.models.errors import DeviceMemoryError
 from reverie.models.loop import S, WorkPlan
 
 log = logging.getLogger(__name__)
@@ -62,8 +64,12 @@ class Planner(Generic[S]):
         except BadStepError as error:
             self._give_up(error.code, str(error))
         except Exception as error:
+            told = told_apart(error, parts.instance.device)
             log.exception("session %s: plan_step failed", parts.session)
-            self._give_up(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
+            if isinstance(told, DeviceMemoryError):
+                self._give_up(FaultCode.OUT_OF_MEMORY, str(told))
+            else:
+                self._give_up(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
         return None
 
     def _give_up(self, code: FaultCode, message: str) -> None:

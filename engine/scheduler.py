@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from reverie.engine.batch_limit import BatchLimit
 from reverie.engine.candidate import Candidate, LoopOf
 
 
@@ -21,6 +22,9 @@ class StepScheduler:
     Nobody starves: a loop that was ready and passed over long enough goes first. The loops of one
     session take turns: none waits for more than one unit of each other, so that words come while
     frames are made, and frames while words are.
+
+    Attributes:
+        limit: units that run at once at most.
     """
 
     def __init__(self, max_batch: int = 8, patience: int = 8) -> None:
@@ -31,8 +35,7 @@ class StepScheduler:
             patience: times that a loop is passed over, for each that competes with it. A chunk has
                 several units, so taking turns alone passes it over a few times for each.
         """
-        assert max_batch > 0, "a batch has at least one unit"
-        self._max_batch = max_batch
+        self.limit = BatchLimit(max_batch)
         self._patience = patience
         self._passed: dict[LoopOf, int] = {}
         self._waited: dict[LoopOf, int] = {}  # units of its siblings, of those that are ready
@@ -44,7 +47,7 @@ class StepScheduler:
         ranked = [claim.candidate for claim in sorted(self._claims(candidates), key=_urgency)]
         key = ranked[0].plan.batch_key
         batch = [candidate for candidate in ranked if candidate.plan.batch_key == key]
-        picked = batch[: self._max_batch]
+        picked = batch[: self.limit.size]
         waited = tuple(
             replace(chosen, waited=self._waited.get(chosen.owner, 0)) for chosen in picked
         )

@@ -46,7 +46,15 @@ class PoolClosedError(PoolError):
 
 
 class ModelUnavailableError(PoolError):
-    """The model could not be loaded, or its worker died too often."""
+    """The model could not be loaded, or its worker died too often.
+
+    Attributes:
+        code: `model_unavailable`, or more closely `out_of_memory` or `device_lost`.
+    """
+
+    def __init__(self, message: str, code: str = "model_unavailable") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class RequestRefusedError(PoolError):
@@ -74,7 +82,15 @@ class LeaseEndedError(PoolError):
 
 
 class WarmUpError(PoolError):
-    """A model failed before its first session."""
+    """A model failed before its first session.
+
+    Attributes:
+        code: as in `LoadFailed`.
+    """
+
+    def __init__(self, message: str, code: str = "load_failed") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class ConnectionLostError(PoolError):

@@ -279,7 +279,19 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
-    """The model could not be loaded; the worker ends."""
+    """The model could not be loaded; the worker ends.
+
+    Attributes:
+        code: `load_failed`, `out_of_memory` or `device_lost`.
+    """
+
+    message: str
+    code: str = "load_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLost:
+    """The device has failed, so that this process can do nothing more; the worker ends."""
 
     message: str
 
@@ -344,4 +356,4 @@ class Emitted:
     emission: Emission
 
 
-FromWorker = Loaded | LoadFailed | Done | Refused | FramesInSlot | Emitted
+FromWorker = Loaded | LoadFailed | DeviceLost | Done | Refused | FramesInSlot | Emitted

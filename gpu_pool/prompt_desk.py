@@ -102,7 +102,7 @@ class PromptDesk:
             limit_us: the longest that a prompt may take from its arrival on.
         """
         read = instance.prepare_prompt
-        self._reader = PromptReader(read, wake) if read is not None else None
+        self._reader = PromptReader(read, wake, instance.device) if read is not None else None
         self._matters = instance.prompt_parameters
         self._knows_prompt = instance.knows_prompt
         self._now_us = now_us
@@ -161,6 +161,11 @@ class PromptDesk:
         if self._reader is None:
             return []
         return [self._delivered(read) for read in self._reader.take(self._now_us())]
+
+    @property
+    def lost(self) -> Read | None:
+        """The reading during which the device has failed, if it has."""
+        return self._reader.lost if self._reader is not None else None
 
     @property
     def wake_us(self) -> int | None:

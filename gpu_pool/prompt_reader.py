@@ -11,8 +11,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
+
 from reverie.engine.emissions import FaultCode
 from reverie.engine.inputs import ControlInput
+from reverie.models.device_errors import with_room_made
+from reverie.models.errors import DeviceLostError, DeviceMemoryError
 
 logger = logging.getLogger(__name__)
 
@@ -55,13 +59,17 @@ class Read:
 class PromptReader:
     """Called by the step thread, but for what it does on a thread of its own."""
 
-    def __init__(self, read: ReadPrompt, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, read: ReadPrompt, wake: Callable[[], None], device: torch.device | None = None
+    ) -> None:
         """Start the thread.
 
         Args:
             read: reads a prompt; may take its time, and may raise.
             wake: called on the thread whenever `take` has something new.
+            device: where prompts are read.
         """
+        self._device = device
         self._read = read
         self._wake = wake
         self._changed = threading.Condition()
@@ -69,6 +77,7 @@ class PromptReader:
         self._now: Reading | None = None
         self._dropped = False  # nobody waits for what is being read any more
         self._done: deque[Read] = deque()
+        self._lost: Read | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="prompt-reader", daemon=True)
         self._thread.start()
@@ -101,6 +110,12 @@ class PromptReader:
         return done
 
     @property
+    def lost(self) -> Read | None:
+        """The reading during which the device has failed, if it has."""
+        with self._changed:
+            return self._lost
+
+    @property
     def due_us(self) -> int | None:
         """When the next reading will have taken too long; None while there is none."""
         with self._changed:
@@ -130,7 +145,9 @@ class PromptReader:
         while (reading := self._next()) is not None:
             read = self._outcome(reading)
             with self._changed:
-                if not self._dropped:
+                if read.fault is FaultCode.DEVICE_LOST:
+                    self._lost = read  # that concerns everybody, whether or not it was given up
+                elif not self._dropped:
                     self._done.append(read)
                 self._now, self._dropped = None, False
             self._wake()
@@ -145,7 +162,12 @@ class PromptReader:
 
     def _outcome(self, reading: Reading) -> Read:
         try:
-            self._read(reading.prompt, reading.parameters)
+            with_room_made(lambda: self._read(reading.prompt, reading.parameters), self._device)
+        except DeviceLostError as lost:
+            return Read(reading, FaultCode.DEVICE_LOST, str(lost))
+        except DeviceMemoryError as error:
+            logger.error("session %s: its prompt cannot be read: %s", reading.session, error)
+            return Read(reading, FaultCode.OUT_OF_MEMORY, str(error))
         except Exception as error:
             # The session boundary: a prompt that cannot be read is no reason to read no others.
             logger.exception("session %s: its prompt cannot be read", reading.session)

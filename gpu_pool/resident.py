@@ -24,6 +24,7 @@ from reverie.gpu_pool.loop_starts import LoopStarts
 from reverie.gpu_pool.messages import OpenSession
 from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.prompt_desk import InEffect
+from reverie.models.device_errors import told_apart
 from reverie.models.loop import Durable
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class Resident:
             origin: the one that it parts from.
         """
         self.serial = message.request
+        self._device = model.instance.device
         self.alone = message.alone
         self._watched: bool | None = None
         self._drivers: dict[str, LoopDriver[Any]] = {}
@@ -359,7 +361,8 @@ class Resident:
         if self._restarts[name] <= RESTARTS:
             try:
                 successor = self._starts.successor(driver)
-            except Exception:
+            except Exception as error:
+                told_apart(error, self._device)
                 # The session boundary: a loop that cannot even begin stays ended, alone.
                 logger.exception("session %s: %s cannot begin anew", driver.session, name)
             else:

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Callable, Sequence
 
+import torch
+
 from reverie.engine.candidate import Candidate
-from reverie.engine.emissions import Emission
+from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import AdmissionError, RefusedError
 from reverie.engine.position import Position
 from reverie.gpu_pool.heartbeat import Heartbeat
@@ -32,7 +34,8 @@ from reverie.gpu_pool.model import Model
 from reverie.gpu_pool.outgoing import Outgoing
 from reverie.gpu_pool.prompt_desk import Delivered, PromptDesk, failures
 from reverie.gpu_pool.resident import Resident
-from reverie.models.errors import SpecError
+from reverie.models.device_errors import told_apart, with_room_made
+from reverie.models.errors import DeviceLostError, DeviceMemoryError, SpecError
 from reverie.models.loop import Durable
 
 logger = logging.getLogger(__name__)
@@ -98,10 +101,7 @@ class Residents:
             resident = self._begun(message, origin)
         if isinstance(resident, Exception):
             self._model.admission.leave(message.session)
-            code, text = "open_failed", f"{type(resident).__name__}: {resident}"
-            if isinstance(resident, RefusedError):
-                code, text = resident.code, str(resident)
-            self._refuse(message, code, text)
+            self._refuse(message, *_reason(resident, "open_failed"))
             return
         self._sessions[message.session] = resident
         if any(loop.prompt_tokens for loop in loops):
@@ -122,7 +122,15 @@ class Residents:
             self._end(*self._sessions.popitem())
 
     def deliver_prompts(self) -> None:
-        """Pass on the prompts that have been read, and say which cannot be."""
+        """Pass on the prompts that have been read, and say which cannot be.
+
+        Raises:
+            DeviceLostError: the device has failed while one was being read.
+        """
+        if (lost := self._desk.lost) is not None:
+            reading = self._sessions.get(lost.reading.session)
+            with self._heartbeat.unit([reading.serial] if reading else []):
+                raise DeviceLostError(lost.message)
         for delivered in self._desk.take():
             if resident := self._sessions.get(delivered.read.reading.session):
                 self._outgoing.emit(delivered.superseded)
@@ -152,7 +160,7 @@ class Residents:
         durables: tuple[Durable, ...] = ()
         # To begin again or to go on from a snapshot may reach into the model.
         with self._heartbeat.unit([resident.serial]):
-            answer = _answer(resident, message)
+            answer = _answer(resident, message, self._model.instance.device)
             if isinstance(message, TakeSnapshot) and isinstance(answer, Position):
                 durables = resident.kept(message.name)
         if isinstance(message, Reset):
@@ -161,20 +169,20 @@ class Residents:
         match answer:
             case Position():
                 self._done(message, answer, durables, resident)
-            case RefusedError(code=code):
-                self._refuse(message, code, str(answer))
             case _:
-                self._refuse(message, "request_failed", f"{type(answer).__name__}: {answer}")
+                self._refuse(message, *_reason(answer, "request_failed"))
 
     def _begun(self, message: OpenSession, origin: Resident | None) -> Resident | Exception:
+        device = self._model.instance.device
         try:
-            return Resident(self._model, message, origin)
-        except RefusedError as error:
+            return with_room_made(lambda: Resident(self._model, message, origin), device)
+        except (RefusedError, DeviceMemoryError) as error:
             return error
         except Exception as error:
+            told = told_apart(error, device)
             # The session boundary: a model that cannot begin this session may begin others.
             logger.exception("session %s could not be opened", message.session)
-            return error
+            return told
 
     def _end(self, session: str, resident: Resident) -> Position:
         self._desk.forget(session)
@@ -230,15 +238,25 @@ def _delivered(resident: Resident, delivered: Delivered) -> Sequence[Emission]:
     return failures(delivered, resident.in_effect)
 
 
-def _answer(resident: Resident, message: Asked) -> Position | Exception:
+def _reason(error: Exception, otherwise: str) -> tuple[str, str]:
+    """Return the code and the text of a refusal."""
+    if isinstance(error, RefusedError):
+        return error.code, str(error)
+    if isinstance(error, DeviceMemoryError):
+        return FaultCode.OUT_OF_MEMORY, str(error)
+    return otherwise, f"{type(error).__name__}: {error}"
+
+
+def _answer(resident: Resident, message: Asked, device: torch.device) -> Position | Exception:
     try:
         return _carried_out(resident, message)
     except RefusedError as error:
         return error
     except Exception as error:
+        told = told_apart(error, device)
         # The session boundary: a model that cannot do this for one session may serve the others.
         logger.exception("session %s: %s failed", message.session, type(message).__name__)
-        return error
+        return told
 
 
 def _carried_out(resident: Resident, message: Asked) -> Position:

@@ -12,7 +12,14 @@ from collections import deque
 
 from reverie.gpu_pool.errors import ModelUnavailableError, PoolClosedError
 from reverie.gpu_pool.link import WorkerLink
-from reverie.gpu_pool.messages import FromWorker, Loaded, LoadFailed, LoadModel, Shutdown
+from reverie.gpu_pool.messages import (
+    DeviceLost,
+    FromWorker,
+    Loaded,
+    LoadFailed,
+    LoadModel,
+    Shutdown,
+)
 from reverie.gpu_pool.options import ModelOptions, PoolOptions
 from reverie.gpu_pool.process import ProcessHost, WorkerHost
 from reverie.gpu_pool.roster import Roster
@@ -24,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE_S = 30.0
 _LONGEST_TICK_S = 0.5
+_DEVICE_CODES = frozenset({"out_of_memory", "device_lost"})
+"""Of a load that failed; told as they are, for they say where to look."""
 
 
 class Supervisor:
@@ -42,6 +51,7 @@ class Supervisor:
         self.settled = asyncio.Event()
         self.losses = 0
         self._options = options
+        self._load_code = ""  # why the last load failed, if it has
         self._recent: deque[float] = deque()
         self._stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._link: WorkerLink | None = None
@@ -88,7 +98,10 @@ class Supervisor:
             case Loaded():
                 if not self._load.done():
                     self._load.set_result(message)
-            case LoadFailed(message=text):
+            case LoadFailed(message=text, code=code):
+                self._load_code = code
+                self._replace(text)
+            case DeviceLost(message=text):
                 self._replace(text)
             case _:
                 self.roster.received(message)
@@ -105,6 +118,7 @@ class Supervisor:
     async def _one_worker(self) -> str:
         """Run one worker from its start until nothing of it is left; return why it ended."""
         loop = asyncio.get_running_loop()
+        self._load_code = ""
         self._load, self._trouble = loop.create_future(), loop.create_future()
         self._ended = loop.create_future()
         host: WorkerHost = (
@@ -187,12 +201,17 @@ class Supervisor:
                 f"model {name} is given up after {often} restarts within {window_s:g} s: {reason}"
             )
             logger.error("%s", text)
-        self.roster.give_up("model_unavailable", ModelUnavailableError(text))
+        code = self._load_code if self._load_code in _DEVICE_CODES else "model_unavailable"
+        self.roster.give_up("model_unavailable", ModelUnavailableError(text, code))
 
     def _may_restart(self) -> bool:
-        """Tell whether one more worker may be started; never when the first did not even load."""
+        """Tell whether one more worker may be started.
+
+        Never when the first did not even load; but a process whose device fails says little of the
+        next one.
+        """
         if self.loaded is None:
-            return False
+            return self._load_code == "device_lost" and self.losses == 1
         now_s = asyncio.get_running_loop().time()
         while self._recent and self._recent[0] < now_s - self._options.restart_window_s:
             self._recent.popleft()

@@ -12,6 +12,7 @@ import numpy as np
 from reverie.engine.batch import run_batch
 from reverie.engine.emissions import (
     Emission,
+    FaultCode,
     FramesOut,
     SamplesOut,
     SnapshotOut,
@@ -117,6 +118,8 @@ class WarmUp:
     def _hear(self, resident: Resident, emissions: list[Emission]) -> None:
         for emission in emissions:
             match emission:
+                case StepFailed(loop=loop, message=message, code=FaultCode.OUT_OF_MEMORY as code):
+                    raise WarmUpError(f"loop {loop}: {message}", code)
                 case StepFailed(loop=loop, message=message):
                     raise WarmUpError(f"loop {loop}: {message}")
                 case SnapshotOut(durable=durable):

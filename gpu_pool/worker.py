@@ -25,6 +25,7 @@ from reverie.gpu_pool.inbox import Inbox
 from reverie.gpu_pool.memory import SharedMemory
 from reverie.gpu_pool.messages import (
     CloseSession,
+    DeviceLost,
     FreeSlot,
     FromWorker,
     Loaded,
@@ -45,7 +46,8 @@ from reverie.gpu_pool.prompt_desk import PromptDesk
 from reverie.gpu_pool.residents import Residents
 from reverie.gpu_pool.ring import RingWriter, layout_for
 from reverie.gpu_pool.warm_up import WarmUp
-from reverie.models.errors import ModelError
+from reverie.models.device_errors import told_apart
+from reverie.models.errors import DeviceLostError, DeviceMemoryError, ModelError
 from reverie.models.instance import Room, require_taken
 from reverie.models.registry import find_family
 
@@ -83,9 +85,13 @@ class Worker:
             floor = self._load(messages[0])
         except Exception as error:
             # The process boundary: whatever a model raises while it loads is for the operator.
-            self._connection.send(LoadFailed(_told(error, messages[0].family)))
+            self._connection.send(_load_failed(error, messages[0].family))
             return
-        floor.serve(self._inbox, messages[1:])
+        try:
+            floor.serve(self._inbox, messages[1:])
+        except DeviceLostError as error:
+            logger.exception("this worker can do nothing more")
+            self._connection.send(DeviceLost(str(error)))
 
     def _load(self, message: LoadModel) -> "Floor":
         sys.path.extend(place for place in message.search_path if place not in sys.path)
@@ -191,8 +197,9 @@ class Floor:
             driver.waited = candidate.waited
             drivers.append(driver)
         kernel = self._model.kernels[drivers[0].loop]
+        limit = self._scheduler.limit
         with self._heartbeat.unit([resident.serial for resident in residents]):
-            run_batch(kernel, self._model.instance, drivers, now_us, self._costs)
+            run_batch(kernel, self._model.instance, drivers, now_us, self._costs, limit)
         for resident in residents:
             self._outgoing.emit(resident.take_emissions())
         return True
@@ -205,12 +212,21 @@ class Floor:
         return [each for each, is_alone in zip(batch, alone, strict=True) if not is_alone]
 
 
-def _told(error: Exception, family: str) -> str:
+def _load_failed(error: Exception, family: str) -> LoadFailed:
     """Return the reason in a line; what nobody foresaw is also logged, with its trace."""
-    if isinstance(error, (ModelError, WarmUpError, AdmissionError)):
-        return str(error)
+    try:
+        told = told_apart(error)
+    except DeviceLostError as lost:
+        logger.exception("cannot load %s", family)
+        return LoadFailed(str(lost), "device_lost")
+    if isinstance(told, DeviceMemoryError):
+        return LoadFailed(str(told), "out_of_memory")
+    if isinstance(error, WarmUpError):
+        return LoadFailed(str(error), error.code)
+    if isinstance(error, (ModelError, AdmissionError)):
+        return LoadFailed(str(error))
     logger.exception("cannot load %s", family)
-    return f"{type(error).__name__}: {error}"
+    return LoadFailed(f"{type(error).__name__}: {error}")
 
 
 def now_us() -> int:

@@ -5,6 +5,8 @@ ModelError
 ├── UnknownModelError    no family of that name is installed; show `reverie models`
 ├── OptionError          this machine or model does not have what the deployment asks for
 ├── CheckpointError      the weights do not fit the architecture; nothing was loaded
+├── DeviceLostError      every later call of this process fails; only another process helps
+├── DeviceMemoryError    memory ran out; says what was asked for and what there is
 └── OutOfBlocksError     the cache pool is full; admission should have refused the session
 """
 
@@ -27,6 +29,26 @@ class OptionError(ModelError):
 
 class CheckpointError(ModelError):
     """Weights are missing, or do not fit the architecture."""
+
+
+class DeviceLostError(ModelError):
+    """The device has failed, and with it everything that this process has on it."""
+
+
+class DeviceMemoryError(ModelError):
+    """Memory ran out.
+
+    Attributes:
+        asked_bytes: None where the library does not say.
+        free_bytes: None where it cannot be found out.
+    """
+
+    def __init__(
+        self, message: str, asked_bytes: int | None = None, free_bytes: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.asked_bytes = asked_bytes
+        self.free_bytes = free_bytes
 
 
 class OutOfBlocksError(ModelError):

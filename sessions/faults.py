@@ -26,11 +26,18 @@ _TOLD = {
 }
 
 
-def step_failed(code: str) -> str:
-    """Say that a step failed, as `StepFailed.code` has it."""
+def step_failed(code: str, message: str) -> str:
+    """Say that a step failed, as `StepFailed` has it; only of memory its own words are told."""
+    if code == FaultCode.OUT_OF_MEMORY:
+        return _ran_out(message)
     if code in (FaultCode.PROMPT_FAILED, FaultCode.PROMPT_TIMEOUT):
         return f"the prompt that this world was to begin with could not be read ({code})"
     return f"a step of the model failed ({code})"
+
+
+def _ran_out(message: str) -> str:
+    """Say what a `DeviceMemoryError` says: sizes, and words of this project alone."""
+    return f"the model ran {message}"
 
 
 def not_read(code: str) -> str:
@@ -50,6 +57,8 @@ def session_lost(code: str) -> str:
 
 def refused(error: RequestRefusedError) -> str:
     """Say why the loop refused; what it refuses by itself (no such chunk) is told as it is."""
+    if error.code == FaultCode.OUT_OF_MEMORY:
+        return _ran_out(str(error))
     return _TOLD.get(error.code, str(error))
 
 

@@ -130,7 +130,7 @@ class Relay:
         code = failed.code.value
         if failed.code is not FaultCode.STEP_RAISED:  # the worker has logged that one, and where
             logger.warning("session %s: %s: %s", self._state.session, code, failed.message)
-        message = faults.step_failed(code)
+        message = faults.step_failed(code, failed.message)
         loop = failed.loop or None
         self._audience.tell(Error(code=code, message=message, chunk=failed.chunk, loop=loop))
         ended = failed.fatal or failed.restarted

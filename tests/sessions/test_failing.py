@@ -39,6 +39,20 @@ async def test_a_failing_step_is_told_and_the_session_lives() -> None:
         assert session.state.steps_failed == 1
 
 
+async def test_memory_that_ran_out_is_told_with_what_was_asked_for_and_what_there_is() -> None:
+    async with session_rig() as rig:
+        session, lease, person = await rig.driven()
+        words = "out of memory on cuda:0: 2.0 GiB were asked for, 1.5 GiB are free"
+        code, loop = FaultCode.OUT_OF_MEMORY, "world_model"
+        lease.say(StepFailed(session.id, code, 0, 0, words, fatal=False, loop=loop))
+        error = await person.until("error")
+        assert isinstance(error, Error)
+        assert (error.code, error.message) == ("out_of_memory", f"the model ran {words}")
+        lease.say(StepFailed(session.id, code, 0, 0, words, fatal=True, loop=loop))
+        await session.ended()
+        assert session.state.reason == "out_of_memory"
+
+
 async def test_a_lost_worker_is_told_and_the_session_goes_on() -> None:
     async with session_rig() as rig:
         session, lease, person = await rig.driven()

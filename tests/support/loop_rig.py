@@ -106,7 +106,8 @@ class Rig:
         picked = self.scheduler.pick([found for found in candidates if found])
         drivers = [self.drivers[candidate.session] for candidate in picked]
         if drivers:
-            run_batch(self.kernel, self.instance, drivers, self._tick)
+            limit = self.scheduler.limit
+            run_batch(self.kernel, self.instance, drivers, self._tick, limit=limit)
         for session, driver in self.drivers.items():
             self._hear(session, driver.take_emissions())
         return [driver.session for driver in drivers]
