@@ -21,7 +21,7 @@ examples:
   reverie models                           what can be served
   reverie bench --quick --json bench.json  measure this machine in about a minute
   reverie train pocket --minutes 60        train the embedded model anew, for an hour
-  reverie eval pocket --quick              how good the embedded model is, in two minutes
+  reverie eval pocket --quick              how good the embedded model is, in some two minutes
 
 Every setting can also come from a file (--config) or from variables such as
 REVERIE_SERVER__PORT=9000; see the README."""

@@ -1,6 +1,10 @@
-"""How much is tried: counts, never times, so that a busy machine is slower and nothing else."""
+"""How much is tried: counts, never times, so that a busy machine is slower and nothing else.
 
-from collections.abc import Iterator
+A quick run has a time to keep. So the speed of the model is measured first, and whole parts of the
+plan are left out, the longest first, until what is left fits; what is tried is always tried alike.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reverie.evaluation.narration import try_narration, try_narration_walking
@@ -15,19 +19,31 @@ from reverie.evaluation.trials import (
 )
 from reverie.evaluation.worlds import Stream, World, draw_worlds
 
+# One step of N worlds together takes as long as so many steps of one world: measured on two cores.
+_STEP_ALONE, _STEP_EACH = 0.6, 0.27
+_CROWDED = 1.3
+"""How much longer a step takes while other workers play."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """One trial over all its worlds.
 
     Attributes:
+        name: for people.
+        trial: what is tried.
+        stream: where its worlds come from.
+        worlds: how many there are.
         group: worlds that play together at most; groups run beside each other.
+        steps: frames, or what takes as long, that a world shows one after the other.
     """
 
+    name: str
     trial: Trial
     stream: Stream
     worlds: int
     group: int
+    steps: int
 
     def groups(self) -> Iterator[tuple[World, ...]]:
         """Cut the worlds into groups of nearly equal size."""
@@ -36,30 +52,60 @@ class Part:
         for number in range(count):
             yield worlds[number::count]
 
+    def costs(self) -> list[float]:
+        """Return how long each group takes, in steps of one world alone."""
+        return [self.steps * step_cost(len(worlds)) for worlds in self.groups()]
+
+
+def step_cost(worlds: int) -> float:
+    """Return how long a step of so many worlds takes, in steps of one."""
+    return _STEP_ALONE + _STEP_EACH * worlds
+
 
 Plan = tuple[Part, ...]
 """Longest parts first, so that no worker is left with one at the end."""
 
 QUICK: Plan = (
-    Part(try_long_walks, Stream.WALKS, worlds=3, group=2),
-    Part(try_standing, Stream.STILL, worlds=4, group=4),
-    Part(try_short_walks, Stream.SHORT_WALKS, worlds=6, group=6),
-    Part(try_actions, Stream.ACTIONS, worlds=12, group=12),
-    Part(try_prompts, Stream.PROMPTS, worlds=16, group=16),
-    Part(try_memory, Stream.MEMORY, worlds=8, group=8),
-    Part(try_narration, Stream.NARRATION, worlds=12, group=12),
-    Part(try_narration_walking, Stream.NARRATION, worlds=8, group=8),
+    Part("walking 1,000 frames", try_long_walks, Stream.WALKS, 3, group=3, steps=1001),
+    Part("standing 300 frames", try_standing, Stream.STILL, 4, group=4, steps=301),
+    Part("walking 100 frames", try_short_walks, Stream.SHORT_WALKS, 6, group=6, steps=105),
+    Part("actions", try_actions, Stream.ACTIONS, 12, group=12, steps=15),
+    Part("prompts", try_prompts, Stream.PROMPTS, 16, group=16, steps=5),
+    Part("memory", try_memory, Stream.MEMORY, 8, group=8, steps=9),
+    Part("narration", try_narration, Stream.NARRATION, 12, group=12, steps=12),
+    Part("narration of a step", try_narration_walking, Stream.NARRATION, 8, group=8, steps=3),
 )
 """About 5,200 frames, and some 100 utterances."""
 
 FULL: Plan = (
-    Part(try_long_walks, Stream.WALKS, worlds=24, group=6),
-    Part(try_standing, Stream.STILL, worlds=24, group=12),
-    Part(try_short_walks, Stream.SHORT_WALKS, worlds=24, group=12),
-    Part(try_actions, Stream.ACTIONS, worlds=48, group=24),
-    Part(try_prompts, Stream.PROMPTS, worlds=96, group=24),
-    Part(try_memory, Stream.MEMORY, worlds=48, group=24),
-    Part(try_narration, Stream.NARRATION, worlds=48, group=24),
-    Part(try_narration_walking, Stream.NARRATION, worlds=48, group=24),
+    Part("walking 1,000 frames", try_long_walks, Stream.WALKS, 24, group=6, steps=1001),
+    Part("standing 300 frames", try_standing, Stream.STILL, 24, group=12, steps=301),
+    Part("walking 100 frames", try_short_walks, Stream.SHORT_WALKS, 24, group=12, steps=105),
+    Part("actions", try_actions, Stream.ACTIONS, 48, group=24, steps=15),
+    Part("prompts", try_prompts, Stream.PROMPTS, 96, group=24, steps=5),
+    Part("memory", try_memory, Stream.MEMORY, 48, group=24, steps=9),
+    Part("narration", try_narration, Stream.NARRATION, 48, group=24, steps=12),
+    Part("narration of a step", try_narration_walking, Stream.NARRATION, 48, group=24, steps=3),
 )
 """About 35,000 frames, and some 400 utterances."""
+
+
+def predicted_s(plan: Plan, speeds: Sequence[float], workers: int) -> float:
+    """Return how long a plan takes.
+
+    Args:
+        plan: what is tried.
+        speeds: frames a second of one session, for each number of denoise steps that is tried.
+        workers: how many play at once.
+    """
+    jobs = [cost / fps for part in plan for cost in part.costs() for fps in speeds]
+    crowded = _CROWDED if workers > 1 else 1.0
+    return crowded * max([sum(jobs) / workers, *jobs]) if jobs else 0.0
+
+
+def within(plan: Plan, speeds: Sequence[float], workers: int, most_s: float) -> Plan:
+    """Return what of a plan fits into a time: one part at the least."""
+    kept = list(plan)
+    while len(kept) > 1 and predicted_s(tuple(kept), speeds, workers) > most_s:
+        kept.remove(max(kept, key=lambda part: max(part.costs())))
+    return tuple(kept)

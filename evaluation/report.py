@@ -45,6 +45,9 @@ class Report:
     Attributes:
         weights: version of the weights.
         served_steps: denoise steps of a session that asks for nothing else; these are judged.
+        left_out: parts of the plan that did not fit into the time of a quick run.
+        jobs: how many there were.
+        jobs_done: fewer when it was stopped.
     """
 
     weights: str
@@ -53,6 +56,14 @@ class Report:
     seconds: float
     machine: Machine
     columns: tuple[Column, ...]
+    left_out: tuple[str, ...] = ()
+    jobs: int = 0
+    jobs_done: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped before its end."""
+        return self.jobs_done < self.jobs
 
     @property
     def missed(self) -> tuple[Row, ...]:
@@ -74,7 +85,23 @@ def as_table(report: Report) -> str:
         f"torch {machine.torch}, Python {machine.python}."
     )
     rows = _alone(columns[0]) if len(columns) == 1 else _side_by_side(columns)
-    return "\n".join([about, "", *(f"| {' | '.join(row)} |" for row in rows), *_reasons(columns)])
+    lines = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([about, *_lacking(report), "", *lines, *_reasons(columns)])
+
+
+def _lacking(report: Report) -> list[str]:
+    """Say what a reader might miss in the table."""
+    lines = []
+    if report.left_out:
+        speed = ", ".join(f"{column.fps:.1f}" for column in report.columns)
+        lines.append(
+            f"Left out, since this machine makes {speed} frames a second: "
+            f"{', '.join(report.left_out)}. --minutes gives a quick run more time; a full one "
+            "tries everything."
+        )
+    if report.stopped:
+        lines.append(f"Stopped after {report.jobs_done} of {report.jobs} parts; those are below.")
+    return ["", *lines] if lines else []
 
 
 def _alone(column: Column) -> list[tuple[str, ...]]:
@@ -99,10 +126,18 @@ def _alone(column: Column) -> list[tuple[str, ...]]:
 def _side_by_side(columns: tuple[Column, ...]) -> list[tuple[str, ...]]:
     heads = [f"{column.steps} step{'s' * (column.steps > 1)}" for column in columns]
     lines: list[tuple[str, ...]] = [("measured", "bar", *heads), ("---",) * (2 + len(columns))]
-    for rows in zip(*(column.rows for column in columns), strict=True):
-        figures = [f"{_figure(row.measure, row.found.value)} ({_interval(row)})" for row in rows]
-        lines.append((rows[0].measure.title, _bar(rows[0].measure), *figures))
+    known = [{row.measure: row for row in column.rows} for column in columns]
+    lines += [
+        (measure.title, _bar(measure), *(_cell(rows.get(measure)) for rows in known))
+        for measure in dict.fromkeys(measure for rows in known for measure in rows)
+    ]
     return [*lines, (FPS_TITLE, "", *(f"{column.fps:.1f}" for column in columns))]
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:  # it was stopped before
+        return ""
+    return f"{_figure(row.measure, row.found.value)} ({_interval(row)})"
 
 
 def _reasons(columns: tuple[Column, ...]) -> list[str]:

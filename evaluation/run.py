@@ -3,17 +3,18 @@
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from reverie.bench.machine import this_machine
+from reverie.bench.progress import Progress
 from reverie.evaluation.bars import MEASURES, Shortfall, Unit, Verdict, judge, known_shortfalls
 from reverie.evaluation.crew import Job, play_all
-from reverie.evaluation.plan import FULL, QUICK, Plan
+from reverie.evaluation.plan import FULL, QUICK, Plan, within
 from reverie.evaluation.report import Column, Report, Row
 from reverie.evaluation.samples import Sample, estimate
 from reverie.evaluation.stage import House, ServedTheatre
@@ -22,10 +23,10 @@ from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.spec import DEFAULT_STEPS
 
 WARM_UP_FRAMES = 8
-SPEED_ROUNDS, ROUND_FRAMES = 3, 20
+SPEED_ROUNDS, ROUND_FRAMES, ROUND_S = 3, 20, 2.0
+"""A round ends after so many frames, or when it has lasted so long."""
 
-Progress = Callable[[int, int], None]
-"""Told how many jobs are done, of how many."""
+QUICK_MINUTES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class EvaluationOptions:
     """What to measure, and how long.
 
     Attributes:
-        quick: fewer trials of everything.
+        quick: fewer trials of everything, and only what fits into `minutes`.
         steps: denoise steps to compare; none takes those that are served.
         checkpoint: weights; None takes those that ship.
         workers: processes that play; 0 takes one a core, four at most.
         plan: what is tried instead of what `quick` says.
+        minutes: how long a quick run may take.
     """
 
     quick: bool = False
@@ -45,34 +47,41 @@ class EvaluationOptions:
     checkpoint: str | None = None
     workers: int = 0
     plan: Plan | None = None
+    minutes: float = QUICK_MINUTES
 
 
 def run_evaluation(options: EvaluationOptions, progress: Progress | None = None) -> Report:
-    """Measure everything; two minutes when quick, about ten in full, for each number of steps.
+    """Measure everything; one that is interrupted (Ctrl-C) reports what it has found by then.
+
+    Args:
+        options: what to measure.
+        progress: is told how far it has come; None: nobody is.
 
     Raises:
         CheckpointError: the weights are missing or do not fit.
         RolloutError: the loop failed.
     """
+    progress = progress or Progress(quiet=True)
     machine, started_s = this_machine(), time.monotonic()
+    progress.say("loading the model")
     house = House.load(options.checkpoint)
     weights = house.instance.weights_version
     known = known_shortfalls().of(weights)
     all_steps = options.steps or (DEFAULT_STEPS,)
+    progress.say("timing the model")
     speeds = {steps: frames_a_second(house, steps) for steps in all_steps}
-    plan = options.plan or (QUICK if options.quick else FULL)
+    workers = options.workers or min(4, os.cpu_count() or 1)
+    whole = options.plan or (QUICK if options.quick else FULL)
+    plan = whole
+    if options.quick:
+        plan = within(whole, tuple(speeds.values()), workers, 60 * options.minutes)
     jobs = [
-        Job(part.trial, worlds, steps)
+        Job(part.trial, worlds, steps, cost)
         for part in plan
         for steps in all_steps
-        for worlds in part.groups()
+        for worlds, cost in zip(part.groups(), part.costs(), strict=True)
     ]
-    workers = options.workers or min(4, os.cpu_count() or 1)
-    samples: dict[int, list[Sample]] = {steps: [] for steps in all_steps}
-    for count, done in enumerate(play_all(house, options.checkpoint, jobs, workers), start=1):
-        samples[done.job.steps] += done.samples
-        if progress is not None:
-            progress(count, len(jobs))
+    found = _play(house, options.checkpoint, jobs, workers, progress)
     return Report(
         weights=weights,
         plan="quick" if options.quick else "full",
@@ -80,9 +89,43 @@ def run_evaluation(options: EvaluationOptions, progress: Progress | None = None)
         seconds=time.monotonic() - started_s,
         machine=machine,
         columns=tuple(
-            Column(steps, speeds[steps], rows_of(samples[steps], known)) for steps in all_steps
+            Column(steps, speeds[steps], rows_of(found.samples.get(steps, ()), known))
+            for steps in all_steps
         ),
+        left_out=tuple(part.name for part in whole if part not in plan),
+        jobs=len(jobs),
+        jobs_done=found.jobs,
     )
+
+
+@dataclass(slots=True)
+class _Found:
+    """What came of the jobs that are done.
+
+    Attributes:
+        samples: by the number of denoise steps.
+    """
+
+    samples: dict[int, list[Sample]]
+    jobs: int = 0
+
+
+def _play(
+    house: House, checkpoint: str | None, jobs: Sequence[Job], workers: int, progress: Progress
+) -> _Found:
+    """Play until all is done, or somebody stops it."""
+    found = _Found({job.steps: [] for job in jobs})
+    progress.expect(sum(job.cost for job in jobs))
+    progress.say(f"{len(jobs)} parts")
+    with (
+        suppress(KeyboardInterrupt),
+        closing(play_all(house, checkpoint, jobs, workers, progress.advance)) as playing,
+    ):
+        for done in playing:
+            found.samples[done.job.steps] += done.samples
+            found.jobs += 1
+            progress.say(f"{found.jobs} of {len(jobs)} parts done")
+    return found
 
 
 def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[Row, ...]:
@@ -109,8 +152,9 @@ def frames_a_second(house: House, steps: int) -> float:
         for _ in range(WARM_UP_FRAMES):
             stage.act(right)
         for _ in range(SPEED_ROUNDS):
-            started_s = time.perf_counter()
-            for _ in range(ROUND_FRAMES):
+            started_s, frames, spent_s = time.perf_counter(), 0, 0.0
+            while frames < ROUND_FRAMES and spent_s < ROUND_S:
                 stage.act(right)
-            rates.append(ROUND_FRAMES / (time.perf_counter() - started_s))
+                frames, spent_s = frames + 1, time.perf_counter() - started_s
+            rates.append(frames / spent_s)
     return statistics.median(rates)

@@ -7,7 +7,7 @@ back is a rewind.
 Shapes: N sessions, H = W = 128 pixels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,14 +106,20 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class ServedTheatre:
-    """Opens sessions of one house that denoise in so many steps."""
+    """Opens sessions of one house that denoise in so many steps.
+
+    Attributes:
+        acted: told of each step how many worlds have made it.
+    """
 
     house: House
     steps: int
+    acted: Callable[[int], None] = lambda _: None
 
     def stage(self, worlds: Sequence[World]) -> "ServedStage":
         """Open sessions of the world loop alone."""
-        return ServedStage(self.house.world, self.house.instance, self._requests(worlds))
+        house = self.house
+        return ServedStage(house.world, house.instance, self._requests(worlds), self.acted)
 
     def teller(self, worlds: Sequence[World], ways: Sequence[Action]) -> ServedTeller:
         """Open sessions of both loops, whose narrators speak unasked and as fast as they can."""
@@ -134,9 +140,14 @@ class ServedStage:
     """Sessions of one house, each behind a driver of its own."""
 
     def __init__(
-        self, world: LoopKernel[Any], instance: ModelInstance, requests: Sequence[LoopRequest]
+        self,
+        world: LoopKernel[Any],
+        instance: ModelInstance,
+        requests: Sequence[LoopRequest],
+        acted: Callable[[int], None],
     ) -> None:
         self._rollouts = Rollouts(world, instance, max(1, len(requests)), OPTIONS)
+        self._acted = acted
         self._sessions = [request.session for request in requests]
         self._prompts: Sequence[str | None] = [None] * len(requests)  # that are yet to be said
         self._newest = self._before = dict.fromkeys(self._sessions, -1)  # numbers of chunks
@@ -155,6 +166,7 @@ class ServedStage:
             for session, prompt, action in asked
         }
         rolled = self._rollouts.advance(steering)
+        self._acted(len(self._sessions))
         self._prompts = [None] * len(self._sessions)
         self._before = self._newest
         self._newest = {session: one.record.chunk for session, one in rolled.items()}

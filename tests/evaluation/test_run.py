@@ -1,6 +1,8 @@
 """A whole evaluation on untrained weights, the forms of its report, and the command."""
 
 import json
+import multiprocessing
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,21 +13,22 @@ from PIL import Image
 from simulated_stage import simulated
 from tiny_pocket import tiny_weights
 
+from reverie.bench.progress import Progress
 from reverie.cli import main
 from reverie.evaluation import strip
 from reverie.evaluation.bars import MEASURES, Shortfall, Verdict
 from reverie.evaluation.crew import Job, play_all
-from reverie.evaluation.plan import FULL, QUICK, Part, Plan
+from reverie.evaluation.plan import FULL, QUICK, Part, Plan, predicted_s, within
 from reverie.evaluation.report import Report, as_table, write_json
 from reverie.evaluation.run import EvaluationOptions, rows_of, run_evaluation
 from reverie.evaluation.samples import Sample
-from reverie.evaluation.stage import House
-from reverie.evaluation.trials import try_actions, try_memory, try_prompts
-from reverie.evaluation.worlds import Stream, draw_worlds
+from reverie.evaluation.stage import House, Theatre
+from reverie.evaluation.trials import try_actions, try_long_walks, try_memory, try_prompts
+from reverie.evaluation.worlds import Stream, World, draw_worlds
 
 SMALL: Plan = (
-    Part(try_actions, Stream.ACTIONS, worlds=3, group=2),
-    Part(try_prompts, Stream.PROMPTS, worlds=2, group=2),
+    Part("actions", try_actions, Stream.ACTIONS, worlds=3, group=2, steps=15),
+    Part("prompts", try_prompts, Stream.PROMPTS, worlds=2, group=2, steps=5),
 )
 CHECKPOINT = str(tiny_weights())
 
@@ -61,6 +64,116 @@ def test_an_evaluation_measures_every_number_of_steps(report: Report) -> None:
         assert [(row.measure.name, row.found.trials, row.found.worlds) for row in column.rows] == [
             ("codec", 3, 3), ("actions", 30, 3), ("prompt_colours", 2, 2), ("prompt_kept", 90, 2)
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", [QUICK, FULL])
+def test_a_quick_run_leaves_out_what_takes_longest_until_it_fits_into_its_time(plan: Plan) -> None:
+    assert within(plan, (1000.0,), 2, 120.0) == plan
+    before = plan
+    for fps in (30.0, 12.0, 6.0, 2.0, 0.5, 0.01):
+        kept = within(plan, (fps,), 2, 120.0)
+        assert kept == tuple(part for part in before if part in kept)
+        assert len(kept) == 1 or predicted_s(kept, (fps,), 2) <= 120.0
+        before = kept
+    assert len(kept) == 1
+    longest = max(plan, key=lambda part: max(part.costs()))
+    assert longest not in within(plan, (6.0,), 2, 120.0)
+    assert len(within(plan, (6.0,), 2, 120.0)) > len(within(plan, (6.0, 6.0), 2, 120.0))
+
+
+def test_all_of_the_quick_plan_fits_into_its_time_at_the_speed_of_a_quiet_machine() -> None:
+    assert within(QUICK, (30.0,), 2, 60 * EvaluationOptions().minutes) == QUICK
+
+
+def test_what_is_left_out_is_said_with_the_speed(report: Report) -> None:
+    lacking = as_table(replace(report, left_out=("walking 1,000 frames",)))
+    speeds = ", ".join(f"{column.fps:.1f}" for column in report.columns)
+    assert f"makes {speeds} frames a second: walking 1,000 frames." in lacking
+    assert "Left out" not in as_table(report)
+
+
+class Counted(Progress):
+    """Keeps what is said, and how far it came."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.said: list[str] = []
+        self.total = self.sum = 0.0
+
+    def say(self, what: str) -> None:
+        self.said.append(what)
+
+    def expect(self, total: float) -> None:
+        self.total = total
+
+    def advance(self, more: float = 1.0) -> None:
+        self.sum += more
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_is_told_from_the_beginning_and_reaches_its_end(workers: int) -> None:
+    told = Counted()
+    run_evaluation(EvaluationOptions(checkpoint=CHECKPOINT, workers=workers, plan=SMALL), told)
+    assert told.said[:2] == ["loading the model", "timing the model"]
+    assert told.said[-1] == "3 of 3 parts done"
+    assert told.total > 0
+    assert told.sum == pytest.approx(told.total)
+
+
+def stopping(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+    """Be stopped in the middle, as `kill` does it."""
+    yield from ()
+    signal.raise_signal(signal.SIGTERM)
+    raise AssertionError("it went on")
+
+
+STOPPED: Plan = (*SMALL, Part("stopped", stopping, Stream.ACTIONS, 1, group=1, steps=1))
+
+
+def test_what_was_found_is_kept_and_told_when_it_is_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reverie.evaluation.run.QUICK", STOPPED)
+    file = tmp_path / "eval.json"
+    arguments = ["--quick", "--workers", "1", "--checkpoint", CHECKPOINT, "--json", str(file)]
+    assert main(["eval", "pocket", *arguments]) == 130
+    said = capsys.readouterr()
+    assert "Stopped after 3 of 4 parts" in said.out
+    assert "| action followed, of five |" in said.out
+    assert "stopped" in said.err
+    written = json.loads(file.read_text(encoding="utf-8"))
+    assert (written["jobs_done"], written["jobs"]) == (3, 4)
+    assert len(written["columns"][0]["rows"]) == 4
+
+
+def test_the_table_of_a_run_that_was_stopped_has_gaps(report: Report) -> None:
+    first, second = report.columns
+    short = replace(report, columns=(first, replace(second, rows=second.rows[:1])), jobs=7)
+    table = as_table(short)
+    assert table.count("\n| ") == 2 + 4 + 1
+    assert "Stopped after" in table
+
+
+@pytest.mark.timeout(120)
+def test_workers_end_when_the_run_is_stopped() -> None:
+    house = House.load(CHECKPOINT, threads=1)
+    jobs = [Job(try_long_walks, (world,), 3, 1.0) for world in draw_worlds(Stream.WALKS, 2)]
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(play_all(house, CHECKPOINT, jobs, 2, stop))
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "soon", "nan", "inf"])
+def test_times_that_are_none_are_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", "pocket", "--quick", "--minutes", minutes])
+    assert ended.value.code == 2
+    assert "is no number of minutes" in capsys.readouterr().err
 
 
 def test_the_table_compares_steps_side_by_side(report: Report) -> None:
@@ -143,7 +256,9 @@ def test_the_command_tells_what_is_missed_and_writes_the_numbers(
     said = capsys.readouterr()
     assert "| codec: a picture there and back |" in said.out
     assert "codec: a picture there and back: the bar is missed" in said.err
+    assert "loading the model" in said.err
     assert "3 of 3 parts done" in said.err
+    assert "left" in said.err
     assert json.loads(file.read_text(encoding="utf-8"))["plan"] == "quick"
 
 

@@ -1,0 +1,23 @@
+"""Ending a long command early: what it has found until then is kept, whoever ends it."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+STOPPED = 130
+"""Exit status of a command that was stopped: 128 and SIGINT."""
+
+
+@contextmanager
+def stopped_as_by_ctrl_c() -> Iterator[None]:
+    """Have SIGTERM do what Ctrl-C does, for the length of a block."""
+
+    def stop(_: int, __: FrameType | None) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
