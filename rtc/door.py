@@ -92,7 +92,7 @@ class Door:
             raise _refusal(
                 CloseCode.NO_SUCH_SESSION,
                 "no_such_session",
-                "there is no such session here",
+                "there is no such session here, or the token is none of its own",
                 command=hello.id,
             ) from None
         except SessionEndedError as error:
@@ -107,21 +107,15 @@ def _admit(edge: Edge, session: str, hello: Hello) -> HostedSession:
     """Return the session if the token allows the role in it.
 
     Raises:
-        NotAdmittedError: it does not.
+        NotAdmittedError: it only watches.
         SessionEndedError: the session is over.
+        UnknownSessionError: there is none of that id, or the token is not its own.
     """
-    edge.store.get(session)  # an unknown id and a wrong token are told apart
-    try:
-        hosted, allowed = edge.store.admit(session, hello.token)
-    except UnknownSessionError:
-        raise _bad_token("the token is not one of this session", "token", hello) from None
+    hosted, allowed = edge.store.admit(session, hello.token)
     if allowed is Role.VIEWER and hello.role == "driver":
-        raise _bad_token("this token only watches", "role", hello)
+        text = "this token only watches"
+        raise _refusal(CloseCode.BAD_TOKEN, "bad_token", text, field="role", command=hello.id)
     return hosted
-
-
-def _bad_token(text: str, field: str, hello: Hello) -> NotAdmittedError:
-    return _refusal(CloseCode.BAD_TOKEN, "bad_token", text, field=field, command=hello.id)
 
 
 def _refusal(

@@ -17,10 +17,12 @@ from reverie.rtc.http_json import error_response
 from reverie.rtc.options import ServerOptions
 
 _PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "authorization, content-type, if-match",
+    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+    "Access-Control-Allow-Headers": "authorization, content-type, if-match, range",
     "Access-Control-Max-Age": "600",
 }
+
+_TOLD = "Location, ETag, Link, Accept-Post, Retry-After, Accept-Ranges, Content-Range"
 
 
 class TrustRules:
@@ -81,7 +83,7 @@ def _with_origin(send: Send, origin: str) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["Access-Control-Allow-Origin"] = origin
-            headers["Access-Control-Expose-Headers"] = "Location, ETag, Link, Accept-Post"
+            headers["Access-Control-Expose-Headers"] = _TOLD
             headers.add_vary_header("Origin")
         await send(message)
 

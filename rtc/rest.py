@@ -36,6 +36,9 @@ from reverie.sessions.program_controls import ProgramControls
 RETRY_S = 2.0
 """When to ask again a server whose models are still loading."""
 
+NOT_HERE = "there is no such session here, or the token is none of its own"
+"""Said of both alike, so that ids cannot be probed."""
+
 Handler = Callable[[Request], Awaitable[Response]]
 M = TypeVar("M", bound=BaseModel)
 
@@ -182,7 +185,7 @@ def _refused_by_store(
     error: TooManyError | UnknownSessionError | SessionEndedError,
 ) -> HttpRefusedError:
     if isinstance(error, UnknownSessionError):
-        return HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_session", "no such session is here")
+        return HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_session", NOT_HERE)
     if isinstance(error, TooManyError):
         own = error.what in ("sessions_per_owner", "sessions_per_address")
         status = HTTPStatus.TOO_MANY_REQUESTS if own else HTTPStatus.SERVICE_UNAVAILABLE

@@ -1,10 +1,8 @@
 """A second future for a session: what it takes over, and whether its program can part."""
 
-import secrets
-
 from reverie.models.spec import Capability, ModelSpec
 from reverie.sessions.errors import BadRequestError, ErrorCode
-from reverie.sessions.state import SessionId, SessionState
+from reverie.sessions.state import SessionState, new_session_id
 
 
 def check_forks(spec: ModelSpec, program: str) -> None:
@@ -22,7 +20,7 @@ def check_forks(spec: ModelSpec, program: str) -> None:
 def forked(state: SessionState) -> SessionState:
     """Return the state of a session that goes on from another: its wishes, and nothing it holds."""
     return SessionState(
-        session=SessionId(secrets.token_hex(8)),
+        session=new_session_id(),
         owner=state.owner,
         model=state.model,
         program=state.program,

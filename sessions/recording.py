@@ -11,7 +11,8 @@ from reverie.sessions.attachment import Role
 Kind = Literal["recording", "clip"]
 Progress = Literal["running", "complete", "failed"]
 
-ID_PATTERN = r"^[0-9a-f]{24}$"
+ID_PATTERN = r"^[0-9a-f]{24}([0-9a-f]{8})?$"
+"""Earlier servers made shorter ones."""
 
 
 class Recording(BaseModel):
@@ -84,7 +85,7 @@ class Entry(BaseModel):
 
 def new_id() -> str:
     """Return an id that nobody guesses and that is safe as a file's name."""
-    return secrets.token_hex(12)
+    return secrets.token_hex(16)
 
 
 def hashed(secret: str) -> str:

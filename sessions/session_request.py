@@ -12,7 +12,7 @@ from reverie.sessions.limits import SessionLimits
 from reverie.sessions.parsing import check_opening
 from reverie.sessions.program_controls import ProgramControls
 from reverie.sessions.prompt import PromptMemory
-from reverie.sessions.state import SessionId, SessionState
+from reverie.sessions.state import SessionState, new_session_id
 
 SEEDS = 2**53
 """Seeds are below this, so that every client's numbers can hold them."""
@@ -74,7 +74,7 @@ class CheckedRequest:
         """Return the state of a new session of `owner`."""
         request = self.request
         return SessionState(
-            session=SessionId(secrets.token_hex(8)),
+            session=new_session_id(),
             owner=owner,
             model=request.model,
             program=self.controls.program,

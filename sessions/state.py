@@ -7,6 +7,7 @@
 `EDGES` is the whole table. A pair that it does not hold is a fault of this room and raises.
 """
 
+import secrets
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,14 @@ from reverie.sessions.playheads import Playheads, Seen
 from reverie.sessions.prompt import PromptMemory
 
 SessionId = NewType("SessionId", str)
+
+ID_BYTES = 16
+"""So that nobody guesses one, though an id by itself opens nothing."""
+
+
+def new_session_id() -> SessionId:
+    """Return an id for a new session."""
+    return SessionId(secrets.token_hex(ID_BYTES))
 
 
 class Phase(StrEnum):

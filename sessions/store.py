@@ -39,7 +39,7 @@ from reverie.sessions.state import SessionState
 logger = logging.getLogger(__name__)
 
 REMEMBERED = 1000
-"""Ended sessions whose reason is still known."""
+"""Ended sessions whose reason is still known, to those who have their secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class SessionStore:
         self._clock = clock or MonotonicClock()
         self._open_fanout = open_fanout
         self._tickets: dict[str, Ticket] = {}
-        self._reasons: OrderedDict[str, str] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[str, Keys]] = OrderedDict()  # why, and who may know
         self._closing: str | None = None
         self._owners = Owners()
 
@@ -202,16 +202,21 @@ class SessionStore:
     def admit(self, session: str, token: str) -> tuple[HostedSession, Role]:
         """Return a session and the most that a token allows in it.
 
+        Who has no secret of a session learns nothing of it, not even that it was there.
+
         Raises:
-            SessionEndedError: it is over.
+            SessionEndedError: it is over; told to those who have one of its secrets.
             UnknownSessionError: there is none of that id, or the token is not its own.
         """
-        ticket = self._ticket(session)
-        drives = _same(token, ticket.token)
-        watches = _same(token, ticket.watch_token)
-        if not (drives or watches):
+        ended = self._ended.get(session)
+        if ended is not None and ended[1].role(token) is not None:
+            raise SessionEndedError(ended[0])
+        ticket = self._tickets.get(session)
+        drives = ticket is not None and _same(token, ticket.token)
+        watches = ticket is not None and _same(token, ticket.watch_token)
+        if ticket is None or not (drives or watches):
             raise UnknownSessionError(session)
-        return ticket.session, Role.DRIVER if drives else Role.VIEWER
+        return self.get(session), Role.DRIVER if drives else Role.VIEWER
 
     def check_owner(self, owner: str) -> None:
         """Accept the secrets that this server has issued to owners, and no others.
@@ -248,11 +253,10 @@ class SessionStore:
     def _ticket(self, session: str) -> Ticket:
         ticket = self._tickets.get(session)
         if ticket is None or ticket.session.state.over:
-            reason = self._reasons.get(session)
             if ticket is not None:
-                reason = ticket.session.state.reason
-            if reason is not None:
-                raise SessionEndedError(reason)
+                raise SessionEndedError(ticket.session.state.reason or "closed")
+            if session in self._ended:
+                raise SessionEndedError(self._ended[session][0])
             raise UnknownSessionError(session)
         return ticket
 
@@ -260,10 +264,11 @@ class SessionStore:
         try:
             await hosted.run()
         finally:
-            del self._tickets[hosted.id]
-            self._reasons[hosted.id] = hosted.state.reason or ""
-            for forgotten in tuple(islice(self._reasons, max(0, len(self._reasons) - REMEMBERED))):
-                del self._reasons[forgotten]
+            ticket = self._tickets.pop(hosted.id)
+            keys = Keys.of(ticket.token, ticket.watch_token, ticket.owner)
+            self._ended[hosted.id] = hosted.state.reason or "", keys
+            for forgotten in tuple(islice(self._ended, max(0, len(self._ended) - REMEMBERED))):
+                del self._ended[forgotten]
 
     def _check_counts(self, owner: str, address: str | None) -> None:
         if len(self._tickets) >= self._limits.sessions:

@@ -61,7 +61,7 @@ async def test_a_wrong_token_or_session_is_turned_away(home: House) -> None:
     opened, other = await home.open(), await home.open()
     for token in ("nonsense", other["token"], opened["owner"]):
         close, reason, event = await turned_away(home, opened["id"], hello(token, id="h7"))
-        assert (close, reason, event.code) == (4401, "bad_token", "bad_token")
+        assert (close, reason, event.code) == (4404, "no_such_session", "no_such_session")
         assert event.command == "h7"
     close, reason, event = await turned_away(home, opened["id"], hello(opened["watch_token"]))
     assert (close, event.field) == (4401, "role")
