@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Protocol
 
 from reverie.gpu_pool.connection import Connection, SocketConnection
@@ -26,6 +27,8 @@ from reverie.gpu_pool.worker import Worker
 
 _PR_SET_PDEATHSIG = 1
 _LEAVE_LIMIT_S = 3.0
+_SENT_BY_OTHERS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_VMSTAT = Path("/proc/vmstat")
 
 
 class WorkerHost(Protocol):
@@ -44,6 +47,9 @@ class WorkerHost(Protocol):
     def wait(self, limit_s: float | None) -> str | None:
         """Block until it has ended and return how; None when the limit came first."""
 
+    def ended_by_others(self) -> bool:
+        """Tell whether somebody outside has ended it: not a fault of its own, nor `kill`."""
+
     def close(self) -> None:
         """Let go of what is left of an ended worker."""
 
@@ -61,6 +67,8 @@ class ProcessHost:
         self.connection: Connection[ToWorker, FromWorker] = SocketConnection(ours)
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
+        self._killed_here = False  # while it was running
+        self._out_of_memory_before: int | None = None
 
     @property
     def pid(self) -> int | None:
@@ -73,6 +81,7 @@ class ProcessHost:
         The death signal that the worker asks for is tied to the thread that calls this.
         """
         descriptors = (self._theirs.fileno(), self.ring.fileno(), self._beats.fileno())
+        self._out_of_memory_before = _out_of_memory_kills()
         numbers = [str(number) for number in (os.getpid(), *descriptors)]
         self._process = subprocess.Popen(
             # -P: the folder that the server runs in is not to be imported from by accident.
@@ -89,7 +98,8 @@ class ProcessHost:
     def kill(self) -> None:
         """Kill the process; see `WorkerHost`."""
         self._killed = True
-        if self._process:
+        if self._process and self._process.poll() is None:
+            self._killed_here = True
             self._process.kill()
         self.connection.close()
 
@@ -101,7 +111,20 @@ class ProcessHost:
             code = self._process.wait(limit_s)
         except subprocess.TimeoutExpired:
             return None
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        if code >= 0:
+            return f"exit code {code}"
+        why = " as memory ran out" if code == -signal.SIGKILL and self._ran_out_of_memory() else ""
+        return f"killed by {signal.Signals(-code).name}{why}"
+
+    def ended_by_others(self) -> bool:
+        """Tell whether it was a signal that only others send; see `WorkerHost`.
+
+        The kernel's kill when memory runs out is none of these: a session may have used it all.
+        """
+        code = self._process.poll() if self._process else None
+        if code is None or self._killed_here or self._ran_out_of_memory():
+            return False
+        return -code in _SENT_BY_OTHERS
 
     def close(self) -> None:
         """Close what is shared; see `WorkerHost`."""
@@ -109,6 +132,9 @@ class ProcessHost:
         self._theirs.close()
         self.ring.close()
         self._beats.close()
+
+    def _ran_out_of_memory(self) -> bool:
+        return _out_of_memory_kills() != self._out_of_memory_before
 
 
 def run_child(arguments: list[str]) -> None:
@@ -123,6 +149,16 @@ def run_child(arguments: list[str]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _out_of_memory_kills() -> int | None:
+    """Return how many processes the kernel has ended for memory; None where that is not said."""
+    try:
+        lines = _VMSTAT.read_text().splitlines()
+    except OSError:
+        return None
+    found = (line.split() for line in lines if line.startswith("oom_kill "))
+    return next((int(parts[1]) for parts in found), None)
 
 
 def _end_with(parent: int) -> None:

@@ -187,9 +187,14 @@ class Roster:
                 raise AssertionError(f"{type(message).__name__} from a worker that serves")
 
     def lose(self, reason: str, suspects: frozenset[int]) -> None:
-        """Go on without a worker. Nobody known to be at fault: everybody is under suspicion.
+        """Go on without a worker.
 
         Who was just about to begin, and is not to blame, is the next to begin.
+
+        Args:
+            reason: how it was lost.
+            suspects: those whose step ran while the worker died by itself; nobody else can have
+                had a part in it.
         """
         self._link = None
         self._lost = True
@@ -203,10 +208,8 @@ class Roster:
             if occupant.place is Place.OPEN:
                 occupant.tell(WorkerLost(occupant.session, reason))
                 occupant.place = Place.AWAY
-            if suspects and occupant.serial not in suspects:
-                continue
-            sole = len(suspects or self._occupants) == 1
-            if occupant.strike(self._poison_chunks, sole):
+            is_suspect = occupant.serial in suspects
+            if is_suspect and occupant.strike(self._poison_chunks, sole=len(suspects) == 1):
                 self._lose_session(occupant, "worker_lost", f"again and again: {reason}")
 
     def give_up(self, code: str, error: PoolError) -> None:

@@ -183,7 +183,9 @@ class Supervisor:
         if self._stop.done():
             self.roster.give_up("pool_closed", PoolClosedError(reason))
         else:
-            self.roster.lose(reason, link.host.heartbeat.suspects())
+            by_others = link.host.ended_by_others()
+            suspects = frozenset[int]() if by_others else link.host.heartbeat.suspects()
+            self.roster.lose(reason, suspects)
         if not self._trouble.done():
             self._trouble.set_result(reason)
 

@@ -50,6 +50,10 @@ class ThreadHost:
         self._thread.join(limit_s)
         return None if self._thread.is_alive() else self._failure
 
+    def ended_by_others(self) -> bool:
+        """Say that nothing outside can end a thread; see `WorkerHost`."""
+        return False
+
     def close(self) -> None:
         """Close what is shared; see `WorkerHost`."""
         self.connection.close()

@@ -264,6 +264,30 @@ async def test_a_session_that_ends_its_worker_twice_fails_alone(step_log: Path) 
     assert_media_time_goes_on(good.frames)
 
 
+async def test_workers_that_others_kill_cost_no_session_however_long_its_chunks_take(
+    step_log: Path,
+) -> None:
+    """A step of it runs each time, and far fewer chunks lie between than make a session good."""
+    async with running("process", sessions=2, restart_pause_s=0.01) as pool:
+        slow, rests = Viewer("slow"), Viewer("rests")
+        async with slow.watching(pool, step_ms=100), rests.watching(pool) as resting:
+            await rests.hears(FramesOut, 1)
+            await resting.ask(Pause(0, "rests"))
+            await slow.hears(FramesOut, 1)
+            for losses in range(1, 4):
+                link = pool._supervisors["stub"]._link
+                assert link is not None
+                await becomes(lambda link=link: link.host.heartbeat.suspects())  # type: ignore[misc]
+                os.kill(worker_pid(pool), signal.SIGKILL)
+                await slow.hears(WorkerLost, losses)
+                await slow.hears(Recovered, losses)
+                await rests.hears(Recovered, losses)
+            await goes_on(slow, slow.notices[-1], 2)
+    notices = [*slow.notices, *rests.notices]
+    assert not any(isinstance(notice, SessionLost) for notice in notices)
+    assert slow.frames[-1].chunk < 16
+
+
 async def test_a_model_whose_worker_dies_too_often_is_given_up(
     step_log: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

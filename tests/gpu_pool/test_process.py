@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import odd_models
@@ -112,3 +112,36 @@ async def test_a_step_that_hogs_its_interpreter_does_not_hold_up_the_server() ->
         # A loop that waited for a step would be late by 150 ms again and again.
         assert delays[int(len(delays) * 0.99) - 1] < 0.12
         assert len(delays) > 50
+
+
+def test_what_others_send_is_told_from_a_kill_of_our_own_and_from_a_fault() -> None:
+    ends: list[tuple[Callable[[ProcessHost], None], bool]] = [
+        (lambda host: os.kill(host.pid or 0, signal.SIGKILL), True),
+        (lambda host: os.kill(host.pid or 0, signal.SIGTERM), True),
+        (lambda host: os.kill(host.pid or 0, signal.SIGSEGV), False),
+        (lambda host: host.kill(), False),
+        (lambda host: host.connection.close(), False),
+    ]
+    for end, by_others in ends:
+        host = ProcessHost()
+        host.start()
+        assert not host.ended_by_others()
+        end(host)
+        assert host.wait(60)
+        host.kill()
+        assert host.ended_by_others() is by_others
+        host.close()
+
+
+def test_a_kill_for_memory_is_said_to_be_one_and_is_the_workers_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("reverie.gpu_pool.process._VMSTAT", tmp_path / "vmstat")
+    (tmp_path / "vmstat").write_text("nr_free 9\noom_kill 3\n")
+    host = ProcessHost()
+    host.start()
+    (tmp_path / "vmstat").write_text("nr_free 9\noom_kill 4\n")
+    os.kill(host.pid or 0, signal.SIGKILL)
+    assert host.wait(60) == "killed by SIGKILL as memory ran out"
+    assert not host.ended_by_others()
+    host.close()

@@ -222,6 +222,25 @@ async def test_it_is_told_once_when_all_who_were_there_are_back() -> None:
     assert told == [2]
 
 
+async def test_only_who_runs_a_step_while_a_worker_dies_is_under_suspicion() -> None:
+    """However often workers are lost at rest, it costs nobody a session."""
+    house = House()
+    for action in (House.begin, House.enter, House.enter, House.answer, House.answer):
+        action(house, 1)
+    for _ in range(4):
+        house.lose(-1)  # no step runs
+        house.begin(0)
+        house.answer(1)
+        house.answer(1)
+    assert [visitor.suspected for visitor in house.visitors] == [False, False]
+    for _ in range(2):
+        house.lose(house.visitors[0].serial)
+        house.begin(0)
+        house.answer(1)
+        house.answer(1)
+    assert [visitor.place for visitor in house.visitors] == [Place.GONE, Place.OPEN]
+
+
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 20)), min_size=30, max_size=80))
 def test_no_order_of_events_loses_a_slot_or_a_session(
