@@ -7,7 +7,7 @@ async with Engine.from_deployment() as engine:
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -157,6 +157,7 @@ class Engine:
         seed: int | None = None,
         parameters: Mapping[str, float] | None = None,
         voice: bool = False,
+        stop: Sequence[str] = (),
     ) -> AsyncGenerator[LocalSession, None]:
         """Open a session in this process, and end it with the block.
 
@@ -164,6 +165,7 @@ class Engine:
             model: empty takes the first that is served; likewise `program`.
             seed: None takes one at random.
             voice: have what the model says spoken, as the audio stream `voice`.
+            stop: texts that end an answer, in a program that takes turns.
 
         Raises:
             BadRequestError: names the argument that is wrong.
@@ -177,6 +179,7 @@ class Engine:
             seed=seed,
             parameters=parameters or {},
             voice=voice,
+            stop=tuple(stop),
         )
         ticket = await self.store.create(request)
         async with LocalSession(ticket.session, store=self.store) as session:

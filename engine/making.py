@@ -57,7 +57,14 @@ class Making:
 
         def applied(control: ControlId, step: int, said: PromptNotes) -> ControlApplied:
             return ControlApplied(
-                session, control, step, chunk, pts_us, said.unknown_words, said.truncated_at
+                session,
+                control,
+                step,
+                chunk,
+                pts_us,
+                said.unknown_words,
+                said.truncated_at,
+                said.dropped_messages,
             )
 
         if self.opening:

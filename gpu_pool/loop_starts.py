@@ -123,7 +123,7 @@ class LoopStarts:
         specs = self._model.instance.spec.program_parameters(message.program)
         values = {spec.name: spec.default for spec in specs} | dict(message.parameters)
         mine = {spec.name: values[spec.name] for spec in loop.parameters}
-        return LoopRequest(message.session, message.seed, message.prompt, mine)
+        return LoopRequest(message.session, message.seed, message.prompt, mine, message.stop)
 
     def _begin(
         self,

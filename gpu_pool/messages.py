@@ -57,6 +57,7 @@ class OpenSession:
     """Start a program for a session.
 
     Attributes:
+        stop: texts that end an answer.
         durables: states to go on from (after a crash); loops without one begin anew.
         kept: snapshots that it can be restored to.
         chunks: chunks put out before, so that numbers go on; likewise `pts_us`, the chunks of each
@@ -72,6 +73,7 @@ class OpenSession:
     seed: int
     prompt: str
     parameters: Mapping[str, float] = field(default_factory=dict)
+    stop: tuple[str, ...] = ()
     durables: tuple[Durable, ...] = ()
     kept: tuple[KeptSnapshot, ...] = ()
     chunks: int = 0

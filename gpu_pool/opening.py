@@ -32,6 +32,7 @@ class Opening:
         model: the name under which the model is served.
         prompt: the whole prompt in effect; empty means that the person asked for nothing.
         parameters: those that differ from their defaults.
+        stop: texts that end an answer.
         trace: whether `StepTrace` emissions are wanted.
         origin: what it is to go on from; None begins anew. Such a session waits in no line, for
             what it parts from would go on meanwhile.
@@ -44,6 +45,7 @@ class Opening:
     seed: int
     prompt: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
+    stop: tuple[str, ...] = ()
     trace: bool = False
     origin: Origin | None = None
     accounts: Accounts = ()

@@ -116,6 +116,13 @@ class ModelOptions(BaseModel):
         description="Another decoder of latents, by its kind, such as taehv; empty: the model's.",
     )
     decoder_path: str | None = Field(default=None, description="Path to that decoder's weights.")
+    context: int = Field(
+        default=0,
+        ge=0,
+        le=16_777_216,
+        description="Tokens that a language model attends to; 0: as many as the model can, where "
+        "the memory is there for `sessions` of them.",
+    )
     max_batch: int = Field(default=8, ge=1, le=1024, description="Sessions in one forward pass.")
 
     def load_options(self) -> LoadOptions:
@@ -133,6 +140,7 @@ class ModelOptions(BaseModel):
             adapters=tuple(adapter.option() for adapter in self.adapters),
             decoder=self.decoder,
             decoder_path=self.decoder_path,
+            context=self.context,
         )
 
     @model_validator(mode="after")

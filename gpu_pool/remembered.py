@@ -229,6 +229,7 @@ class Remembered:
             seed=self._seed,
             prompt=self._prompt,
             parameters=dict(self._parameters),
+            stop=self._opening.stop,
             durables=(*(each.durable for each in snapshots), *self._spoken.values()),
             kept=tuple(kept for kept in self._kept.values() if kept),
             chunks=self._chunks,

@@ -51,6 +51,7 @@ class LoadOptions:
         guidance: how sessions are guided: in one batch, in two passes, ... (`guiding.py`); `auto`
             lets the family choose.
         parallel: devices to spread the instance over.
+        context: tokens that a language model attends to; 0: as many as it can, where there is room.
     """
 
     device: str = "auto"
@@ -65,6 +66,7 @@ class LoadOptions:
     attention: str = "auto"
     guidance: str = "auto"
     parallel: ParallelPlan = ONE_DEVICE
+    context: int = 0
 
 
 def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
@@ -83,6 +85,8 @@ def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
         raise OptionError("decoder_path is given, and no decoder that it is for")
     if options.guidance != _AUTO and not spec.guided:
         raise OptionError(f"guidance: {spec.name} has {_AUTO} alone, not {options.guidance!r}")
+    if options.context and not spec.context_option:
+        raise OptionError(f"context: {spec.name} is no language model whose context can be chosen")
     if options.precision not in (precisions := (_AUTO, *spec.precisions)):
         there = f"it has {', '.join(precisions)}"
         raise OptionError(f"{spec.name} has no precision {options.precision!r}; {there}")

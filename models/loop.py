@@ -30,12 +30,14 @@ class LoopRequest:
         seed: the root of all randomness of the session.
         prompt: the whole prompt in effect; empty means that the person asked for nothing.
         parameters: every parameter of the loop, defaults filled in.
+        stop: texts that end an answer, for a loop that takes turns.
     """
 
     session: str
     seed: int
     prompt: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +193,13 @@ class PromptNotes:
     Attributes:
         unknown_words: words that it does not know, in order.
         truncated_at: tokens that were read when the prompt was longer; None when all were.
+        dropped_messages: the oldest ones of a conversation, which were read until now and are not
+            read any more: there is no room for them.
     """
 
     unknown_words: tuple[str, ...] = ()
     truncated_at: int | None = None
+    dropped_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

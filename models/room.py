@@ -5,6 +5,7 @@ and a server on a smaller device starts with fewer sessions rather than not at a
 """
 
 import logging
+import os
 from collections.abc import Iterator
 
 import torch
@@ -32,8 +33,15 @@ def room_for(
     wanted = Room(options.sessions, options.history_chunks)
     if device.type != "cuda":
         return wanted
-    free_bytes, _ = torch.cuda.mem_get_info(device)
-    return fitted(spec, str(dtype).removeprefix("torch."), wanted, int(free_bytes * (1 - SPARE)))
+    return fitted(spec, str(dtype).removeprefix("torch."), wanted, free_bytes_of(device))
+
+
+def free_bytes_of(device: torch.device) -> int:
+    """Return what of a device's memory caches may take; of a CPU's, half of what is free."""
+    if device.type == "cuda":
+        free_bytes, _ = torch.cuda.mem_get_info(device)
+        return int(free_bytes * (1 - SPARE))
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def fitted(spec: ModelSpec, precision: str, wanted: Room, free_bytes: int) -> Room:

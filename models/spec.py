@@ -68,6 +68,7 @@ class ModelSpec:
         parallel: what it has to share out among devices.
         weights_licence: of the public weights; empty where it is not known or is told elsewhere.
         guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
+        context_option: whether its operator chooses how far it looks back (`LoadOptions.context`).
     """
 
     name: str
@@ -82,6 +83,7 @@ class ModelSpec:
     parallel: ParallelSpec = UNSPLIT
     weights_licence: str = ""
     guided: bool = False
+    context_option: bool = False
 
     def loop(self, name: str) -> LoopSpec:
         """Return the loop called `name`.

@@ -72,6 +72,7 @@ async def connect(
     seed: int | None = None,
     parameters: Mapping[str, float] | None = None,
     voice: bool = False,
+    stop: Sequence[str] = (),
     session: str | None = None,
     token: str | None = None,
     role: Literal["driver", "viewer"] = "driver",
@@ -92,6 +93,7 @@ async def connect(
         seed: None lets the server choose.
         parameters: of the program.
         voice: have what the model says spoken, as the audio stream `voice`.
+        stop: texts that end an answer, in a program that takes turns.
         session: attach to this one, with its `token`, and open none.
         token: of that session; its watch token is for viewers.
         role: only one drives.
@@ -119,6 +121,7 @@ async def connect(
             "prompt": prompt,
             "seed": seed,
             "voice": voice or None,
+            "stop": list(stop) or None,
         }
         wanted["parameters"] = dict(parameters or {})
         opened = await _open_safely(server, "", wanted, owner)

@@ -32,6 +32,7 @@ from reverie.sessions import (
 )
 from reverie.sessions.commands import Count, Name, Number, Seed, Text
 from reverie.sessions.program_controls import ProgramControls
+from reverie.sessions.session_request import STOPS
 
 RETRY_S = 2.0
 """When to ask again a server whose models are still loading."""
@@ -54,6 +55,7 @@ class NewSession(BaseModel):
     seed: Seed | None = None
     parameters: dict[Name, Number] = Field(default_factory=dict, max_length=32)
     voice: bool = False
+    stop: list[Text] = Field(default_factory=list, max_length=STOPS)
 
 
 class Fork(BaseModel):
@@ -84,6 +86,7 @@ class SessionRoutes:
                 seed=wanted.seed,
                 parameters=wanted.parameters,
                 voice=wanted.voice,
+                stop=tuple(wanted.stop),
                 owner=_owner_of(request),
                 address=self._edge.addresses.of(request),
             )

@@ -192,6 +192,11 @@ class ControlApplied(Event):
     pts_us: int
     unknown_words: tuple[str, ...] = ()
     truncated_at: int | None = None
+    dropped_messages: int = Field(
+        default=0,
+        description="Of a turn: so many of the oldest messages have given way, and are not read "
+        "any more.",
+    )
 
 
 class ControlSuperseded(Event):

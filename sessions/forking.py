@@ -27,4 +27,5 @@ def forked(state: SessionState) -> SessionState:
         seed=state.seed,
         prompt=state.prompt,
         parameters=dict(state.parameters),
+        stop=state.stop,
     )

@@ -294,6 +294,7 @@ class HostedSession:
             seed=state.seed,
             prompt=state.prompt.whole,
             parameters=dict(state.parameters),
+            stop=state.stop,
             origin=self._origin,
             accounts=self._accounts,
         )

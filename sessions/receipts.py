@@ -71,6 +71,7 @@ class Receipts:
             pts_us=told.pts_us,
             unknown_words=told.unknown_words or (earlier.unknown_words if earlier else ()),
             truncated_at=told.truncated_at or (earlier.truncated_at if earlier else None),
+            dropped_messages=told.dropped_messages,
         )
         if earlier is None:
             self._begun.append(pending)

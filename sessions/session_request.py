@@ -18,6 +18,11 @@ SEEDS = 2**53
 """Seeds are below this, so that every client's numbers can hold them."""
 
 
+STOPS = 16
+STOP_CHARS = 64
+"""Texts that can end an answer, and characters of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
     """What to open.
@@ -28,6 +33,7 @@ class SessionRequest:
         owner: the secret of whoever opens it, which an earlier session's ticket holds; None makes
             a new one.
         voice: have what the model says spoken.
+        stop: texts that end an answer, which is said up to them.
         address: where the request came from, to be counted; None inside this process.
     """
 
@@ -39,6 +45,7 @@ class SessionRequest:
     owner: str | None = None
     address: str | None = None
     voice: bool = False
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ class CheckedRequest:
         spec = _spec(request, specs)
         controls = _controls(request, spec)
         prompt = _prompt(request.prompt, limits.prompt_chars)
+        _check_stop(request.stop, controls)
         return cls(request, spec, controls, prompt, _seed(request.seed))
 
     def state(self, owner: str) -> SessionState:
@@ -81,6 +89,7 @@ class CheckedRequest:
             seed=self.seed,
             prompt=self.prompt,
             parameters=self.controls.defaults() | dict(request.parameters),
+            stop=self.request.stop,
         )
 
     def voice(self, speech: Speech | None) -> Speech | None:
@@ -131,6 +140,22 @@ def _prompt(prompt: str, limit: int) -> PromptMemory:
         message = f"a prompt has at most {limit} characters (prompt_chars), not {len(prompt)}"
         raise BadRequestError(ErrorCode.TOO_LONG, message, field="prompt")
     return PromptMemory(limit).replaced(prompt)
+
+
+def _check_stop(stop: tuple[str, ...], controls: ProgramControls) -> None:
+    if stop and not any(loop.takes_turns for loop in controls.loops):
+        text = f"program {controls.program} answers nobody"
+        raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="stop")
+    if len(stop) > STOPS:
+        text = f"at most {STOPS} texts can end an answer, not {len(stop)}"
+        raise BadRequestError(ErrorCode.TOO_MANY, text, field="stop")
+    for number, text in enumerate(stop):
+        if not isinstance(text, str):
+            wrong = f"a text, not {type(text).__name__}"
+            raise BadRequestError(ErrorCode.WRONG_TYPE, wrong, field=f"stop.{number}")
+        if not 0 < len(text) <= STOP_CHARS:
+            wrong = f"of 1 to {STOP_CHARS} characters, not {len(text)}"
+            raise BadRequestError(ErrorCode.OUT_OF_RANGE, wrong, field=f"stop.{number}")
 
 
 def _seed(seed: int | None) -> int:

@@ -158,6 +158,7 @@ class SessionState:
 
     Attributes:
         parameters: the value of every parameter.
+        stop: texts that end an answer.
         streams: the outputs, by name.
         inputs: the input streams, by name.
         playheads: what each attachment has seen.
@@ -175,6 +176,7 @@ class SessionState:
     seed: int
     prompt: PromptMemory
     parameters: dict[str, float] = field(default_factory=dict)
+    stop: tuple[str, ...] = ()
     streams: dict[str, StreamState] = field(default_factory=dict)
     inputs: dict[str, InputState] = field(default_factory=dict)
     playheads: Playheads = field(default_factory=Playheads)

@@ -16,6 +16,36 @@ class Message:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class FittedMessages:
+    """What of a conversation the model reads.
+
+    Attributes:
+        ids: its tokens.
+        messages: those that are left, the system's among them.
+        dropped: older messages that gave way.
+        read: tokens of the newest message that were read, when not even that fits; else None.
+    """
+
+    ids: tuple[int, ...]
+    messages: tuple[Message, ...]
+    dropped: int = 0
+    read: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """Up to where the tokens of an answer have become text.
+
+    Attributes:
+        start: what is decoded next begins here: a token's text depends on the one before it.
+        end: tokens up to here are text already.
+    """
+
+    start: int = 0
+    end: int = 0
+
+
 class Conversation:
     """Between messages and token ids, by the tokenizer's chat template when it has one."""
 
@@ -24,23 +54,42 @@ class Conversation:
         self.tokenizer, self.context = tokenizer, context
 
     def ids(self, messages: tuple[Message, ...], room: int) -> tuple[int, ...]:
-        """Return the tokens that lead up to the assistant's next words.
+        """Return the tokens that lead up to the assistant's next words; see `fitted`."""
+        return self.fitted(messages, room).ids
 
-        When they leave no `room` for an answer, half of the context at most, the oldest messages
+    def fitted(self, messages: tuple[Message, ...], room: int) -> FittedMessages:
+        """Return what leads up to the assistant's next words, as far as there is room for it.
+
+        When it leaves no `room` for an answer, half of the context at most, the oldest messages
         go, the system's last; of a single message that is too long, the beginning goes.
         """
         limit = self.context - min(room, self.context // 2)
+        dropped = 0
         while len(ids := self._rendered(messages)) > limit:
             oldest = next((i for i, m in enumerate(messages[:-1]) if m.role != "system"), None)
             if oldest is None:
-                return ids[-limit:]
+                return FittedMessages(ids[-limit:], messages, dropped, limit)
             messages = messages[:oldest] + messages[oldest + 1 :]
-        return ids
+            dropped += 1
+        return FittedMessages(ids, messages, dropped)
 
     def text(self, ids: tuple[int, ...]) -> str:
-        """Return the whole characters of an answer so far; one that is unfinished waits."""
-        said = self.tokenizer.decode(list(ids), skip_special_tokens=True)
-        return str(said).rstrip(UNFINISHED)
+        """Return the whole characters of an answer; one that is unfinished is left out."""
+        return self._decoded(ids).rstrip(UNFINISHED)
+
+    def spell(self, ids: tuple[int, ...], spelled: Spelled) -> tuple[str, Spelled]:
+        """Return the text that an answer's newest tokens add, once their characters are whole.
+
+        Only the last few tokens are decoded, however long the answer is.
+        """
+        before = self._decoded(ids[spelled.start : spelled.end])
+        whole = self._decoded(ids[spelled.start :])
+        if len(whole) <= len(before) or whole.endswith(UNFINISHED):
+            return "", spelled
+        return whole[len(before) :], Spelled(spelled.end, len(ids))
+
+    def _decoded(self, ids: tuple[int, ...]) -> str:
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def _rendered(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
         turns = [{"role": message.role, "content": message.text} for message in messages]

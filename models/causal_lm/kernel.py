@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from reverie.models.adapters import NO_ADAPTERS, Adapters
 from reverie.models.blocks import BlockId
-from reverie.models.causal_lm.conversation import Conversation, Message, until_stop
+from reverie.models.causal_lm.conversation import Conversation, Message, Spelled, until_stop
 from reverie.models.causal_lm.durable import durable_chat, revived_chat
 from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
@@ -28,6 +28,7 @@ from reverie.models.loop import (
     LoopKernel,
     LoopRequest,
     LoopResult,
+    PromptNotes,
     StepBatch,
     StepResult,
     StepUnit,
@@ -72,7 +73,7 @@ class ChatKernel(LoopKernel[ChatState]):
         sampling, longest = _options(request.parameters, SamplingOptions(), 1)
         mix = self.speaker.adapters.mix(request.parameters)
         random = seeded_state(request.seed)
-        return ChatState(request.prompt, sampling, longest, random, mix=mix)
+        return ChatState(request.prompt, sampling, longest, random, mix=mix, stops=request.stop)
 
     def plan_step(self, state: ChatState, controls: Controls) -> WorkPlan | Idle:
         """Take a turn, read what leads up to the answer, draw tokens, end."""
@@ -92,7 +93,8 @@ class ChatKernel(LoopKernel[ChatState]):
 
     def finalize(self, state: ChatState, instance: ModelInstance) -> LoopResult:
         """Say how much was said."""
-        return LoopResult(len(state.messages), f"{len(state.messages)} messages")
+        count = state.forgotten + len(state.messages)
+        return LoopResult(count, f"{count} messages")
 
     def durable(self, state: ChatState) -> Durable | None:
         """Return the conversation."""
@@ -101,7 +103,7 @@ class ChatKernel(LoopKernel[ChatState]):
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> ChatState:
         """Go on from a conversation; the first answer reads all of it anew."""
         mix = self.speaker.adapters.mix(request.parameters)
-        return replace(revived_chat(durable), mix=mix)
+        return replace(revived_chat(durable), mix=mix, stops=request.stop)
 
     def broken_off(self, state: ChatState) -> ChatState | None:
         """Keep what was said of the answer, and be done with the turn."""
@@ -110,7 +112,7 @@ class ChatKernel(LoopKernel[ChatState]):
     def _run(self, unit: StepUnit[ChatState]) -> StepResult[ChatState]:
         match unit.plan.kind:
             case "listen":
-                return StepResult(self._listen(unit.state, unit.controls))
+                return self._listen(unit.state, unit.controls)
             case "prefill":
                 return StepResult(self._read(unit.state, unit.blocks)[0])
             case "decode_token":
@@ -118,45 +120,49 @@ class ChatKernel(LoopKernel[ChatState]):
             case _:
                 return self._end(unit.state)
 
-    def _listen(self, state: ChatState, controls: Controls) -> ChatState:
+    def _listen(self, state: ChatState, controls: Controls) -> StepResult[ChatState]:
         """Make the turn part of the conversation, and find what is to be read anew for it."""
         [turn] = controls.turns[:1]
         prompt = state.prompt if controls.prompt is None else controls.prompt
         sampling, longest = _options(controls.parameters, state.sampling, state.longest)
         messages = (*state.messages, Message("user", turn.text))
         system = (Message("system", prompt),) if prompt else ()
-        ids = self.speaker.conversation.ids((*system, *messages), longest)
+        fitted = self.speaker.conversation.fitted((*system, *messages), longest)
+        ids = fitted.ids
         mix = self.speaker.adapters.mix(controls.parameters, state.mix)
         # Under other adapters all is read anew, else what is new; the last one always, for it is
         # drawn from.
         kept = ids[:-1] if mix == state.mix else ()
         cached = state.cached.common_with(kept)
-        return replace(
+        after = replace(
             state,
             mix=mix,
             prompt=prompt,
             sampling=sampling,
             longest=longest,
-            messages=messages,
+            messages=fitted.messages[len(system) :],  # what gave way does not come back
+            forgotten=state.forgotten + fitted.dropped,
             cached=cached,
             unread=ids[len(cached.tokens) :],
             answering=turn.id,
         )
+        notes = PromptNotes(truncated_at=fitted.read, dropped_messages=fitted.dropped)
+        return StepResult(after, turn_notes={turn.id: notes})
 
     def _read(self, state: ChatState, reserved: tuple[BlockId, ...]) -> tuple[ChatState, Tensor]:
         """Let the model read the next piece; return the logits behind it as well."""
         assert self._instance.blocks is not None, "a language model keeps a cache"
         piece = _piece(state)
         layout, pool = self.speaker.layout, self._instance.blocks
-        cache = state.cached.read(pool, layout)
+        working = state.cached.opened(pool, layout)
         with self.speaker.adapters.applied(state.mix):
             output = self.speaker.model(
                 input_ids=torch.tensor([piece], device=self._instance.device),
-                cache=cache,
+                cache=working.cache,
                 use_cache=True,
                 logits_to_keep=1,
             )
-        cached = state.cached.grown(piece, cache, layout, reserved, pool)
+        cached = state.cached.grown(piece, working, layout, reserved, pool)
         state = replace(state, cached=cached, unread=state.unread[len(piece) :])
         return state, output.logits[0, -1]
 
@@ -167,23 +173,27 @@ class ChatKernel(LoopKernel[ChatState]):
         if token in self.speaker.ends:
             return StepResult(replace(state, done=True), checks=(logits_V,))
         answer = (*state.answer, token)
-        text, stopped = until_stop(self.speaker.conversation.text(answer), self.speaker.stops)
-        new = text[len(state.said) :]
+        new, spelled = self.speaker.conversation.spell(answer, state.spelled)
+        pending = state.held + new
+        new, stopped = until_stop(pending, (*self.speaker.stops, *state.stops))
         full = len(state.cached.tokens) >= self.speaker.conversation.context
         done = stopped or full or len(answer) >= state.longest
-        state = replace(state, answer=answer, unread=(token,), said=state.said + new, done=done)
+        state = replace(
+            state,
+            answer=answer,
+            spelled=spelled,
+            unread=(token,),
+            said=state.said + new,
+            held="" if stopped else pending[len(new) :],
+            done=done,
+        )
         outputs = (TextOutput(STREAM, new, state.answering or None),) if new else ()
         return StepResult(state, outputs, checks=(logits_V,))
 
     def _end(self, state: ChatState) -> StepResult[ChatState]:
         """Say what was held back, and wait for the next turn."""
-        whole = self.speaker.conversation.text(state.answer)
-        text = whole[: whole.find(stop)] if (stop := self._stop_in(whole)) else whole
-        rest = TextOutput(STREAM, text[len(state.said) :], state.answering or None)
-        return StepResult(_closed(replace(state, said=text)), (rest,))
-
-    def _stop_in(self, text: str) -> str | None:
-        return next((stop for stop in self.speaker.stops if stop in text), None)
+        rest = TextOutput(STREAM, state.held, state.answering or None)
+        return StepResult(_closed(replace(state, said=state.said + state.held)), (rest,))
 
     def _plan(
         self,
@@ -222,7 +232,9 @@ def _closed(state: ChatState) -> ChatState:
         messages=(*state.messages, *answer),
         unread=(),
         answer=(),
+        spelled=Spelled(),
         said="",
+        held="",
         done=False,
         answering=None,
     )

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
+from reverie.models.causal_lm.working_cache import empty_cache
 from reverie.models.errors import CheckpointError
 
 PROBE = (0, 1, 2)
@@ -46,13 +47,13 @@ class CacheLayout:
         return cls(tuple((part.shape[1], part.shape[3]) for part in _tensors(cache)))
 
     def cache(self, rows_tW: Tensor) -> DynamicCache:
-        """Lay tokens out as transformers reads them; a copy, which a forward pass may grow."""
+        """Lay tokens out as transformers reads them; a forward pass adds to the copy."""
         columns = torch.split(rows_tW, [prod(part) for part in self.parts], dim=1)
         tensors = [
             column.view(-1, *part).transpose(0, 1)[None]  # [1, A, t, d]
             for column, part in zip(columns, self.parts, strict=True)
         ]
-        cache = DynamicCache()
+        cache = empty_cache()
         for layer in range(len(tensors) // 2):
             cache.update(tensors[2 * layer], tensors[2 * layer + 1], layer)
         return cache

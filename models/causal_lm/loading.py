@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,19 @@ from transformers import (
 from reverie.kernels.attention import AUTO
 from reverie.models.adapters import NONE_FITTED, Fitted
 from reverie.models.causal_lm import loras
+from reverie.models.causal_lm.context import context_for
 from reverie.models.causal_lm.conversation import Conversation
+from reverie.models.causal_lm.defaults import SpeakingDefaults, speaking_defaults
 from reverie.models.causal_lm.folders import require_tokenizer
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.layout import probed
-from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM
+from reverie.models.causal_lm.spec import PAGE_TOKENS, RANDOM, chat_spec
 from reverie.models.checkpoints import SHOWN
 from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import LoadOptions
 from reverie.models.placement import device_of, half_on_cuda, precision_of
+from reverie.models.room import free_bytes_of
+from reverie.models.spec import ModelSpec
 
 _ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
 """What the library calls the backends."""
@@ -40,12 +45,12 @@ class LoadedSpeaker:
     """A model that speaks.
 
     Attributes:
-        context: tokens that it attends to at most, whole pages.
+        spec: the family's description, with this model's sizes and defaults.
     """
 
     speaker: Speaker
     version: str
-    context: int
+    spec: ModelSpec
     device: torch.device
     dtype: torch.dtype
 
@@ -65,13 +70,14 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
     if options.checkpoint == RANDOM:
         model, tokenizer = random_model()
         fitted = loras.fit(options.adapters, model)
-        return speaker_of(model, tokenizer, "random", device, torch.float32, attention, fitted)
+        torch.nn.Module.to(model, device=device)
+        return speaker_of(model, tokenizer, "random", device, options, fitted)
     folder = Path(options.checkpoint or "")
     model, tokenizer = _read(folder, dtype)
     version = version_of(folder)
     torch.nn.Module.to(model, device=device, dtype=dtype)
     fitted = loras.fit(options.adapters, model)
-    return speaker_of(model, tokenizer, version, device, dtype, attention, fitted)
+    return speaker_of(model, tokenizer, version, device, options, fitted)
 
 
 def _read(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -109,36 +115,53 @@ def speaker_of(
     tokenizer: PreTrainedTokenizerBase,
     version: str,
     device: torch.device,
-    dtype: torch.dtype,
-    attention: str = AUTO,
+    options: LoadOptions,
     fitted: Fitted = NONE_FITTED,
 ) -> LoadedSpeaker:
     """Let a loaded model speak.
 
     Args:
-        attention: a backend, by the name that it has in `kernels`.
+        model: on its device.
+        tokenizer: its words.
+        version: of its weights.
+        device: where it lies.
+        options: what the operator wants.
         fitted: its adapters.
 
     Raises:
         CheckpointError: it keeps no plain key/value cache.
-        OptionError: it cannot attend so, here.
+        OptionError: it cannot attend so, or so far, here.
     """
-    config = model.config.get_text_config()
-    # Models whose positions have no end name no longest one.
-    longest = getattr(config, "max_position_embeddings", None) or CONTEXT
-    context = min(CONTEXT, longest) // PAGE_TOKENS * PAGE_TOKENS
-    _attend_with(model, attention)
-    torch.nn.Module.to(model, device=device, dtype=dtype)
+    _attend_with(model, options.attention)
     torch.nn.Module.train(model, mode=False)
     model.requires_grad_(False)
-    ends, stops = _ends(model, tokenizer)
-    return LoadedSpeaker(
-        Speaker(model, Conversation(tokenizer, context), probed(model), ends, stops, fitted.beside),
-        fitted.version(version),
-        context,
-        device,
-        dtype,
-    )
+    layout, defaults = probed(model), speaking_defaults(model, tokenizer)
+    page = (PAGE_TOKENS, layout.width)
+    spec_of = partial(
+        chat_spec, page=page, adapters=fitted.beside.parameters, defaults=_values(defaults),
+        token_bytes=layout.width * model.dtype.itemsize,
+    )  # fmt: skip
+    # Models whose positions have no end name no longest one.
+    longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    precision = str(model.dtype).removeprefix("torch.")
+    context = context_for(longest, options, spec_of, precision, free_bytes_of(device))
+    speaker = Speaker(
+        model, Conversation(tokenizer, context), layout, defaults.ends, defaults.stops,
+        fitted.beside,
+    )  # fmt: skip
+    return LoadedSpeaker(speaker, fitted.version(version), spec_of(context), device, model.dtype)
+
+
+def _values(defaults: SpeakingDefaults) -> dict[str, float]:
+    """Return the parameters that a session begins with."""
+    return {
+        "temperature": defaults.temperature,
+        "top_p": defaults.top_p,
+        "top_k": defaults.top_k,
+        "min_p": defaults.min_p,
+        "repetition_penalty": defaults.repetition_penalty,
+        "longest": defaults.longest,
+    }
 
 
 def _attend_with(model: PreTrainedModel, attention: str) -> None:
@@ -176,15 +199,3 @@ def random_model(seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerBas
         torch.default_generator.manual_seed(seed)
         model = LlamaForCausalLM(config)
     return model, tokenizer
-
-
-def _ends(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-) -> tuple[frozenset[int], tuple[str, ...]]:
-    generation = model.generation_config
-    ends = getattr(generation, "eos_token_id", None)
-    if ends is None:
-        ends = tokenizer.eos_token_id
-    ids = [] if ends is None else ends if isinstance(ends, list) else [ends]
-    stops = getattr(generation, "stop_strings", None) or ()
-    return frozenset(ids), (stops,) if isinstance(stops, str) else tuple(stops)

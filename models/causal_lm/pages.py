@@ -17,6 +17,7 @@ from transformers import DynamicCache
 from reverie.models.blocks import BlockId, BlockPool
 from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.spec import PAGE_TOKENS
+from reverie.models.causal_lm.working_cache import WorkingCache, empty_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,14 @@ class CachedTokens:
         tokens: their ids, oldest first.
         blocks: a page for each whole `PAGE_TOKENS` of them.
         tail_tW: keys and values of the rest.
+        working: the same in one piece, as long as its version is `version`.
     """
 
     tokens: tuple[int, ...] = ()
     blocks: tuple[BlockId, ...] = ()
     tail_tW: Tensor | None = None
+    working: WorkingCache | None = None
+    version: int = 0
 
     @property
     def in_tail(self) -> int:
@@ -43,7 +47,10 @@ class CachedTokens:
         return (self.in_tail + count) // PAGE_TOKENS
 
     def common_with(self, tokens: Sequence[int]) -> "CachedTokens":
-        """Return what can be kept when the conversation becomes `tokens`."""
+        """Return what can be kept when the conversation becomes `tokens`.
+
+        The working cache begins with it, and so stays good.
+        """
         same = 0
         for mine, theirs in zip(self.tokens, tokens, strict=False):
             if mine != theirs:
@@ -53,31 +60,44 @@ class CachedTokens:
         in_tail = same - PAGE_TOKENS * pages if pages == len(self.blocks) else 0
         tail = self.tail_tW[:in_tail] if self.tail_tW is not None else None
         kept = PAGE_TOKENS * pages + in_tail
-        return CachedTokens(self.tokens[:kept], self.blocks[:pages], tail if in_tail else None)
+        return CachedTokens(
+            self.tokens[:kept],
+            self.blocks[:pages],
+            tail if in_tail else None,
+            self.working,
+            self.version,
+        )
 
-    def read(self, pool: BlockPool, layout: CacheLayout) -> DynamicCache:
-        """Lay the cache out as transformers reads it; a copy, which a forward pass may grow."""
+    def opened(self, pool: BlockPool, layout: CacheLayout) -> WorkingCache:
+        """Return the cache in one piece, for a forward pass to add to."""
+        working = self.working
+        if working is None or working.version != self.version:  # another goes on with it
+            return WorkingCache(self._laid_out(pool, layout), len(self.tokens))
+        working.cut(len(self.tokens))
+        return working
+
+    def _laid_out(self, pool: BlockPool, layout: CacheLayout) -> DynamicCache:
         parts = []
         if self.blocks:
             parts.append(pool.gather(self.blocks).flatten(0, 1))  # of [P, PAGE_TOKENS, W]
         if self.tail_tW is not None:
             parts.append(self.tail_tW)
-        return layout.cache(torch.cat(parts)) if parts else DynamicCache()
+        return layout.cache(torch.cat(parts)) if parts else empty_cache()
 
     def grown(
         self,
         tokens: Sequence[int],
-        cache: DynamicCache,
+        working: WorkingCache,
         layout: CacheLayout,
         reserved: tuple[BlockId, ...],
         pool: BlockPool,
     ) -> "CachedTokens":
-        """Return this and `tokens`, which a forward pass has added to `cache`.
+        """Return this and `tokens`, which a forward pass has added to `working`.
 
         Args:
             reserved: as many blocks as `pages_filled_by` said.
         """
-        new = layout.newest(cache, len(tokens))
+        new = layout.newest(working.cache, len(tokens))
         tail = new if self.tail_tW is None else torch.cat([self.tail_tW, new])
         for number, block in enumerate(reserved):
             pool.view(block).copy_(tail[number * PAGE_TOKENS : (number + 1) * PAGE_TOKENS])
@@ -86,4 +106,6 @@ class CachedTokens:
             (*self.tokens, *tokens),
             (*self.blocks, *reserved),
             rest.clone() if len(rest) else None,
+            working,
+            working.grew(len(tokens)),
         )

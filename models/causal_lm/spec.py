@@ -7,6 +7,8 @@ The library is imported when a model is loaded, not before.
 """
 
 import importlib
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -37,7 +39,11 @@ RANDOM = "random"
 """The checkpoint that is no file: tiny random weights."""
 COMPONENT = "model"
 CONTEXT = 2048
+"""Tokens of a model that names no longest context, and the least that memory is made room for."""
 PAGE_TOKENS = 32
+SPARE_TOKENS = 64
+GROWTH = 4
+"""A cache in one piece that is full grows by a quarter and some tokens more."""
 
 PARAMETERS = (
     ParameterSpec("temperature", 0.0, 0.0, 4.0, label="Temperature: 0 is the likeliest"),
@@ -60,7 +66,11 @@ CAPABILITIES = frozenset(
 
 
 def chat_spec(
-    context: int, page: tuple[int, ...] = (), adapters: tuple[ParameterSpec, ...] = ()
+    context: int,
+    page: tuple[int, ...] = (),
+    adapters: tuple[ParameterSpec, ...] = (),
+    defaults: Mapping[str, float] | None = None,
+    token_bytes: int = 0,
 ) -> ModelSpec:
     """Describe a language model that attends to `context` tokens.
 
@@ -68,18 +78,22 @@ def chat_spec(
         context: tokens, whole pages.
         page: shape of a cache block; empty before a model is loaded.
         adapters: parameters of the LoRAs that sessions can choose.
+        defaults: values that the checkpoint asks for, in place of the family's.
+        token_bytes: what a token takes in the cache, which is held in one piece beside the pages.
     """
+    parameters = [_beginning(each, defaults or {}, context) for each in PARAMETERS]
     loop = LoopSpec(
         name="ar_decode",
         components=(COMPONENT,),
         streams=(StreamSpec("text", StreamKind.TEXT),),
-        parameters=(*PARAMETERS, *adapters),
+        parameters=(*parameters, *adapters),
         window_blocks=context // PAGE_TOKENS,
         chunk_blocks=1,
         rebuild_blocks=context // PAGE_TOKENS,  # the rest is read anew when the oldest gives way
         prompt_tokens=context,
         takes_turns=True,
         caches=("conversation",),
+        state_bytes=token_bytes * (context + context // GROWTH + SPARE_TOKENS),
     )
     return ModelSpec(
         name="causal_lm",
@@ -92,7 +106,15 @@ def chat_spec(
         precisions=("float32", "bfloat16"),
         caches=(CacheSpec("conversation", ("ar_decode",), ("prefill", "decode_token"), page),),
         weights_licence="as each model's own card says",
+        context_option=True,
     )
+
+
+def _beginning(spec: ParameterSpec, defaults: Mapping[str, float], context: int) -> ParameterSpec:
+    """Return a parameter with the checkpoint's default, as far as its range lets it be."""
+    high = max(spec.high, context) if spec.name == "longest" else spec.high
+    value = min(max(defaults.get(spec.name, spec.default), spec.low), high)
+    return replace(spec, default=value, high=high)
 
 
 class CausalLm:
@@ -115,8 +137,7 @@ class CausalLm:
                 "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
             )
         loaded: LoadedSpeaker = _part("loading").load_speaker(options)
-        page = (PAGE_TOKENS, loaded.speaker.layout.width)
-        spec = chat_spec(loaded.context, page, loaded.speaker.adapters.parameters)
+        spec = loaded.spec
         room = room_for(spec, options, loaded.device, loaded.dtype)
         instance = ModelInstance(
             name="causal_lm",
@@ -127,7 +148,7 @@ class CausalLm:
             components={COMPONENT: loaded.speaker.model},
             blocks=BlockPool(
                 room.sessions * spec.blocks_a_session(room.history_chunks),
-                page,
+                (PAGE_TOKENS, loaded.speaker.layout.width),
                 loaded.dtype,
                 loaded.device,
             ),

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from reverie.models.adapters import OFF, Mix
 from reverie.models.blocks import BlockId
-from reverie.models.causal_lm.conversation import Message
+from reverie.models.causal_lm.conversation import Message, Spelled
 from reverie.models.causal_lm.pages import CachedTokens
 from reverie.models.causal_lm.sampling import SamplingOptions
 
@@ -21,7 +21,11 @@ class ChatState:
         cached: what the model has read.
         unread: tokens that lead up to the answer and are not read yet.
         answer: tokens of the answer so far.
-        said: of them, the text that has gone out.
+        spelled: up to where they are text.
+        said: of that, what has gone out.
+        held: what may be the beginning of a stop string.
+        stops: texts that end an answer, as the session asked.
+        forgotten: messages that are no longer read.
         done: the answer is complete, and its end is to be said.
         answering: the turn that is being answered; None between answers.
         random: state of the session's generator.
@@ -36,7 +40,11 @@ class ChatState:
     cached: CachedTokens = field(default_factory=CachedTokens)
     unread: tuple[int, ...] = ()
     answer: tuple[int, ...] = ()
+    spelled: Spelled = field(default_factory=Spelled)
     said: str = ""
+    held: str = ""
+    stops: tuple[str, ...] = ()
+    forgotten: int = 0
     done: bool = False
     answering: str | None = None
     mix: Mix = OFF

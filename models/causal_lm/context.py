@@ -1,0 +1,56 @@
+"""How many tokens a language model attends to: its own limit, the operator's, and the memory's."""
+
+import logging
+from collections.abc import Callable
+
+from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS
+from reverie.models.errors import OptionError
+from reverie.models.instance import LoadOptions
+from reverie.models.spec import ModelSpec
+
+logger = logging.getLogger(__name__)
+
+LEAST = 2 * PAGE_TOKENS
+
+
+def context_for(
+    longest: int | None,
+    options: LoadOptions,
+    spec_of: Callable[[int], ModelSpec],
+    precision: str,
+    free_bytes: int,
+) -> int:
+    """Return how many tokens to attend to, in whole pages.
+
+    Args:
+        longest: what the model was made for; None: its positions have no end.
+        options: what the operator wants.
+        spec_of: the model's description with a context.
+        precision: that it computes in.
+        free_bytes: memory for the caches of all sessions.
+
+    Raises:
+        OptionError: the operator wants more than the model can, or less than makes sense.
+    """
+    if options.context:
+        if longest is not None and options.context > longest:
+            most = f"the model attends to {longest} tokens at most"
+            raise OptionError(f"context: {most}, not {options.context}")
+        if options.context < LEAST:
+            raise OptionError(f"context: {LEAST} tokens at least, not {options.context}")
+        return options.context // PAGE_TOKENS * PAGE_TOKENS
+    own = max(PAGE_TOKENS, (longest or CONTEXT) // PAGE_TOKENS * PAGE_TOKENS)
+    context = own
+    while context // 2 >= CONTEXT and _bytes(spec_of(context), options, precision) > free_bytes:
+        context = context // 2 // PAGE_TOKENS * PAGE_TOKENS
+    if context < own:
+        logger.warning(
+            "the model attends to %d tokens and not to %d: %d sessions with more do not fit the "
+            "memory (context, sessions)",
+            context, own, options.sessions,
+        )  # fmt: skip
+    return context
+
+
+def _bytes(spec: ModelSpec, options: LoadOptions, precision: str) -> int:
+    return options.sessions * (spec.bytes_a_session(1, precision) or 0)
