@@ -77,7 +77,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-dev: pyproject.toml plugins/livekit-plugins-reverie/pyproject.toml $(VENV)/installed
+$(VENV)/installed-dev: pyproject.toml plugins/livekit-plugins-reverie-world/pyproject.toml $(VENV)/installed
 	@echo 'Installing what the tests need.'
-	@$(PIP) install --quiet --editable '.[dev]' --editable plugins/livekit-plugins-reverie
+	@$(PIP) install --quiet --editable '.[dev]' --editable plugins/livekit-plugins-reverie-world
 	@touch $@

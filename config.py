@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PREFIX = "REVERIE_"
 FILE_VARIABLE = "REVERIE_CONFIG"
 
-CLIENT_VARIABLES = frozenset({"REVERIE_URL", "REVERIE_API_KEY"})
+CLIENT_VARIABLES = frozenset({"REVERIE_URL", "REVERIE_OWNER"})
 """Not of a deployment: they tell a client of a server where that is."""
 
 FieldPath = tuple[str | int, ...]

@@ -60,7 +60,7 @@ def test_a_variable_reaches_into_a_list() -> None:
 
 
 def test_what_tells_a_client_where_its_server_is_is_no_setting() -> None:
-    variables = {"REVERIE_URL": "http://worlds.example", "REVERIE_API_KEY": "secret"}
+    variables = {"REVERIE_URL": "http://worlds.example", "REVERIE_OWNER": "secret"}
     assert Deployment.read(variables=variables) == Deployment.read()
 
 

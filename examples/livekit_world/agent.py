@@ -9,7 +9,7 @@ import logging
 import os
 
 from livekit.agents import NOT_GIVEN, Agent, AgentServer, AgentSession, APIError, JobContext, cli
-from livekit.plugins import reverie
+from livekit.plugins import reverie_world
 
 PROMPT = os.environ.get("WORLD_PROMPT", "a frozen lake land")
 PROGRAM = os.environ.get("WORLD_PROGRAM", NOT_GIVEN)
@@ -23,7 +23,7 @@ server = AgentServer()
 async def entry(ctx: JobContext) -> None:
     """Show a world in the room of a job, for as long as there is anybody for it."""
     await ctx.connect()
-    world = reverie.WorldSession(program=PROGRAM, prompt=PROMPT)
+    world = reverie_world.WorldSession(program=PROGRAM, prompt=PROMPT)
     world.on("world_ended", lambda ending: ctx.shutdown(ending.reason))
     llm = os.environ.get("WORLD_LLM")
     written = {"turn_detection": "manual"}  # nobody speaks here, so nobody is listened for

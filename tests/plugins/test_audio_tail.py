@@ -5,7 +5,7 @@ import asyncio
 from livekit import rtc
 from livekit.agents import AgentSession
 from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
-from livekit.plugins.reverie.audio_tail import InterruptingTail, install_tail
+from livekit.plugins.reverie_world.audio_tail import InterruptingTail, install_tail
 
 
 class Loudspeaker(AudioOutput):

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from livekit.agents import APIConnectionError, APIConnectOptions, APIStatusError
-from livekit.plugins.reverie.opening import Opening
+from livekit.plugins.reverie_world.opening import Opening
 from rtc_rig import House, house
 from stub_model import LOCATION
 
@@ -19,7 +19,7 @@ ONCE = APIConnectOptions(max_retry=0, retry_interval=0.0, timeout=30.0)
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REVERIE_URL", raising=False)
-    monkeypatch.delenv("REVERIE_API_KEY", raising=False)
+    monkeypatch.delenv("REVERIE_OWNER", raising=False)
 
 
 @pytest.fixture
@@ -49,17 +49,17 @@ async def test_a_server_opens_what_was_asked_for(
     assert len(home.store) == 0, "leaving it ends the world"
 
 
-async def test_the_key_is_the_secret_of_the_owner_whose_world_it_is(
+async def test_the_owner_is_the_one_whose_world_it_is(
     home: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = (await home.open())["owner"]
-    monkeypatch.setenv("REVERIE_API_KEY", owner)
+    monkeypatch.setenv("REVERIE_OWNER", owner)
     async with AsyncExitStack() as stack:
         session = await Opening(url=home.url).enter(stack, ONCE)
         listed = await home.http.get("/v1/sessions", headers={"Authorization": f"Bearer {owner}"})
         assert session.id in [each["id"] for each in listed.json()["sessions"]]
     with pytest.raises(APIConnectionError) as refused:
-        await Opening(url=home.url, api_key="nonsense").enter(AsyncExitStack(), ONCE)
+        await Opening(url=home.url, owner="nonsense").enter(AsyncExitStack(), ONCE)
     assert "bad_owner" in str(refused.value.__cause__)
 
 

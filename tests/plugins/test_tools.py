@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 from livekit.agents import Agent, AgentSession, ToolError
-from livekit.plugins.reverie.tools import key_for, turn_for, world_tools
+from livekit.plugins.reverie_world.tools import key_for, turn_for, world_tools
 from scripted_llm import Call, ScriptedLlm
 
 

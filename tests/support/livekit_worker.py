@@ -47,7 +47,9 @@ async def agent_worker(
         "LIVEKIT_URL": livekit.url,
         "LIVEKIT_API_KEY": livekit.api_key,
         "LIVEKIT_API_SECRET": livekit.api_secret,
-        "PYTHONPATH": os.pathsep.join((str(here.parent), str(module.parent))),
+        "PYTHONPATH": os.pathsep.join(
+            [str(here.parent), str(module.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        ),
     }
     command = [sys.executable, str(here), module.stem, function, executor, name]
     process = await asyncio.to_thread(_started, command, log, {**known, **environment})

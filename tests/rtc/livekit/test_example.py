@@ -1,5 +1,6 @@
 """The example's job, as the real `AgentServer` runs it: a world for whoever is in the room."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from livekit_world import Viewer
 from rtc_rig import House
 from stub_model import prompt_mark
 
+PLUGIN = Path(__file__).parents[3] / "plugins" / "livekit-plugins-reverie-world"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "livekit_world" / "agent.py"
 
 
@@ -33,6 +35,24 @@ async def test_the_example_shows_a_world_in_a_room(
         await ada.sees(lambda stamp: stamp.held == {"left"}, "the key")
         await ada.me.send_text("a desert", topic="lk.chat")
         await ada.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
+
+
+async def test_the_readme_of_the_plugin_taken_to_the_letter_shows_a_world_in_a_room(
+    livekit: LiveKit, home: House, tmp_path: Path
+) -> None:
+    readme = (PLUGIN / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    agent = tmp_path / "agent.py"
+    agent.write_text(shown, encoding="utf-8")
+    room = livekit.new_room()
+    async with (
+        agent_worker(
+            livekit, tmp_path, agent, function="entry", executor="process", REVERIE_URL=home.url
+        ),
+        Viewer.joined(livekit, room, "ada") as ada,
+    ):
+        lake = prompt_mark("a frozen lake land")
+        await ada.sees(lambda stamp: stamp.prompt == lake, "the world")
 
 
 async def test_a_room_is_told_why_no_world_comes(

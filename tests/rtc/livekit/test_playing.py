@@ -6,7 +6,7 @@ import pytest
 import stub_model
 from livekit import rtc
 from livekit.agents import Agent, AgentSession, APIConnectionError, APIConnectOptions
-from livekit.plugins.reverie import WorldSession
+from livekit.plugins.reverie_world import WorldSession
 from livekit_rig import LiveKit
 from livekit_world import WORLD, Viewer, nothing_unhandled
 from scripted_llm import ScriptedLlm

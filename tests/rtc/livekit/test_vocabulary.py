@@ -4,7 +4,7 @@ import inspect
 from dataclasses import fields
 from pathlib import Path
 
-from livekit.plugins.reverie import WorldSession
+from livekit.plugins.reverie_world import WorldSession
 
 from reverie.rtc.livekit import vocabulary
 from reverie.rtc.livekit.status import Status

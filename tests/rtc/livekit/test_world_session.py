@@ -9,7 +9,7 @@ import stub_model
 from livekit import rtc
 from livekit.agents import AgentSession
 from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
-from livekit.plugins.reverie import WorldSession
+from livekit.plugins.reverie_world import WorldSession
 from livekit_guest import Camera, until
 from livekit_rig import LiveKit
 from livekit_world import WORLD, Viewer, nothing_unhandled

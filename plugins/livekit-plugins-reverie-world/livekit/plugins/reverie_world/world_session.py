@@ -1,6 +1,6 @@
 """`WorldSession`: a generated world as the video of an agent, by the avatar interface of agents.
 
-    world = reverie.WorldSession(prompt="a desert")
+    world = reverie_world.WorldSession(prompt="a desert")
     await world.start(agent_session, ctx.room)
 
 It opens a world on a reverie server, or in an engine of this process, and serves it to the room
@@ -30,12 +30,12 @@ from livekit.agents import (
 from livekit.agents.llm import Tool, Toolset
 from livekit.agents.utils import is_given
 from livekit.agents.voice.avatar import AvatarSession
-from livekit.plugins.reverie.audio_tail import install_tail
-from livekit.plugins.reverie.joining import connected, tell_failed
-from livekit.plugins.reverie.log import logger
-from livekit.plugins.reverie.opening import Opening
-from livekit.plugins.reverie.player import Player
-from livekit.plugins.reverie.tools import world_tools
+from livekit.plugins.reverie_world.audio_tail import install_tail
+from livekit.plugins.reverie_world.joining import connected, tell_failed
+from livekit.plugins.reverie_world.log import logger
+from livekit.plugins.reverie_world.opening import Opening
+from livekit.plugins.reverie_world.player import Player
+from livekit.plugins.reverie_world.tools import world_tools
 
 if TYPE_CHECKING:
     from reverie import Engine
@@ -58,7 +58,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         parameters: NotGivenOr[Mapping[str, float]] = NOT_GIVEN,
         voice: bool = False,
         url: NotGivenOr[str] = NOT_GIVEN,
-        api_key: NotGivenOr[str] = NOT_GIVEN,
+        owner: NotGivenOr[str] = NOT_GIVEN,
         engine: "Engine | None" = None,
         participant_identity: NotGivenOr[str] = NOT_GIVEN,
         webcam: bool = True,
@@ -76,7 +76,8 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             prompt: what the world is to be at first.
             voice: have what the program says spoken, where the server has a voice.
             url: of the server; left out, `REVERIE_URL`, or http://127.0.0.1:8000.
-            api_key: the secret of an owner, as that server issued it; left out, `REVERIE_API_KEY`.
+            owner: the secret of an owner, as that server issued it since it was started; left out,
+                `REVERIE_OWNER`, or a new owner.
             engine: runs the world in this process instead; it must have been started.
             participant_identity: whose camera the world sees; left out, that of who drives.
             webcam: whether it sees any.
@@ -87,9 +88,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             conn_options: for opening the session on the server.
         """
         super().__init__()
-        self._opening = Opening(
-            model, program, prompt, seed, parameters, voice, url, api_key, engine
-        )
+        self._opening = Opening(model, program, prompt, seed, parameters, voice, url, owner, engine)
         self._camera = "" if not webcam else participant_identity
         self._chat = chat
         self._prompts_from = prompts_from

@@ -16,7 +16,7 @@ from livekit.agents import (
     NotGivenOr,
 )
 from livekit.agents.utils import is_given
-from livekit.plugins.reverie.log import logger
+from livekit.plugins.reverie_world.log import logger
 
 if TYPE_CHECKING:
     from reverie import Engine, Session
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 URL_VARIABLE = "REVERIE_URL"
-KEY_VARIABLE = "REVERIE_API_KEY"
+OWNER_VARIABLE = "REVERIE_OWNER"
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
@@ -34,7 +34,7 @@ class Opening:
 
     Attributes:
         engine: opens it in this process; None: the server at `url` does.
-        api_key: the secret of an owner, as that server issued it.
+        owner: the secret of an owner, as that server issued it.
     """
 
     model: NotGivenOr[str] = NOT_GIVEN
@@ -44,7 +44,7 @@ class Opening:
     parameters: NotGivenOr[Mapping[str, float]] = NOT_GIVEN
     voice: bool = False
     url: NotGivenOr[str] = NOT_GIVEN
-    api_key: NotGivenOr[str] = NOT_GIVEN
+    owner: NotGivenOr[str] = NOT_GIVEN
     engine: "Engine | None" = None
 
     def open(self) -> "AbstractAsyncContextManager[Session]":
@@ -68,7 +68,7 @@ class Opening:
             seed=_or_none(self.seed),
             parameters=_or_none(self.parameters),
             voice=self.voice,
-            owner=_or(self.api_key, os.environ.get(KEY_VARIABLE, "")) or None,
+            owner=_or(self.owner, os.environ.get(OWNER_VARIABLE, "")) or None,
         )
 
     async def enter(self, stack: AsyncExitStack, options: APIConnectOptions) -> "Session":

@@ -6,10 +6,10 @@ runs a world is loaded when the first one starts.
 """
 
 from livekit.agents import Plugin
-from livekit.plugins.reverie.log import logger
-from livekit.plugins.reverie.tools import world_tools
-from livekit.plugins.reverie.version import __version__
-from livekit.plugins.reverie.world_session import WorldSession
+from livekit.plugins.reverie_world.log import logger
+from livekit.plugins.reverie_world.tools import world_tools
+from livekit.plugins.reverie_world.version import __version__
+from livekit.plugins.reverie_world.world_session import WorldSession
 
 __all__ = ["WorldSession", "__version__", "world_tools"]
 

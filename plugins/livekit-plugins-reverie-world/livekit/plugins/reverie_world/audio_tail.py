@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from livekit import rtc
 from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
-from livekit.plugins.reverie.log import logger
+from livekit.plugins.reverie_world.log import logger
 
 FINISH_LIMIT_S = 5.0
 """For whoever plays a voice to say that it ended where it was cut off."""

@@ -1,5 +1,0 @@
-"""The logger of this plugin."""
-
-import logging
-
-logger = logging.getLogger("livekit.plugins.reverie")
