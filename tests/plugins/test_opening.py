@@ -7,6 +7,7 @@ import pytest
 from livekit.agents import APIConnectionError, APIConnectOptions, APIStatusError
 from livekit.plugins.reverie_world.opening import Opening
 from rtc_rig import House, house
+from rtc_serving import until
 from stub_model import LOCATION
 
 from reverie.config import Deployment
@@ -46,7 +47,7 @@ async def test_a_server_opens_what_was_asked_for(
         session = await opening.enter(stack, ONCE)
         view = session.view
         assert (view.model, view.program, view.prompt, view.seed) == ("stub", "world", "a lake", 5)
-    assert len(home.store) == 0, "leaving it ends the world"
+    await until(lambda: len(home.store) == 0)  # leaving it ends the world
 
 
 async def test_the_owner_is_the_one_whose_world_it_is(

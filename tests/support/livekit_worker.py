@@ -48,7 +48,11 @@ async def agent_worker(
         "LIVEKIT_API_KEY": livekit.api_key,
         "LIVEKIT_API_SECRET": livekit.api_secret,
         "PYTHONPATH": os.pathsep.join(
-            [str(here.parent), str(module.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+            [
+                str(here.parent),
+                str(module.parent),
+                *os.environ.get("PYTHONPATH", "").split(os.pathsep),
+            ]
         ),
     }
     command = [sys.executable, str(here), module.stem, function, executor, name]

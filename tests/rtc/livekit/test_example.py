@@ -47,7 +47,13 @@ async def test_the_readme_of_the_plugin_taken_to_the_letter_shows_a_world_in_a_r
     room = livekit.new_room()
     async with (
         agent_worker(
-            livekit, tmp_path, agent, function="entry", executor="process", REVERIE_URL=home.url
+            livekit,
+            tmp_path,
+            agent,
+            function="entry",
+            executor="process",
+            name="",
+            REVERIE_URL=home.url,
         ),
         Viewer.joined(livekit, room, "ada") as ada,
     ):
