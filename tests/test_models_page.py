@@ -40,7 +40,7 @@ def test_where_a_recording_comes_from_is_on_the_page(recording: Path) -> None:
     if (found := origin(recording)) is None:
         return  # older ones do not say it; they were compared with the code that the page names
     repository, commit = found
-    name = repository.rstrip("/").removeprefix("https://github.com/")
+    name = repository.rstrip("/").partition("github.com/")[2]
     assert f"{name} {commit[:7]}" in PAGE
 
 
