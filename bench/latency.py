@@ -2,7 +2,8 @@
 
 One headless Chromium reads the time out of each picture, with the same code whoever sent it. The
 four ways take short turns in one run, and ratios are medians over pairs of turns next to each
-other: a machine that is busy with something else is as busy for both.
+other: a machine that is busy with something else is as busy for both. Meanwhile a key is pressed
+and released over and over, as somebody who plays does: its receipts are on their way as well.
 """
 
 import statistics
@@ -43,6 +44,10 @@ class Latency:
 
     Attributes:
         setup: from the request to the first picture that was read.
+        command_p50: from a key to the first picture that shows it, with its receipt in between.
+        command_p95: likewise.
+        commands: keys that were pressed or released, and seen.
+        frames: pictures that were read.
     """
 
     way: str
@@ -54,6 +59,9 @@ class Latency:
     ratio_p95: float
     ours_setup: float
     bare_setup: float
+    command_p50: float
+    command_p95: float
+    commands: int
     frames: int
 
 
@@ -63,6 +71,7 @@ class Turn:
 
     ages_ms: tuple[float, ...]
     setup_ms: float
+    commands_ms: tuple[float, ...] = ()
 
 
 @asynccontextmanager
@@ -102,7 +111,9 @@ async def media_latency(
         async def take(way: str, side: str, name: str, more: Mapping[str, object]) -> None:
             given = {"seconds": seconds, "settle": settle_s, "offset": offset, **more}
             found = await page.evaluate(f"given => bench.{name}(given)", given)
-            turn = Turn(tuple(found["ages"]), found["first"] or float("nan"))
+            assert side == "bare" or found["receipts"], "a command has its receipt"
+            setup_ms = found["first"] or float("nan")
+            turn = Turn(tuple(found["ages"]), setup_ms, tuple(found["commands"]))
             turns.setdefault((way, side), []).append(turn)
 
         for _ in range(rounds):
@@ -124,6 +135,8 @@ def _summed(way: str, ours: list[Turn], bare: list[Turn]) -> Latency:
     def all_ages(turns: list[Turn]) -> list[float]:
         return [age for turn in turns for age in turn.ages_ms]
 
+    commands = [took for turn in ours for took in turn.commands_ms]
+
     def ratio(part: float) -> float:
         pairs = zip(ours, bare, strict=True)
         return statistics.median(
@@ -140,6 +153,9 @@ def _summed(way: str, ours: list[Turn], bare: list[Turn]) -> Latency:
         ratio_p95=ratio(0.95),
         ours_setup=statistics.median(turn.setup_ms for turn in ours),
         bare_setup=statistics.median(turn.setup_ms for turn in bare),
+        command_p50=at(0.5, commands),
+        command_p95=at(0.95, commands),
+        commands=len(commands),
         frames=len(all_ages(ours)),
     )
 

@@ -64,7 +64,8 @@ def as_media_table(report: MediaReport) -> str:
     rows = [
         f"| {way.way} | {way.ours_p50:.0f} / {way.ours_p95:.0f} | "
         f"{way.bare_p50:.0f} / {way.bare_p95:.0f} | {way.ratio_p50:.2f} / {way.ratio_p95:.2f} | "
-        f"{way.ours_setup:.0f} | {way.bare_setup:.0f} |"
+        f"{way.ours_setup:.0f} | {way.bare_setup:.0f} | "
+        f"{way.command_p50:.0f} / {way.command_p95:.0f} |"
         for way in report.latency
     ]
     seen = [
@@ -76,8 +77,8 @@ def as_media_table(report: MediaReport) -> str:
             head,
             "",
             "| way | drawn to pixels, ours (ms, p50 / p95) | bare loop | ours / bare | "
-            "set-up, ours | bare |",
-            "|---|---|---|---|---|---|",
+            "set-up, ours | bare | key to pixels, ours, with its receipt in between |",
+            "|---|---|---|---|---|---|---|",
             *rows,
             "",
             f"| aiortc viewers of one session, {RATE_HZ:g} a second | frames a second each | "

@@ -29,23 +29,70 @@ function age(source, offset) {
   return sum === check ? ((at - units + WRAP) % WRAP) / 10 : null;
 }
 
+/** Whether the picture that was drawn last shows a held key. */
+const isMarked = () => context.getImageData(128, 256 - CELL / 2, 1, 1).data[1] > 128;
+
+/**
+ * Press and release a key in turn, each a while after the change before it was seen, and keep how
+ * long each took to the first picture that shows it. The server's receipt comes before the picture.
+ */
+function pressing() {
+  const tooks = [];
+  let send = null;
+  let down = false;
+  let sentAt = null; // null while nothing is waited for
+  let receipts = 0;
+  function change() {
+    down = !down;
+    sentAt = performance.now();
+    const edge = down ? "press" : "release";
+    send(JSON.stringify({ type: "push_action", id: `k${sentAt}`, action: { move: "mark" }, edge }));
+  }
+  return {
+    tooks,
+    get receipts() {
+      return receipts;
+    },
+    heard(event, say) {
+      if (event.type === "session.attached") {
+        send = say;
+        change();
+      }
+      if (event.type === "control.applied") receipts++;
+    },
+    saw(marked) {
+      if (sentAt === null || marked !== down) return;
+      tooks.push(performance.now() - sentAt);
+      sentAt = null;
+      setTimeout(change, 100 + 100 * Math.random());
+    },
+    stop() {
+      send = () => {};
+    },
+  };
+}
+
 /** Keep ages of what is shown for `seconds`, and when the first came after `started`. */
 function gather(seconds, offset) {
   const started = performance.now();
   const ages = [];
+  const keys = pressing();
   let first = null;
   return {
+    keys,
     show(source) {
       const found = age(source, offset);
       if (found === null) return;
       first ??= performance.now() - started;
       ages.push(found);
+      keys.saw(isMarked());
     },
     async result(settle) {
       await new Promise((resolve) => setTimeout(resolve, 1000 * settle));
-      ages.length = 0;
+      ages.length = keys.tooks.length = 0;
       await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-      return { ages, first };
+      keys.stop();
+      return { ages, first, commands: keys.tooks, receipts: keys.receipts };
     },
   };
 }
@@ -65,7 +112,7 @@ async function watchRtc(signal, { seconds, settle, offset, channel }) {
     video.requestVideoFrameCallback(onFrame);
   };
   video.requestVideoFrameCallback(onFrame);
-  const talk = channel ? talkOn(peer.createDataChannel("events")) : null;
+  const talk = channel ? talkOn(peer.createDataChannel("events"), kept.keys) : null;
   await peer.setLocalDescription();
   await peer.setRemoteDescription({ type: "answer", sdp: await signal(peer.localDescription.sdp) });
   const result = await kept.result(settle);
@@ -75,9 +122,10 @@ async function watchRtc(signal, { seconds, settle, offset, channel }) {
   return result;
 }
 
-function talkOn(channel) {
+function talkOn(channel, keys) {
   channel.onmessage = ({ data }) => {
     const event = JSON.parse(data);
+    keys.heard(event, (text) => channel.readyState === "open" && channel.send(text));
     if (event.type === "media.chunk" && event.last) channel.send(playhead(event));
   };
   return setInterval(() => {
@@ -104,7 +152,7 @@ async function watchSocket(url, open, take, { seconds, settle, offset }) {
   let count = 0;
   socket.onopen = () => open(socket);
   socket.onmessage = ({ data }) => {
-    const unit = take(data, socket);
+    const unit = take(data, socket, kept.keys);
     if (unit === null || decoder.state !== "configured") return;
     const type = unit.key ? "key" : "delta";
     decoder.decode(new EncodedVideoChunk({ type, timestamp: ++count, data: unit.bytes }));
@@ -139,8 +187,11 @@ globalThis.bench = {
         socket.send(
           JSON.stringify({ type: "hello", protocol: 1, token: options.token, codecs: ["h264"] }),
         ),
-      (data, socket) => {
-        if (typeof data === "string") return null;
+      (data, socket, keys) => {
+        if (typeof data === "string") {
+          keys.heard(JSON.parse(data), (text) => socket.send(text));
+          return null;
+        }
         const length = new DataView(data).getUint32(0);
         const header = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
         if (header.last) socket.send(playhead(header));

@@ -1,7 +1,8 @@
 """Pictures that say when they were drawn, robust to a lossy codec, and how they are read again.
 
 A picture of 256x256 holds 40 cells of 32 pixels, light or dark: 32 bits of the time in tenths of a
-millisecond, and 8 of a checksum. Below them a texture drifts, so that a codec has work to do.
+millisecond, and 8 of a checksum. Below them a texture drifts, so that a codec has work to do, and
+over it a bar is light while a key is held.
 """
 
 import time
@@ -18,6 +19,7 @@ BITS = 40
 UNIT_S = 1e-4
 WRAP = 2**32
 _CODE_PX = CELL_PX * BITS // COLUMNS
+KEY = "mark"
 
 
 def now_units() -> int:
@@ -25,8 +27,8 @@ def now_units() -> int:
     return time.time_ns() // 100_000 % WRAP
 
 
-def paint(units: int, number: int) -> NDArray[np.uint8]:
-    """Draw a time [H, W, 3]; `number` moves the texture."""
+def paint(units: int, number: int, *, marked: bool = False) -> NDArray[np.uint8]:
+    """Draw a time [H, W, 3]; `number` moves the texture, and a light bar marks a key."""
     checksum = sum((units >> (8 * place)) & 0xFF for place in range(4)) % 256
     value = units | checksum << 32
     bits = np.array([(value >> place) & 1 for place in range(BITS)], np.uint8)
@@ -36,6 +38,7 @@ def paint(units: int, number: int) -> NDArray[np.uint8]:
     x, y = np.meshgrid(np.arange(SIDE_PX), np.arange(SIDE_PX - _CODE_PX))
     wave = 128 + 60 * np.sin((x + 3 * number) / 17) * np.cos((y - number) / 11)
     picture[_CODE_PX:] = np.stack([wave, 255 - wave, wave / 2 + 60], axis=-1).astype(np.uint8)
+    picture[-CELL_PX:] = 228 if marked else 28
     return picture
 
 
@@ -47,6 +50,11 @@ def read(picture: NDArray[np.uint8]) -> int | None:
     units = value % WRAP
     checksum = sum((units >> (8 * place)) & 0xFF for place in range(4)) % 256
     return units if value >> 32 == checksum else None
+
+
+def is_marked(picture: NDArray[np.uint8]) -> bool:
+    """Tell whether a picture [H, W, 3] was drawn while a key was held."""
+    return bool(picture[-CELL_PX // 2, SIDE_PX // 2, 1] > 128)
 
 
 def sleep_to_tick(rate_hz: float) -> int:
@@ -61,7 +69,7 @@ class Ticking:
 
     title, licence = "A clock, drawn", "Apache-2.0"
     width = height = SIDE_PX
-    keys = ()
+    keys = (KEY,)
 
     def __init__(self, rate_hz: float) -> None:
         self.name = f"ticking{rate_hz:g}"
@@ -74,7 +82,7 @@ class Ticking:
     def frame(self, state: int, key: str | None, prompt: str) -> tuple[int, NDArray[np.uint8]]:
         """Wait for the next moment and draw it."""
         number = sleep_to_tick(self.rate_hz)
-        return state + 1, paint(now_units(), number)
+        return state + 1, paint(now_units(), number, marked=key is not None)
 
 
 def ticking30() -> FrameGeneratorFamily:

@@ -7,7 +7,7 @@ of them asks for, everybody comes to an even share.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 Accounts = tuple[str, ...]
@@ -17,7 +17,6 @@ MORE = 2
 """Places that an account holds more than another one that waits; then one of them changes hands."""
 
 T = TypeVar("T")
-H = TypeVar("H", bound=Hashable)
 
 
 def held_by(all_accounts: Iterable[Accounts]) -> Counter[str]:
@@ -50,8 +49,8 @@ def in_turn(
 
 
 def who_gives_way(
-    holders: Sequence[tuple[H, Accounts]], newcomer: Accounts, held: Counter[str]
-) -> H | None:
+    holders: Sequence[tuple[T, Accounts]], newcomer: Accounts, held: Counter[str]
+) -> T | None:
     """Return who gives a place up for a newcomer; None when nobody holds so much more.
 
     Args:

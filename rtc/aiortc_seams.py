@@ -165,7 +165,8 @@ class IcePath:
         To be called once all ways of this end are gathered; what is not sent counts as lost.
         """
         for protocol in self.connection._protocols:
-            protocol.send_stun = _paced(protocol.send_stun, may_check)  # type: ignore[method-assign]
+            paced = _paced(protocol.send_stun, may_check)
+            protocol.send_stun = paced  # type: ignore[method-assign, assignment]
 
     @property
     def remote_host(self) -> str | None:

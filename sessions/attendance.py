@@ -40,8 +40,8 @@ class Attendance:
         if role is Role.VIEWER:
             self._make_room(options.accounts)
         elif self._audience.driver is not None:
-            text = "the session is driven from elsewhere now"
-            self.dismiss(self._audience.driver, "replaced", text)
+            why = "the session is driven from elsewhere now"
+            self.dismiss(self._audience.driver, "replaced", why)
         attachment = self._new_attachment(role, options, desk)
         self._audience.add(attachment)
         self.unattended_us = None

@@ -9,7 +9,7 @@ from net_namespace import namespace_or_skip
 from reverie.bench.latency import at, media_latency
 from reverie.bench.machine import this_machine
 from reverie.bench.media_report import MediaReport, as_media_table, write_media_json
-from reverie.bench.time_code import WRAP, now_units, paint, read
+from reverie.bench.time_code import WRAP, is_marked, now_units, paint, read
 from reverie.bench.viewers import viewers_of_one
 from reverie.media import Size
 from reverie.media.h264 import H264Encoder
@@ -25,6 +25,12 @@ def test_a_torn_picture_says_no_time() -> None:
     torn[:32] = 255
     assert read(torn) is None
     assert read(np.zeros((256, 256, 3), np.uint8)) == 0
+
+
+def test_a_picture_says_whether_a_key_is_held() -> None:
+    assert is_marked(paint(0x12345678, 3, marked=True))
+    assert not is_marked(paint(0x12345678, 3))
+    assert read(paint(0x12345678, 3, marked=True)) == 0x12345678
 
 
 def test_the_time_survives_a_lossy_codec() -> None:
@@ -49,9 +55,11 @@ async def test_every_way_is_measured_and_written_down(tmp_path: Path) -> None:
         viewers = await viewers_of_one((1,), seconds=2.0, settle_s=0.5, mode="inline")
     assert [way.way for way in latency] == ["WebRTC", "WebSocket"]
     assert all(way.frames > 0 and way.ours_p50 > 0 and way.bare_p50 > 0 for way in latency)
+    assert all(way.commands > 0 and way.command_p95 >= way.command_p50 > 0 for way in latency)
     assert viewers[0].fps > 0
     report = MediaReport(this_machine(), latency, viewers)
     table = as_media_table(report)
     assert "| WebRTC |" in table
+    assert "receipt" in table
     write_media_json(report, tmp_path / "media.json")
     assert (tmp_path / "media.json").stat().st_size > 100

@@ -81,10 +81,10 @@ def test_nobody_s_recordings_go_or_end_for_somebody_else_s(
     )
     catalogue, owners = RecordingCatalogue(options), dict[str, str]()
     for number, (owner, size) in enumerate(made):
-        each = entry(number, owner=owner)
-        catalogue.enter(each)
-        catalogue.change(each.recording.id, Recorded(), 0, size * MIB, "complete")
-        owners[each.recording.id] = owner
+        new = entry(number, owner=owner)
+        catalogue.enter(new)
+        catalogue.change(new.recording.id, Recorded(), 0, size * MIB, "complete")
+        owners[new.recording.id] = owner
     runs = {id for number, id in enumerate(owners) if number in running}
     recording = {owners[id] for id in runs}
     gone = catalogue.to_let_go(0.0, runs)
