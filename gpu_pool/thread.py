@@ -60,7 +60,8 @@ class ThreadHost:
         self.ring.close()
 
     def _run(self) -> None:
-        worker = Worker(self._theirs, self.ring.duplicate(), self.heartbeat)
+        ring = self.ring.duplicate()
+        worker = Worker(self._theirs, ring, self.heartbeat)
         try:
             worker.run()
         except ConnectionLostError:
@@ -70,4 +71,5 @@ class ThreadHost:
             logger.exception("the worker has failed")
             self._failure = f"{type(error).__name__}: {error}"
         finally:
+            ring.close()
             self._theirs.close()
