@@ -13,6 +13,7 @@ file: `REVERIE_SERVER__PORT=9000`, `REVERIE_POOL__MODELS__0__THREADS=2`. Its val
 what nobody knows is refused.
 """
 
+import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -64,6 +65,19 @@ class Deployment(BaseModel):
     recordings: RecordingOptions = Field(default=RecordingOptions())
     voice: VoiceOptions = Field(default=VoiceOptions())
     server: ServerOptions = Field(default=ServerOptions())
+
+    @classmethod
+    def of_process(cls, file: Path | None = None, settings: Iterable[Setting] = ()) -> Self:
+        """Read the deployment of this process: what `reverie serve` and an engine serve alike.
+
+        Args:
+            file: as in `read`.
+            settings: from the command line.
+
+        Raises:
+            DeploymentError: it cannot be read, or is not valid.
+        """
+        return cls.read(file, os.environ, settings)
 
     @classmethod
     def read(

@@ -41,14 +41,18 @@ class Engine:
 
     @classmethod
     def from_deployment(cls, deployment: Deployment | Path | str | None = None) -> Self:
-        """Return an engine for a deployment, or for the file that holds it; None: the default.
+        """Return an engine for a deployment, taken as it is, or for that of this process.
+
+        Args:
+            deployment: a file as `reverie serve --config` takes it; None takes the one that
+                `REVERIE_CONFIG` names, if any. In both cases variables win, as they do there.
 
         Raises:
-            DeploymentError: the file is not valid.
+            DeploymentError: the file or a variable is not valid.
         """
-        if isinstance(deployment, str | Path):
-            deployment = Deployment.read(Path(deployment))
-        return cls(deployment or Deployment())
+        if isinstance(deployment, Deployment):
+            return cls(deployment)
+        return cls(Deployment.of_process(None if deployment is None else Path(deployment)))
 
     async def __aenter__(self) -> Self:
         """Start the workers and load the models; return when every branch of them is warm.

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import logging
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,7 +88,7 @@ def _serve(chosen: argparse.Namespace) -> int:
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its news is told here already
         logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of every pair of addresses
     try:
-        deployment = Deployment.read(chosen.config, os.environ, settings_of(chosen))
+        deployment = Deployment.of_process(chosen.config, settings_of(chosen))
     except DeploymentError as error:
         return complain(str(error), MISUSED)
     return asyncio.run(_serve_until_stopped(deployment))

@@ -1,6 +1,7 @@
 """The engine: from a deployment to sessions, and back to nothing."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 
@@ -79,6 +80,29 @@ async def test_a_deployment_can_be_a_file(tmp_path: Path) -> None:
     file.write_text("pool: 5\n")
     with pytest.raises(DeploymentError):
         Engine.from_deployment(str(file))
+
+
+def test_an_engine_reads_what_serve_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, other = tmp_path / "deployment.yaml", tmp_path / "other.yaml"
+    file.write_text("server: {port: 9001}\npool: {waiting_line: 3}\n")
+    other.write_text("server: {port: 9002}\n")
+    for name in [name for name in os.environ if name.startswith("REVERIE_")]:
+        monkeypatch.delenv(name)
+    assert Engine.from_deployment().deployment == Deployment()
+    monkeypatch.setenv("REVERIE_CONFIG", str(file))
+    monkeypatch.setenv("REVERIE_POOL__MODELS__0__THREADS", "2")
+    monkeypatch.setenv("REVERIE_POOL__WAITING_LINE", "5")
+    told = Engine.from_deployment().deployment
+    assert (told.server.port, told.pool.waiting_line, told.pool.models[0].threads) == (9001, 5, 2)
+    assert told == Deployment.of_process()
+    named = Engine.from_deployment(other).deployment
+    assert (named.server.port, named.pool.waiting_line) == (9002, 5)
+    assert Engine.from_deployment(Deployment()).deployment == Deployment(), "given whole"
+    monkeypatch.setenv("REVERIE_POOL__WAITING_LIN", "5")
+    with pytest.raises(
+        DeploymentError, match=r"did you mean waiting_line.*REVERIE_POOL__WAITING_LI"
+    ):
+        Engine.from_deployment()
 
 
 async def test_a_wrong_argument_is_named() -> None:
