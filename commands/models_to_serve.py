@@ -54,6 +54,14 @@ class CheckpointOfModel(OptionOfModel):
         model["checkpoint"] = text
 
 
+class GameOfModel(OptionOfModel):
+    """The game that its weights play."""
+
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Take a name."""
+        model["game"] = text
+
+
 class DecoderOfModel(OptionOfModel):
     """Another decoder."""
 

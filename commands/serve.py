@@ -11,6 +11,7 @@ from reverie.commands.models_to_serve import (
     AdapterOfModel,
     CheckpointOfModel,
     DecoderOfModel,
+    GameOfModel,
     MergedAdapterOfModel,
     model_named,
     settings_of,
@@ -67,6 +68,13 @@ def add(commands: Commands) -> None:
         metavar="KIND[=PATH]",
         help="decode the latents of the --model before it by another decoder, such as taehv, "
         "with weights at PATH (default: those beside the checkpoint)",
+    )
+    serve.add_argument(
+        "--game",
+        action=GameOfModel,
+        metavar="GAME",
+        help="the game that the --model before it was trained on, where it plays several "
+        "(default: as its checkpoint is called)",
     )
     serve.add_argument(
         "--inline",

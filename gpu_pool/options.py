@@ -106,6 +106,12 @@ class ModelOptions(BaseModel):
         description="auto, one_batch, two_pass (least memory), adaptive (fewest passes); embedded "
         "where weights take the scale as an input.",
     )
+    game: str = Field(
+        default="auto",
+        max_length=64,
+        description="Which game the weights were trained on, where the model plays several; auto: "
+        "as the checkpoint is called.",
+    )
     parallel: ParallelOptions = Field(default=ParallelOptions())
     adapters: tuple[AdapterOptions, ...] = Field(
         default=(), max_length=16, description="LoRAs, where the model takes any."
@@ -136,6 +142,7 @@ class ModelOptions(BaseModel):
             threads=self.threads,
             attention=self.attention,
             guidance=self.guidance,
+            game=self.game,
             parallel=self.parallel.plan(),
             adapters=tuple(adapter.option() for adapter in self.adapters),
             decoder=self.decoder,

@@ -11,7 +11,7 @@ from reverie.models.errors import OptionError
 from reverie.models.parallel import ONE_DEVICE, ParallelPlan
 from reverie.models.spec import ModelSpec
 
-_AUTO = "auto"
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class LoadOptions:
         attention: a backend of `kernels`; `auto` lets the family choose for the device.
         guidance: how sessions are guided: in one batch, in two passes, ... (`guiding.py`); `auto`
             lets the family choose.
+        game: which game the weights were trained on, for a model of several; `auto` lets the family
+            find out.
         parallel: devices to spread the instance over.
         context: tokens that a language model attends to; 0: as many as it can, where there is room.
     """
@@ -65,6 +67,7 @@ class LoadOptions:
     decoder_path: str | None = None
     attention: str = "auto"
     guidance: str = "auto"
+    game: str = "auto"
     parallel: ParallelPlan = ONE_DEVICE
     context: int = 0
 
@@ -83,11 +86,14 @@ def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
         raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
     if options.decoder_path is not None and not options.decoder:
         raise OptionError("decoder_path is given, and no decoder that it is for")
-    if options.guidance != _AUTO and not spec.guided:
-        raise OptionError(f"guidance: {spec.name} has {_AUTO} alone, not {options.guidance!r}")
+    if options.guidance != AUTO and not spec.guided:
+        raise OptionError(f"guidance: {spec.name} has {AUTO} alone, not {options.guidance!r}")
     if options.context and not spec.context_option:
         raise OptionError(f"context: {spec.name} is no language model whose context can be chosen")
-    if options.precision not in (precisions := (_AUTO, *spec.precisions)):
+    if options.game != AUTO and options.game.lower() not in map(str.lower, spec.games):
+        there = f"it has {', '.join((AUTO, *spec.games))}"
+        raise OptionError(f"game: {spec.name} has no {options.game!r}; {there}")
+    if options.precision not in (precisions := (AUTO, *spec.precisions)):
         there = f"it has {', '.join(precisions)}"
         raise OptionError(f"{spec.name} has no precision {options.precision!r}; {there}")
 

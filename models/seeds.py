@@ -4,10 +4,14 @@ No step may draw from a global generator: then neighbours in a batch, a pause or
 change what a session sees.
 """
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 import torch
 from torch import Tensor
+
+Draw = Callable[[int, str, int, tuple[int, ...]], Tensor]
+"""Noise as a function of (seed, stream, index, shape), such as `normal`."""
 
 
 def seeded(seed: int, stream: str, index: int) -> torch.Generator:

@@ -69,6 +69,7 @@ class ModelSpec:
         weights_licence: of the public weights; empty where it is not known or is told elsewhere.
         guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
         context_option: whether its operator chooses how far it looks back (`LoadOptions.context`).
+        games: that an operator can say the weights were trained on (`LoadOptions.game`).
     """
 
     name: str
@@ -84,6 +85,7 @@ class ModelSpec:
     weights_licence: str = ""
     guided: bool = False
     context_option: bool = False
+    games: tuple[str, ...] = ()
 
     def loop(self, name: str) -> LoopSpec:
         """Return the loop called `name`.

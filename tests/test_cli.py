@@ -221,6 +221,13 @@ def test_a_model_is_named_after_its_module_unless_a_name_is_given(
     assert [(model.name, model.family) for model in deployment.pool.models] == [(name, family)]
 
 
+def test_a_game_is_said_of_the_model_before_it() -> None:
+    line = ["--model", "diamond", "--checkpoint", "agent.pt", "--game", "Pong", "--model", "pocket"]
+    chosen = make_parser().parse_args(["serve", *line])
+    diamond, pocket = Deployment.read(settings=settings_of(chosen)).pool.models
+    assert (diamond.checkpoint, diamond.game, pocket.game) == ("agent.pt", "Pong", "auto")
+
+
 def test_adapters_are_those_of_the_model_before_them(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["--model", "wan", "--lora", "ink=ink.safetensors", "--lora-merged", "d/My Base.pt"]
     chosen = make_parser().parse_args(["serve", "--model", "pocket", *line])

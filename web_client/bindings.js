@@ -78,13 +78,15 @@ export function axesOf(controls) {
 }
 
 /**
- * Which axes dragging moves: those that are named for it, or the first two.
+ * Which axes dragging moves: those that turn a camera, or are named for it, or the first two. An x in
+ * the name of a camera may be the axis that it turns around, so what the label says counts first.
  * @param {Axis[]} axes
  * @returns {{across: Axis | undefined, down: Axis | undefined}}
  */
 export function draggedOf(axes) {
-  const across = axes.find(({ name }) => /x$/i.test(name));
-  const down = axes.find(({ name }) => /y$/i.test(name));
+  const labelled = (/** @type {RegExp} */ word) => axes.find(({ label }) => word.test(label));
+  const across = labelled(/\byaw\b/i) ?? axes.find(({ name }) => /x$/i.test(name));
+  const down = labelled(/\bpitch\b/i) ?? axes.find(({ name }) => /y$/i.test(name));
   return across && down ? { across, down } : { across: axes[0], down: axes[1] };
 }
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from reverie.models.controls import Controls, ControlSpec, KeyInput, Merge, ParameterSpec
+from reverie.models.diamond.atari import presses_of
 from reverie.models.diamond.config import MOUSE_X, MOUSE_Y, GameConfig
 
 KEYS = "play"
@@ -39,11 +40,10 @@ def idle_action(game: GameConfig) -> Tensor:
 
 def action_of(controls: Controls, game: GameConfig) -> Tensor:
     """Return the id of the action, or a row of 0 and 1 where several may be on."""
-    keys = controls.keys.get(KEYS)
+    keys = controls.keys.get(KEYS, KeyInput())
     if not game.world.multi_hot:
-        acting = keys.acting() if keys else None
-        return torch.tensor(0 if acting is None else 1 + game.keys.index(acting))
-    pressed = _pressed(keys, game) if keys else set()
+        return torch.tensor(_single(keys, game))
+    pressed = _pressed(keys, game)
     row = [float(key in pressed) for key in game.keys]
     for axis, places in AXES.items():
         moved = controls.axes.get(axis, 0.0)
@@ -52,11 +52,30 @@ def action_of(controls: Controls, game: GameConfig) -> Tensor:
     return torch.tensor(row)
 
 
+def _single(keys: KeyInput, game: GameConfig) -> int:
+    """Return the one action that keys make together: 0 when they make none.
+
+    A tap counts first, because the next step will not see it; then the newest press. A key is left
+    out when the game has no action in which it is down together with those before it.
+    """
+    first_to_last = [*_taps(keys), *reversed(keys.held)]
+    presses = [presses_of(action) for action in game.actions]
+    chosen = frozenset[str]()
+    for key in first_to_last:
+        wider = chosen | {key}
+        if any(wider <= each <= set(first_to_last) for each in presses):
+            chosen = wider
+    return presses.index(chosen) if chosen in presses else 0
+
+
 def _pressed(keys: KeyInput, game: GameConfig) -> set[str]:
     """Return what counts of the keys that are held or were tapped, the oldest press first."""
-    tapped = (edge.key for edge in keys.edges if edge.down and edge.key not in keys.held)
     pressed: set[str] = set()
-    for key in (*keys.held, *tapped):
+    for key in (*keys.held, *_taps(keys)):
         if not any(pair <= pressed | {key} for pair in game.opposites if key in pair):
             pressed.add(key)
     return pressed
+
+
+def _taps(keys: KeyInput) -> list[str]:
+    return [edge.key for edge in keys.edges if edge.down and edge.key not in keys.held]

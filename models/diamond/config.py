@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass, replace
 
+import torch
+
+from reverie.models.diamond.atari import FULL, keys_of
+
 
 @dataclass(frozen=True, slots=True)
 class UNetConfig:
@@ -58,11 +62,14 @@ class SamplerConfig:
     past_sigma: float = 0.0
 
     def sigmas(self) -> tuple[float, ...]:
-        """Return the levels of the steps and a last 0 (Karras et al. 2022, eq. 5)."""
+        """Return the levels of the steps and a last 0 (Karras et al. 2022, eq. 5).
+
+        They are rounded as in the public sampler, because a level that is meant to be
+        `churn_low` or `churn_high` may come out on either side of it.
+        """
         low, high = self.sigma_min ** (1 / self.rho), self.sigma_max ** (1 / self.rho)
-        last = max(1, self.steps - 1)
-        levels = [(high + i / last * (low - high)) ** self.rho for i in range(self.steps)]
-        return (*levels, 0.0)
+        levels = (high + torch.linspace(0, 1, self.steps) * (low - high)) ** self.rho
+        return (*levels.tolist(), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +79,10 @@ class GameConfig:
     Attributes:
         height: pixels of the world's pictures.
         factor: how much larger the upsampler makes them; 1 without one.
-        keys: what a person can press, in the order of the actions. A game with `multi_hot` actions
-            has the places of the mouse behind them; another acts on one key at a time, and its
-            first action is to do nothing.
+        keys: what a person can press. In a game with `multi_hot` actions they are the first
+            numbers of a row, and the places of the mouse follow.
+        actions: names of the actions by their number, in a game that takes one at a time; see
+            `atari.py` for the keys that make each.
         opposites: keys of which only the one pressed first counts.
         fine: a slower sampler that a session may ask for (`quality`); None without one.
         fine_upsampling: the upsampler's of it.
@@ -90,18 +98,15 @@ class GameConfig:
     upsampler: UNetConfig | None = None
     upsampling: SamplerConfig | None = None
     factor: int = 1
+    actions: tuple[str, ...] = ()
     opposites: tuple[frozenset[str], ...] = ()
     fine: SamplerConfig | None = None
     fine_upsampling: SamplerConfig | None = None
 
 
-_ATARI_KEYS = (
-    "fire", "up", "right", "left", "down", "upright", "upleft", "downright", "downleft", "upfire",
-    "rightfire", "leftfire", "downfire", "uprightfire", "upleftfire", "downrightfire",
-    "downleftfire",
-)  # fmt: skip
-
-ATARI = GameConfig("atari", 64, 64, 15.0, _ATARI_KEYS, UNetConfig(), SamplerConfig())
+ATARI = GameConfig(
+    "atari", 64, 64, 15.0, keys_of(FULL), UNetConfig(), SamplerConfig(), actions=FULL
+)
 
 _CSGO_KEYS = (
     "w", "a", "s", "d", "space", "ctrl", "shift", "1", "2", "3", "r", "left_click", "right_click",

@@ -10,13 +10,13 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from reverie.models.controls import Controls
-from reverie.models.diamond.actions import QUALITY, action_of, idle_action
+from reverie.models.diamond.actions import QUALITY, action_of
 from reverie.models.diamond.config import GameConfig, SamplerConfig
 from reverie.models.diamond.denoiser import Denoiser
 from reverie.models.diamond.sampler import Drawing, advanced, calls_left
+from reverie.models.diamond.starts import Start, enlarged
 from reverie.models.diamond.state import DiamondState, Phase
 from reverie.models.instance import ModelInstance
 from reverie.models.loop import (
@@ -31,7 +31,7 @@ from reverie.models.loop import (
     StepUnit,
     WorkPlan,
 )
-from reverie.models.seeds import normal
+from reverie.models.seeds import Draw, normal
 from reverie.models.spec import LoopSpec
 
 Result = StepResult[DiamondState]
@@ -39,12 +39,13 @@ Result = StepResult[DiamondState]
 
 @dataclass(frozen=True, slots=True)
 class DiamondParts:
-    """Networks, the game, and the pictures that worlds may begin with, [S, 3, H, W] in -1..1."""
+    """Networks, the game, what worlds may begin with, and where noise is drawn from."""
 
     world: Denoiser
     upsampler: Denoiser | None
     game: GameConfig
-    starts: Tensor
+    starts: tuple[Start, ...]
+    draw: Draw = normal
 
 
 class DiamondKernel(LoopKernel[DiamondState]):
@@ -55,13 +56,15 @@ class DiamondKernel(LoopKernel[DiamondState]):
         self._parts, self._game, self._instance = parts, parts.game, instance
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> DiamondState:
-        """Bind the seed, and the start picture that it chooses as the whole past."""
-        start = self._parts.starts[request.seed % len(self._parts.starts)].to(instance.device)
-        steps = self._game.world.steps
-        idle = idle_action(self._game).to(instance.device)
-        shown = _enlarged(start, self._game.factor).clamp(-1, 1)
-        fine = request.parameters.get(QUALITY, 0) > 0
-        return DiamondState(request.seed, (start,) * steps, (idle,) * steps, shown, fine=fine)
+        """Bind the seed, and the start that it chooses."""
+        start, device = self._parts.starts[request.seed % len(self._parts.starts)], instance.device
+        return DiamondState(
+            request.seed,
+            start.pictures_PCHW.to(device).unbind(),
+            start.actions.to(device).unbind(),
+            start.shown_CHW.to(device),
+            fine=request.parameters.get(QUALITY, 0) > 0,
+        )
 
     def plan_step(self, state: DiamondState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit; its order is that of `Phase`."""
@@ -170,7 +173,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
 
     def _large(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
         assert self._parts.upsampler is not None, "there is an upsampler"
-        small = _enlarged(state.pictures[-1], self._game.factor)
+        small = enlarged(state.pictures[-1], self._game.factor)
         seen = torch.stack((state.shown_CHW, small))[None]
         clean: Tensor = self._parts.upsampler(x_CHW[None], sigma, seen, None)
         return clean[0]
@@ -179,7 +182,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         return self._noise(state, stream, step, shape)
 
     def _noise(self, state: DiamondState, stream: str, step: int, shape: tuple[int, ...]) -> Tensor:
-        drawn = normal(state.seed, f"{stream} {step}", state.frame, tuple(shape))
+        drawn = self._parts.draw(state.seed, f"{stream} {step}", state.frame, tuple(shape))
         return drawn.to(self._instance.device)
 
     def _show(self, state: DiamondState) -> Result:
@@ -210,9 +213,3 @@ class DiamondKernel(LoopKernel[DiamondState]):
 
 def _fine(state: DiamondState, controls: Controls) -> bool:
     return controls.parameters.get(QUALITY, state.fine) > 0
-
-
-def _enlarged(picture_CHW: Tensor, factor: int) -> Tensor:
-    if factor == 1:
-        return picture_CHW
-    return functional.interpolate(picture_CHW[None], scale_factor=factor, mode="bicubic")[0]

@@ -1,8 +1,12 @@
 """What DIAMOND is, and how it is loaded.
 
-reverie serve --model diamond --checkpoint DIR      a public agent (*.pt) with start pictures,
-                                                    *.png; `csgo` in its name makes it that game
+reverie serve --model diamond --checkpoint PATH     a public agent (a *.pt, or the folder of one)
+                                                    with start pictures next to it (*.png), or with
+                                                    the spawns of Counter-Strike
 reverie serve --model diamond --checkpoint random   tiny random weights: noise, to try paths
+
+An Atari agent's game is told by the name of its file or folder, such as Pong.pt, or by `--game`;
+see `atari.py` for what that decides.
 """
 
 from collections.abc import Mapping
@@ -11,28 +15,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
-from torch import Tensor
 
 from reverie.models.attending import attention_of
 from reverie.models.checkpoints import (
-    CheckpointManifest,
     CheckpointReport,
-    StoredTensor,
     fill,
     inspect,
 )
 from reverie.models.diamond.actions import control_specs, parameter_specs
+from reverie.models.diamond.agent import WEIGHTS, Agent
+from reverie.models.diamond.atari import ACTIONS, FULL, keys_of
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
 from reverie.models.diamond.denoiser import PICTURE, Denoiser
 from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions, ModelInstance
+from reverie.models.diamond.starts import PICTURES, has_starts, read_starts, start_of
+from reverie.models.errors import CheckpointError, OptionError
+from reverie.models.instance import AUTO, LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.placement import device_of
-from reverie.models.seeds import normal
+from reverie.models.seeds import Draw, normal
 from reverie.models.spec import (
     Capability,
     CapabilityMatrix,
@@ -66,17 +68,6 @@ TINY = replace(
 )
 
 
-def _part(name: str) -> CheckpointManifest:
-    def rename(stored: str) -> str | None:
-        before, dot, own = stored.partition(".")
-        return own if dot and before == name else None
-
-    return CheckpointManifest(f"DIAMOND agent, {name}", ("*.pt",), rename)
-
-
-WEIGHTS = {"world": _part("denoiser"), "upsampler": _part("upsampler")}
-
-
 def diamond_spec(game: GameConfig) -> ModelSpec:
     """Describe a game."""
     height, width = game.height * game.factor, game.width * game.factor
@@ -102,18 +93,28 @@ def diamond_spec(game: GameConfig) -> ModelSpec:
             {"world_model": frozenset({Capability.ACTIONS, Capability.REWIND, Capability.FORK})}
         ),
         precisions=("float32",),
+        games=tuple(ACTIONS),
     )
 
 
 class Diamond:
-    """The family behind the entry point `diamond`."""
+    """The family behind the entry point `diamond`.
+
+    Args:
+        atari: the sizes of Atari agents.
+        csgo: the sizes of the Counter-Strike agent.
+        draw: where sessions get their noise from.
+    """
 
     spec = diamond_spec(ATARI)
     variants: Mapping[str, ModelSpec] = MappingProxyType(
         {game.name: diamond_spec(game) for game in (ATARI, CSGO)}
     )
 
-    def __init__(self) -> None:
+    def __init__(
+        self, atari: GameConfig = ATARI, csgo: GameConfig = CSGO, draw: Draw = normal
+    ) -> None:
+        self._atari, self._csgo, self._draw = atari, csgo, draw
         self._parts: dict[str, DiamondParts] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
@@ -121,28 +122,31 @@ class Diamond:
 
         Raises:
             CheckpointError: nothing is named, a file is missing, or one does not fit.
-            OptionError: there is no such device or attention.
+            OptionError: there is no such device or attention, or the game has other actions.
         """
         if options.checkpoint is None:
             raise CheckpointError(
-                "diamond has no weights of its own: name a folder as checkpoint, or `random`"
+                "diamond has no weights of its own: name an agent as checkpoint, or `random`"
             )
         device = device_of(options)
         if options.checkpoint == RANDOM:
             parts, version = random_parts(device), RANDOM
         else:
-            parts, version = _load(Path(options.checkpoint), device)
+            agent = Agent.find(Path(options.checkpoint))
+            parts, version = self._load(agent, options.game, device), agent.version
+        networks = {"world": parts.world}
+        if parts.upsampler is not None:
+            networks["upsampler"] = parts.upsampler
         attention = attention_of(options, device, torch.float32)
-        for network in (parts.world, parts.upsampler):
-            if network is not None:
-                network.inner_model.unet.attend_with(attention)
+        for network in networks.values():
+            network.inner_model.unet.attend_with(attention)
         instance = ModelInstance(
             name="diamond",
             spec=diamond_spec(parts.game),
             device=device,
             dtype=torch.float32,
             weights_version=version,
-            components={"world": parts.world},
+            components=networks,
         )
         self._parts[instance.name] = parts
         return instance
@@ -157,32 +161,42 @@ class Diamond:
         Raises:
             CheckpointError: there is none.
         """
-        folder = Path(path)
-        stored = _stored(folder, "world")
-        game = game_of(folder, stored)
+        agent = Agent.find(Path(path))
+        game = self._game_of(agent, AUTO)
         with torch.device("meta"):
-            report = inspect(WEIGHTS["world"].layout, stored, Denoiser(game.world))
+            report = inspect(WEIGHTS["world"].layout, agent.stored("world"), Denoiser(game.world))
             if game.upsampler is not None:
-                more, fine = _stored(folder, "upsampler"), Denoiser(game.upsampler)
+                more, fine = agent.stored("upsampler"), Denoiser(game.upsampler)
                 report = report.joined(inspect(WEIGHTS["upsampler"].layout, more, fine))
-        lacking = () if any(folder.glob("*.png")) else ("a start picture (*.png)",)
+        lacking = () if has_starts(agent.folder, game) else (f"a start picture ({PICTURES})",)
         return replace(report, lacking=lacking)
 
+    def _load(self, agent: Agent, wanted: str, device: torch.device) -> DiamondParts:
+        game = self._game_of(agent, wanted)
+        world = _filled("world", agent, game.world, device)
+        upsampler = None
+        if game.upsampler is not None:
+            upsampler = _filled("upsampler", agent, game.upsampler, device)
+        return DiamondParts(world, upsampler, game, read_starts(agent.folder, game), self._draw)
 
-def game_of(folder: Path, stored: Mapping[str, StoredTensor]) -> GameConfig:
-    """Return the game of a checkpoint: by its name, with as many actions as it has learnt."""
-    if "csgo" in folder.name.lower() or any(
-        "csgo" in file.name.lower() for file in folder.glob("*.pt")
-    ):
-        return CSGO
-    table = stored.get("inner_model.act_emb.0.weight")
-    if table is None:
-        raise CheckpointError(f"{folder} is no DIAMOND agent: it has no actions")
-    actions = table.shape[0]
-    if not 2 <= actions <= 1 + len(ATARI.keys):
-        raise CheckpointError(f"{folder} knows {actions} actions, and Atari has 2 to 18")
-    world = replace(ATARI.world, actions=actions)
-    return replace(ATARI, world=world, keys=ATARI.keys[: actions - 1])
+    def _game_of(self, agent: Agent, wanted: str) -> GameConfig:
+        """Return the game: its network says which kind, `wanted` or a name which of Atari's."""
+        stored = agent.stored("world")
+        if "inner_model.noise_cond_emb.weight" in stored:
+            if wanted != AUTO:
+                raise OptionError(f"game: {agent.files[0]} plays Counter-Strike, not {wanted}")
+            return self._csgo
+        table = stored.get("inner_model.act_emb.0.weight")
+        if table is None:
+            raise CheckpointError(f"{agent.files[0]} is no DIAMOND agent: it has no actions")
+        count = table.shape[0]
+        if not 2 <= count <= len(FULL):
+            raise CheckpointError(
+                f"{agent.files[0]} knows {count} actions, and Atari has 2 to {len(FULL)}"
+            )
+        actions = agent.actions(count, wanted)
+        world = replace(self._atari.world, actions=count)
+        return replace(self._atari, world=world, actions=actions, keys=keys_of(actions))
 
 
 def random_parts(device: torch.device, seed: int = 0) -> DiamondParts:
@@ -194,48 +208,16 @@ def random_parts(device: torch.device, seed: int = 0) -> DiamondParts:
     for network in (world, upsampler):
         network.to(device).eval().requires_grad_(False)
     side = (3, TINY.height, TINY.width)
-    starts = torch.stack([normal(seed, "start", index, side).tanh() for index in range(3)])
-    return DiamondParts(world, upsampler, TINY, starts)
+    pictures = [normal(seed, "start", index, side).tanh() for index in range(3)]
+    return DiamondParts(
+        world, upsampler, TINY, tuple(start_of(picture, TINY) for picture in pictures)
+    )
 
 
-def _stored(folder: Path, part: str) -> dict[str, StoredTensor]:
-    files = WEIGHTS[part].find(folder)
-    if not files:
-        raise CheckpointError(f"{folder} holds no agent (*.pt)")
-    return WEIGHTS[part].tensors(files)
-
-
-def _load(folder: Path, device: torch.device) -> tuple[DiamondParts, str]:
-    stored = _stored(folder, "world")
-    game = game_of(folder, stored)
-    world = _filled("world", stored, game.world, device)
-    upsampler = None
-    if game.upsampler is not None:
-        upsampler = _filled("upsampler", _stored(folder, "upsampler"), game.upsampler, device)
-    files = WEIGHTS["world"].find(folder)
-    version = "-".join(f"{file.stat().st_size:x}.{file.stat().st_mtime_ns:x}" for file in files)
-    return DiamondParts(world, upsampler, game, _starts(folder, game)), version
-
-
-def _filled(
-    part: str, stored: Mapping[str, StoredTensor], config: UNetConfig, device: torch.device
-) -> Denoiser:
+def _filled(part: str, agent: Agent, config: UNetConfig, device: torch.device) -> Denoiser:
+    stored = agent.stored(part)
     with torch.device("meta"):
         model = Denoiser(config)
     inspect(WEIGHTS[part].layout, stored, model).require_fit()
     fill(model, stored, device, torch.float32)
     return model
-
-
-def _starts(folder: Path, game: GameConfig) -> Tensor:
-    pictures = []
-    for path in sorted(folder.glob("*.png")):
-        try:
-            with Image.open(path) as picture:
-                fitted = picture.convert("RGB").resize((game.width, game.height))
-        except (OSError, UnidentifiedImageError) as error:
-            raise CheckpointError(f"cannot read {path}: {error}") from error
-        pictures.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1) / 127.5 - 1)
-    if not pictures:
-        raise CheckpointError(f"{folder} holds no start picture (*.png)")
-    return torch.stack(pictures)

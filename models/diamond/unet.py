@@ -68,10 +68,11 @@ class SelfAttention2d(nn.Module):
     def forward(self, x_BCHW: Tensor) -> Tensor:
         """Return the same shape."""
         B, C, H, W = x_BCHW.shape
-        qkv = self.qkv_proj(self.norm(x_BCHW)).view(B, 3 * self.heads, C // self.heads, H * W)
+        normal_BCHW = self.norm(x_BCHW)  # also what the result is added to: not a residual of x
+        qkv = self.qkv_proj(normal_BCHW).view(B, 3 * self.heads, C // self.heads, H * W)
         q, k, v = qkv.transpose(2, 3).chunk(3, dim=1)
         mixed = self.attention(q, k, v)
-        result: Tensor = x_BCHW + self.out_proj(mixed.transpose(2, 3).reshape(B, C, H, W))
+        result: Tensor = normal_BCHW + self.out_proj(mixed.transpose(2, 3).reshape(B, C, H, W))
         return result
 
 

@@ -23,7 +23,11 @@ ACTIONS = (
 )
 """The 25 numbers of an action row, in order: 0 or 1, the two of the camera -1 to 1."""
 
-CAMERA = ("cameraX", "cameraY")
+CAMERA = {"cameraX": "Pitch", "cameraY": "Yaw"}
+"""The camera's two numbers, as they are called there, and what they turn: X is the axis of pitch.
+
+So they were recorded (MineRL: `camera` is pitch, then yaw). Down and right are positive.
+"""
 KEYS = tuple(name for name in ACTIONS if name not in CAMERA)
 
 

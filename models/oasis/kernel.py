@@ -34,7 +34,7 @@ from reverie.models.oasis.guided import SPACE, WEIGHT, guided_velocity, policy_o
 from reverie.models.oasis.state import OasisState, Phase, SeenFrame
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
-from reverie.models.seeds import normal
+from reverie.models.seeds import Draw, normal
 from reverie.models.spec import LoopSpec
 
 CONTROL = "play"
@@ -43,12 +43,13 @@ Result = StepResult[OasisState]
 
 @dataclass(frozen=True, slots=True)
 class OasisParts:
-    """Networks, schedule, and the pictures that worlds may begin with, [S, 3, H, W] in 0..1."""
+    """Networks, schedule, pictures to begin with ([S, 3, H, W] in 0..1), and a source of noise."""
 
     transformer: OasisTransformer
     vae: OasisVae
     ddim: Ddim
     starts: Tensor
+    draw: Draw = normal
 
 
 class OasisKernel(LoopKernel[OasisState]):
@@ -168,11 +169,11 @@ class OasisKernel(LoopKernel[OasisState]):
 
     def _begun(self, state: OasisState, controls: Controls) -> OasisState:
         shape = tuple(state.window[-1].latents_Zhw.shape)
-        noise = normal(state.seed, "frame", state.frame, shape).clamp(-NOISE_LIMIT, NOISE_LIMIT)
+        noise = self._parts.draw(state.seed, "frame", state.frame, shape)
         device = self._instance.device
         return replace(
             state,
-            point_Zhw=noise.to(device),
+            point_Zhw=noise.clamp(-NOISE_LIMIT, NOISE_LIMIT).to(device),
             action_E=action_row(controls).to(device),
             action_guidance=controls.parameters.get(WEIGHT, state.action_guidance),
         )

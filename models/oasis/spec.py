@@ -29,7 +29,7 @@ from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
 from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.room import room_for
-from reverie.models.seeds import normal
+from reverie.models.seeds import Draw, normal
 from reverie.models.spec import (
     CacheSpec,
     Capability,
@@ -76,7 +76,10 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
         ),
         controls=(
             ControlSpec(CONTROL, Merge.EDGES, keys=KEYS, label="Keys"),
-            *(ControlSpec(axis, Merge.SUM, low=-1.0, high=1.0, label=axis) for axis in CAMERA),
+            *(
+                ControlSpec(axis, Merge.SUM, low=-1.0, high=1.0, label=turns)
+                for axis, turns in CAMERA.items()
+            ),
         ),
         parameters=(ParameterSpec(WEIGHT, 1.0, 1.0, 4.0, label="Weight of keys and mouse"),),
         window_blocks=dit.window - 1,
@@ -107,11 +110,20 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
 
 
 class Oasis:
-    """The family behind the entry point `oasis`."""
+    """The family behind the entry point `oasis`.
+
+    Args:
+        dit: the sizes of the transformer; a checkpoint does not hold all of them.
+        vae: the same of the codec.
+        draw: where sessions get their noise from.
+    """
 
     spec = oasis_spec(DitConfig(), VaeConfig())
 
-    def __init__(self) -> None:
+    def __init__(
+        self, dit: DitConfig | None = None, vae: VaeConfig | None = None, draw: Draw = normal
+    ) -> None:
+        self._networks = _Networks(dit or DitConfig(), vae or VaeConfig(), draw)
         self._parts: dict[str, OasisParts] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
@@ -130,7 +142,7 @@ class Oasis:
             parts = random_parts(device)
         else:
             dtype = precision_of(options, self.spec.precisions, half_on_cuda(device), "oasis")
-            parts = _parts(Path(options.checkpoint), device, dtype)
+            parts = self._networks.load(Path(options.checkpoint), device, dtype)
         dit = parts.transformer.config
         spec = oasis_spec(dit, parts.vae.config)
         dtype = parts.transformer.dtype
@@ -163,10 +175,10 @@ class Oasis:
             CheckpointError: there is no transformer of it.
         """
         folder = Path(path)
-        report = _found(folder, "transformer").report
+        report = self._networks.find(folder, "transformer").report
         lacking = [] if any(folder.glob("*.png")) else ["a start picture (*.png)"]
         if WEIGHTS["vae"].find(folder):
-            report = report.joined(_found(folder, "vae").report)
+            report = report.joined(self._networks.find(folder, "vae").report)
         else:
             lacking.append(f"the VAE ({' or '.join(WEIGHTS['vae'].files)})")
         return replace(report, lacking=tuple(lacking))
@@ -179,28 +191,33 @@ class _Found:
     stored: dict[str, Any]
 
 
-def _found(folder: Path, part: str) -> _Found:
-    manifest = WEIGHTS[part]
-    files = manifest.find(folder)
-    if not files:
-        raise CheckpointError(f"{folder} holds no {' or '.join(manifest.files)}")
-    stored = manifest.tensors(files)
-    with torch.device("meta"):
-        model = OasisTransformer(DitConfig()) if part == "transformer" else OasisVae(VaeConfig())
-    return _Found(inspect(manifest.layout, stored, model), model, stored)
+@dataclass(frozen=True, slots=True)
+class _Networks:
+    dit: DitConfig
+    vae: VaeConfig
+    draw: Draw
 
+    def find(self, folder: Path, part: str) -> _Found:
+        manifest = WEIGHTS[part]
+        files = manifest.find(folder)
+        if not files:
+            raise CheckpointError(f"{folder} holds no {' or '.join(manifest.files)}")
+        stored = manifest.tensors(files)
+        with torch.device("meta"):
+            model = OasisTransformer(self.dit) if part == "transformer" else OasisVae(self.vae)
+        return _Found(inspect(manifest.layout, stored, model), model, stored)
 
-def _parts(folder: Path, device: torch.device, dtype: torch.dtype) -> OasisParts:
-    networks = []
-    for part in ("transformer", "vae"):
-        found = _found(folder, part)
-        found.report.require_fit()
-        fill(found.model, found.stored, device, dtype)
-        networks.append(found.model)
-    transformer, vae = networks
-    assert isinstance(transformer, OasisTransformer)
-    assert isinstance(vae, OasisVae)
-    return OasisParts(transformer, vae, Ddim.of(STEPS), _starts(folder, vae.config))
+    def load(self, folder: Path, device: torch.device, dtype: torch.dtype) -> OasisParts:
+        networks = []
+        for part in ("transformer", "vae"):
+            found = self.find(folder, part)
+            found.report.require_fit()
+            fill(found.model, found.stored, device, dtype)
+            networks.append(found.model)
+        transformer, vae = networks
+        assert isinstance(transformer, OasisTransformer)
+        assert isinstance(vae, OasisVae)
+        return OasisParts(transformer, vae, Ddim.of(STEPS), _starts(folder, vae.config), self.draw)
 
 
 def _starts(folder: Path, config: VaeConfig) -> Tensor:

@@ -14,8 +14,9 @@ def test_a_name_is_all_that_must_be_said() -> None:
 
 def test_what_an_operator_says_of_a_model_reaches_its_family() -> None:
     told = ModelOptions.model_validate(
-        {"name": "wan", "attention": "triton", "parallel": {"tensor": 4}}
+        {"name": "wan", "attention": "triton", "parallel": {"tensor": 4}, "game": "Pong"}
     )
+    assert told.load_options().game == "Pong"
     assert told.load_options().attention == "triton"
     assert told.load_options().parallel == ParallelPlan(tensor=4)
 

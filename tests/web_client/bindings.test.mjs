@@ -74,6 +74,11 @@ test("axes are no levers, and are dragged as they are named, or in their order",
   assert.deepEqual(bindingsOf([sum("pan")]).levers, []);
 });
 
+test("dragging turns a camera as its label says, whatever the axes are called", () => {
+  const [x, y] = axesOf([{ ...sum("cameraX"), label: "Pitch" }, { ...sum("cameraY"), label: "Yaw" }]);
+  assert.deepEqual(draggedOf([x, y]), { across: y, down: x });
+});
+
 test("names are made words", () => {
   const words = ["left_click", "swapHands", "hotbar.3", "r", "ESC"].map(wordsOf);
   assert.deepEqual(words, ["Left click", "Swap hands", "Hotbar 3", "R", "ESC"]);

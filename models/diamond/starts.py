@@ -1,0 +1,112 @@
+"""What a world begins with: the pictures and actions that its first step looks back on.
+
+The public Counter-Strike weights come with spawns, folders of arrays with real pasts in both sizes.
+A single picture serves as well: it is the whole past then, and nothing was done in it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+from torch.nn import functional
+
+from reverie.models.diamond.actions import idle_action
+from reverie.models.diamond.config import GameConfig
+from reverie.models.errors import CheckpointError
+
+PICTURES = "*.png"
+_SPAWNS = "spawn/*/low_res.npy"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A past.
+
+    Attributes:
+        pictures_PCHW: -1 to 1, oldest first.
+        actions: what was done before the picture that follows each: ids [P], or rows [P, E].
+        shown_CHW: the newest picture, in the size that a person sees.
+    """
+
+    pictures_PCHW: Tensor
+    actions: Tensor
+    shown_CHW: Tensor
+
+
+def start_of(picture_CHW: Tensor, game: GameConfig) -> Start:
+    """Make one picture a whole past."""
+    steps = game.world.steps
+    idle = idle_action(game)
+    shown = enlarged(picture_CHW, game.factor).clamp(-1, 1)
+    past = picture_CHW.expand(steps, *picture_CHW.shape)
+    return Start(past, idle.expand(steps, *idle.shape), shown)
+
+
+def enlarged(picture_CHW: Tensor, factor: int) -> Tensor:
+    """Return a picture as the upsampler is given it."""
+    if factor == 1:
+        return picture_CHW
+    return functional.interpolate(picture_CHW[None], scale_factor=factor, mode="bicubic")[0]
+
+
+def has_starts(folder: Path, game: GameConfig) -> bool:
+    """Say whether a folder has anything to begin with."""
+    return any(folder.glob(PICTURES)) or next(_spawns(folder, game), None) is not None
+
+
+def read_starts(folder: Path, game: GameConfig) -> tuple[Start, ...]:
+    """Read all starts of a folder, spawns first.
+
+    Raises:
+        CheckpointError: there are none, or one cannot be read.
+    """
+    spawned = [_spawned(path, game) for path in _spawns(folder, game)]
+    drawn = [start_of(_picture(path, game), game) for path in sorted(folder.glob(PICTURES))]
+    if not spawned and not drawn:
+        raise CheckpointError(f"{folder} holds no start picture ({PICTURES})")
+    return (*spawned, *drawn)
+
+
+def _spawns(folder: Path, game: GameConfig) -> Iterator[Path]:
+    """Find spawns next to the weights, or next to their folder, as they are published."""
+    if game.upsampler is not None:
+        found = [*folder.glob(_SPAWNS)] or [*folder.resolve().parent.glob(_SPAWNS)]
+        yield from sorted(path.parent for path in found)
+
+
+def _spawned(folder: Path, game: GameConfig) -> Start:
+    steps, side = game.world.steps, (3, game.height, game.width)
+    large = (3, game.height * game.factor, game.width * game.factor)
+    pictures = _array(folder / "low_res.npy", side, steps)
+    shown = _array(folder / "full_res.npy", large, 1)
+    actions = _array(folder / "act.npy", (game.world.actions,), steps)
+    return Start(_unit(pictures), actions.float(), _unit(shown)[-1])
+
+
+def _array(path: Path, shape: tuple[int, ...], steps: int) -> Tensor:
+    """Read the last `steps` of an array that has at least so many, of one shape."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise CheckpointError(f"cannot read {path}: {error}") from error
+    if array.shape[1:] != shape or len(array) < steps:
+        wanted = f"at least {steps} of {' x '.join(map(str, shape))}"
+        raise CheckpointError(f"{path} is {' x '.join(map(str, array.shape))}, and not {wanted}")
+    return torch.from_numpy(array[-steps:].astype(np.float32))
+
+
+def _picture(path: Path, game: GameConfig) -> Tensor:
+    try:
+        with Image.open(path) as picture:
+            fitted = picture.convert("RGB").resize((game.width, game.height))
+    except (OSError, UnidentifiedImageError) as error:
+        raise CheckpointError(f"cannot read {path}: {error}") from error
+    return _unit(torch.from_numpy(np.array(fitted)).permute(2, 0, 1).float())
+
+
+def _unit(levels: Tensor) -> Tensor:
+    return levels / 255 * 2 - 1
