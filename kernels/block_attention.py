@@ -124,7 +124,7 @@ def choose_block_attention(name: str, device: torch.device, dtype: torch.dtype) 
         return Gathered(choose_attention(name, device, dtype))
     if find_spec("triton") is None:
         raise UnknownBackendError(
-            "triton is not installed here: pip install 'reverie[gpu]' (Linux only)"
+            "triton is not installed: pip install '.[gpu]' in a checkout of reverie (Linux only)"
         )
     kernel = importlib.import_module("reverie.kernels.block_attention_triton")
     if device.type != "cuda" and not kernel.INTERPRETED:

@@ -40,7 +40,7 @@ def weights() -> dict[str, Array]:
     try:
         return load_file(str(distribution("silero-vad").locate_file(_WEIGHTS)))
     except (PackageNotFoundError, OSError, SafetensorError):
-        text = "finding speech needs silero-vad: install reverie[vad]"
+        text = "finding speech needs silero-vad: pip install '.[vad]' in a checkout of reverie"
         raise MissingExtraError(text) from None
 
 

@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -131,3 +132,21 @@ def test_the_wheel_runs_from_another_folder_without_the_checkout(
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(site))
+
+
+def test_texts_name_only_extras_that_there_are_and_no_index_that_has_them() -> None:
+    """The package is on no index, so an extra is installed from a checkout: `.[wan]`."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = set(tomllib.load(file)["project"]["optional-dependencies"])
+    texts = [
+        path
+        for kind in ("py", "md", "js", "html")
+        for path in ROOT.rglob(f"*.{kind}")
+        if not {"build", "runs", "typings", ".venv"} & set(path.relative_to(ROOT).parts)
+        and path != Path(__file__)
+    ]
+    named = [(path, text) for path in texts if (text := path.read_text(encoding="utf-8"))]
+    assert [path for path, text in named if "reverie[" in text] == []
+    told = {name for _, text in named for name in re.findall(r"install '\.\[(\w+)\]'", text)}
+    assert told <= extras
+    assert {"gpu", "lm", "vad", "wan", "livekit"} <= told

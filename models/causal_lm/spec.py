@@ -194,5 +194,5 @@ def _part(name: str) -> ModuleType:
     try:
         return importlib.import_module(f"reverie.models.causal_lm.{name}")
     except ImportError as error:
-        why = "causal_lm needs the extra: pip install 'reverie[lm]'"
+        why = "causal_lm needs the extra `lm`: pip install '.[lm]' in a checkout of reverie"
         raise CheckpointError(f"{why} ({error})") from error

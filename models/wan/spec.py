@@ -255,5 +255,5 @@ def _loading() -> ModuleType:
     try:
         return importlib.import_module("reverie.models.wan.loading")
     except ImportError as error:
-        why = "wan needs the extra: pip install 'reverie[wan]'"
+        why = "wan needs the extra `wan`: pip install '.[wan]' in a checkout of reverie"
         raise CheckpointError(f"{why} ({error})") from error
