@@ -10,6 +10,8 @@ from island import Island, video_codec
 from numpy.typing import NDArray
 from player import Player
 
+from reverie.models.pocket.narrator_news import LOOK_EVERY, QUIET
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(240),
@@ -18,6 +20,9 @@ pytestmark = [
 
 LIMIT_S = 30.0
 LIMIT_MS = LIMIT_S * 1000
+GROWING = "[data-part=lines] [data-state=growing]"
+NEWS_FRAMES = 2 * (QUIET + 2 * LOOK_EVERY)
+"""Twice as many as a narrator needs to look at something new, be sure of it and speak."""
 
 
 async def play(here: Island, program: str, transport: str = "webrtc") -> Player:
@@ -40,10 +45,24 @@ async def test_a_world_is_told_and_its_narrator_can_be_switched_off(here: Island
     narrate = page.get_by_role("switch", name="Narrate")
     assert await narrate.is_checked()
     await narrate.uncheck()
-    await player.until_changed(await player.picture())
-    await page.get_by_role("log", name="What it sees").wait_for()
+    await pictures(player, 6)  # it may have begun before the switch acts
+    await page.locator(GROWING).wait_for(state="detached", timeout=LIMIT_MS)
+    before = await said.all_inner_texts()
+    await player.ask("a frozen lake land at night")
+    await player.until_text("now", "a frozen lake land at night")
+    await pictures(player, NEWS_FRAMES)
+    assert await said.all_inner_texts() == before, "it talks though it is switched off"
+    assert await page.locator(GROWING).count() == 0
     assert await narrate.is_checked() is False
+    await narrate.check()  # there was news: it comes as soon as it may be told
+    await said.nth(len(before)).wait_for(timeout=LIMIT_MS)
     assert player.errors == []
+
+
+async def pictures(player: Player, count: int) -> None:
+    """Wait until so many pictures have come: time as the world has it, on any machine."""
+    for _ in range(count):
+        await player.until_changed(await player.picture())
 
 
 async def test_a_question_is_answered_below_it(here: Island) -> None:
