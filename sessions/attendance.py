@@ -51,8 +51,8 @@ class Attendance:
                 self._state.move(Trigger.PAUSE)
         self._greet(attachment)
         self._opening.tell(attachment)
-        for text in self._outputs.texts:
-            text.greet(attachment)
+        for words in self._outputs.texts:
+            words.greet(attachment)
         self.listening_changed(attachment)
         self._views.changed()
         return attachment

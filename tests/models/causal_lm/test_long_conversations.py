@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from reverie.engine.emissions import ControlApplied, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
+from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.context import context_for
 from reverie.models.causal_lm.conversation import UNFINISHED, Conversation, Spelled
 from reverie.models.causal_lm.kernel import ChatKernel
@@ -24,7 +24,7 @@ from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM, CausalLm
 from reverie.models.controls import NO_CONTROLS
 from reverie.models.errors import OptionError
 from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest, StepBatch, StepUnit
+from reverie.models.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
 
 LENGTH = 4096
 
@@ -258,7 +258,7 @@ class TestCost:
         decoded: list[int] = []
         gather, decode = pool.gather, tokenizer.decode
 
-        def counting_gather(blocks: Sequence[Any]) -> torch.Tensor:
+        def counting_gather(blocks: tuple[BlockId, ...]) -> torch.Tensor:
             gathered.append(len(blocks))
             return gather(blocks)
 
@@ -304,6 +304,7 @@ class TestSharing:
             after, logits = state, []
             for _ in range(PAGE_TOKENS + 3):
                 plan = kernel.plan_step(after, NO_CONTROLS)
+                assert isinstance(plan, WorkPlan)
                 unit = StepUnit(plan, after, NO_CONTROLS, pool.reserve(plan.writes))
                 with torch.inference_mode():
                     [result] = kernel.run_step(StepBatch(rig.instance, (unit,)))
