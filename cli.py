@@ -19,7 +19,7 @@ examples:
   reverie serve --port 9000 --config deployment.yaml
   reverie serve --model examples/plasma.py:family
   reverie models                           what can be served
-  reverie bench --quick --json bench.json  measure this machine in about a minute
+  reverie bench --quick --json bench.json  measure this machine in some two minutes
   reverie train pocket --minutes 60        train the embedded model anew, for an hour
   reverie eval pocket --quick              how good the embedded model is, in some two minutes
 

@@ -5,7 +5,8 @@ It drives the whole house through `Engine`, beside bare loops that know of no ho
 stands beside `host.py`, and no room imports it.
 """
 
-from reverie.bench.measures import BenchOptions, run_bench
+from reverie.bench.measures import run_bench
 from reverie.bench.report import Report, as_table, write_json
+from reverie.bench.sizes import BenchOptions
 
 __all__ = ["BenchOptions", "Report", "as_table", "run_bench", "write_json"]

@@ -8,7 +8,7 @@ and released over and over, as somebody who plays does: its receipts are on thei
 
 import statistics
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -75,12 +75,15 @@ class Turn:
 
 
 @asynccontextmanager
-async def serving(model: str, mode: Mode) -> AsyncIterator[tuple[Engine, Server]]:
-    """Run the whole house with one model on a free port of this machine."""
+async def serving(model: str, mode: Mode, viewers: int = 1) -> AsyncIterator[tuple[Engine, Server]]:
+    """Run the whole house with one model on a free port of this machine, for so many viewers."""
+    places = max(16, 2 * viewers)
     settings = [
         Setting(("pool", "mode"), mode, "bench"),
         Setting(("pool", "models"), [{"name": "bench", "family": model}], "bench"),
         Setting(("server", "port"), 0, "bench"),
+        Setting(("server", "rtc", "peers_per_session"), places, "bench"),
+        Setting(("sessions", "attachments"), places, "bench"),
     ]
     deployment = Deployment.read(settings=settings)
     async with Engine.from_deployment(deployment) as engine:
@@ -91,9 +94,20 @@ async def serving(model: str, mode: Mode) -> AsyncIterator[tuple[Engine, Server]
 
 
 async def media_latency(
-    rounds: int, seconds: float, settle_s: float = SETTLE_S, mode: Mode = "process"
+    rounds: int,
+    seconds: float,
+    settle_s: float = SETTLE_S,
+    mode: Mode = "process",
+    told: Callable[[float], None] = lambda _: None,
 ) -> tuple[Latency, ...]:
     """Measure every way in `rounds` turns of `seconds`, after `settle_s` that do not count.
+
+    Args:
+        rounds: how many.
+        seconds: how long.
+        settle_s: before each turn.
+        mode: where the model runs.
+        told: hears of the seconds of each turn that is over.
 
     Raises:
         ModuleNotFoundError: playwright, which drives the browser, is not installed.
@@ -115,6 +129,7 @@ async def media_latency(
             setup_ms = found["first"] or float("nan")
             turn = Turn(tuple(found["ages"]), setup_ms, tuple(found["commands"]))
             turns.setdefault((way, side), []).append(turn)
+            told(settle_s + seconds)
 
         for _ in range(rounds):
             for way, ours, theirs, given in (

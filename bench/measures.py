@@ -9,15 +9,17 @@ worker waited for nobody meanwhile.
 import asyncio
 import statistics
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import replace
 
 from reverie.bench.machine import resident_mib, this_machine
 from reverie.bench.narration import narration_cost
+from reverie.bench.progress import Progress
 from reverie.bench.recording import recording_cost
 from reverie.bench.report import Memory, Reaction, Report, Throughput
-from reverie.bench.taking import seconds_for, take
+from reverie.bench.sizes import WARM_UP_CHUNKS, BenchOptions, sized
+from reverie.bench.taking import Told, seconds_for, take
 from reverie.config import Deployment, Setting
 from reverie.host import Engine
 from reverie.models.bare_loop import BareLoop
@@ -25,11 +27,9 @@ from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
 from reverie.models.registry import find_family
 from reverie.models.spec import LoopSpec
+from reverie.sessions import SessionRequest
 from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
 from reverie.sessions.session import Session
-
-WARM_UP_CHUNKS = 8
-"""Chunks that are not counted: until then the context window still fills."""
 
 SETTLE_CHUNKS = 2
 """Chunks that are not counted after a rest: until then the lead still fills."""
@@ -37,78 +37,74 @@ SETTLE_CHUNKS = 2
 SETTLED_FRAMES = 500
 """Frames after which memory counts: until then pools, caches and allocators still fill."""
 
+MEMORY_EVERY = 500
+"""Frames after which the memory that was found is kept."""
+
 FIRST_FRAMES = 5
 """Sessions that are opened to time the first frame."""
+
+TIMED_FRAMES = 24
+"""By which a quick run learns how fast the model is."""
 
 KEY_REPEAT_HZ = 60
 """Commands a second of a keyboard that repeats a held key faster than any real one."""
 
 PROMPT = "a quiet green land"
 NAME = "bench"
-STRIPES = "reverie.bench.stripes:stripes"
+REQUEST = SessionRequest(NAME, prompt=PROMPT, seed=0)
+
+Kept = Callable[[Report], None]
+"""Hears what was measured so far, each time that it is more."""
 
 
-@dataclass(frozen=True, slots=True)
-class BenchOptions:
-    """What to measure, and how long.
+async def run_bench(
+    options: BenchOptions, progress: Progress | None = None, kept: Kept = lambda _: None
+) -> Report:
+    """Measure everything, and return it.
 
-    Attributes:
-        rounds: how often bare loop and runtime take turns.
-        chunks: how many chunks each of them makes in one turn.
-        presses: how many commands are timed.
-        frames: length of the memory run.
-    """
-
-    model: str = "pocket"
-    rounds: int = 30
-    chunks: int = 10
-    presses: int = 20
-    frames: int = 20_000
-
-    @classmethod
-    def chosen(cls, model: str, *, quick: bool, frames: int | None) -> "BenchOptions":
-        """Return the options for a run that is thorough, or takes about a minute."""
-        if quick:
-            return cls(model, rounds=9, chunks=8, presses=8, frames=frames or 2_000)
-        return cls(model, frames=frames or 20_000)
-
-
-async def run_bench(options: BenchOptions) -> Report:
-    """Measure everything; takes from one to several minutes.
+    Args:
+        options: what to measure.
+        progress: is told how far it has come; None: nobody is.
+        kept: hears all that was found until then, for who may be cancelled.
 
     Raises:
         ModelError: there is no such model, or it cannot be loaded.
     """
-    machine = this_machine()
+    progress = progress or Progress(quiet=True)
+    told = progress.advance
     family = find_family(options.model)
     loop = family.spec.loop(family.spec.programs[0].loops[0])
+    report = Report(family.spec.name, this_machine())
+    progress.say("starting a worker")
     async with Engine.from_deployment(_deployment(options.model)) as engine:
-        first_frame_ms = await _first_frame_ms(engine)
-        throughput = await _throughput(engine, options)
-        reaction = await _reaction(engine, loop, options.presses)
-        busy_ratio = await _busy_ratio(engine, loop, options)
-        recording = await recording_cost(
-            engine, NAME, PROMPT, options.rounds, options.chunks * loop.chunk_frames
-        )
-        narration = await narration_cost(
-            engine, NAME, PROMPT, max(2, options.rounds // 3), options.chunks * loop.chunk_frames
-        )
-        own = await _memory(
-            engine, family.spec.name, min(options.frames, 4 * options.rounds * options.chunks)
-        )
-    async with Engine.from_deployment(_deployment(STRIPES)) as engine:
-        long_run = await _memory(engine, "stripes", options.frames)
-    return Report(
-        model=family.spec.name,
-        machine=machine,
-        throughput=throughput,
-        reaction=reaction,
-        busy_ratio=busy_ratio,
-        recording=recording,
-        narration=narration,
-        first_frame_ms=first_frame_ms,
-        memory=(own, long_run),
-    )
+        progress.say("timing the model")
+        report = replace(report, first_frame_ms=await _first_frame_ms(engine))
+        if options.quick:
+            fps = await _frames_a_second(engine, loop)
+            options = sized(options, fps, loop.chunk_frames)
+            report = replace(report, share=options.share, timed_fps=fps)
+        progress.expect(options.total_frames(loop.chunk_frames))
+        turn = options.chunks * loop.chunk_frames
+        progress.say("runtime beside a bare loop")
+        report = replace(report, throughput=await _throughput(engine, options, told))
+        kept(report)
+        progress.say("commands")
+        report = replace(report, reaction=await _reaction(engine, loop, options.presses, told))
+        report = replace(report, busy_ratio=await _busy_ratio(engine, loop, options, told))
+        kept(report)
+        progress.say("recordings")
+        recording = await recording_cost(engine, REQUEST, options, turn, told)
+        report = replace(report, recording=recording)
+        kept(report)
+        progress.say("words")
+        narration = await narration_cost(engine, REQUEST, options, turn, told)
+        report = replace(report, narration=narration)
+        kept(report)
+        progress.say("memory")
+        async for memory in _memory(engine, options.frames, told):
+            report = replace(report, memory=memory)
+            kept(report)
+    return replace(report, complete=True)
 
 
 def _deployment(model: str) -> Deployment:
@@ -124,12 +120,25 @@ async def _first_frame_ms(engine: Engine) -> float:
             engine.session(model=NAME, prompt=PROMPT, seed=seed) as session,
             aclosing(session.stream()) as events,
         ):
-            await take(events, 1)
+            await take(events, 1, _unheard)
             times_ms.append(1000 * (time.perf_counter() - started_s))
     return statistics.median(times_ms)
 
 
-async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
+async def _frames_a_second(engine: Engine, loop: LoopSpec) -> float:
+    async with (
+        engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
+        aclosing(session.stream()) as events,
+    ):
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, _unheard)
+        return TIMED_FRAMES / await seconds_for(events, TIMED_FRAMES, _unheard)
+
+
+def _unheard(_: float) -> None:
+    pass
+
+
+async def _throughput(engine: Engine, options: BenchOptions, told: Told) -> Throughput:
     """Let the bare loop and the runtime take turns; the session rests while nobody iterates."""
     bare, chunk_frames = _bare_loop(options.model)
     frames = options.chunks * chunk_frames
@@ -139,12 +148,13 @@ async def _throughput(engine: Engine, options: BenchOptions) -> Throughput:
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * chunk_frames)
+        await take(events, WARM_UP_CHUNKS * chunk_frames, told)
         for _ in range(options.rounds):
             bare_s = await asyncio.to_thread(bare.advance, options.chunks)
+            told(frames)
             bare_fps.append(frames / bare_s)
-            await take(events, SETTLE_CHUNKS * chunk_frames)
-            runtime_fps.append(frames / await seconds_for(events, frames))
+            await take(events, SETTLE_CHUNKS * chunk_frames, told)
+            runtime_fps.append(frames / await seconds_for(events, frames, told))
     bare.close()
     ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]
     return Throughput(
@@ -164,7 +174,7 @@ def _bare_loop(model: str) -> tuple[BareLoop, int]:
     return BareLoop(family.kernel(loop.name, instance), instance, request), loop.chunk_frames
 
 
-async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | None:
+async def _reaction(engine: Engine, loop: LoopSpec, presses: int, told: Told) -> Reaction | None:
     """Press a key again and again, each time after a few frames more; None without keys."""
     keys = _keys(loop)
     if not keys:
@@ -174,9 +184,9 @@ async def _reaction(engine: Engine, loop: LoopSpec, presses: int) -> Reaction | 
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * loop.chunk_frames)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, told)
         for number in range(presses):
-            newest = await take(events, loop.chunk_frames + number % 3)
+            newest = await take(events, loop.chunk_frames + number % 3, told)
             control, key = keys[number % len(keys)]
             started_s = time.perf_counter()
             command = await session.push_action({control: key})
@@ -209,7 +219,9 @@ async def _reaction_to(
     raise RuntimeError("the session ended in the middle of a measurement")
 
 
-async def _busy_ratio(engine: Engine, loop: LoopSpec, options: BenchOptions) -> float | None:
+async def _busy_ratio(
+    engine: Engine, loop: LoopSpec, options: BenchOptions, told: Told
+) -> float | None:
     """Return the frame rate while a key repeats, over that of an idle keyboard; None without keys.
 
     Both take turns in one session.
@@ -223,12 +235,12 @@ async def _busy_ratio(engine: Engine, loop: LoopSpec, options: BenchOptions) -> 
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * loop.chunk_frames)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, told)
         for _ in range(options.rounds):
-            idle_s = await seconds_for(events, frames)
+            idle_s = await seconds_for(events, frames, told)
             async with asyncio.TaskGroup() as tasks:
                 repeating = tasks.create_task(_repeat(session, keys[0]), name="key repeat")
-                busy_s = await seconds_for(events, frames)
+                busy_s = await seconds_for(events, frames, told)
                 repeating.cancel()
             ratios.append(idle_s / busy_s)
     return statistics.median(ratios)
@@ -245,14 +257,17 @@ def _keys(loop: LoopSpec) -> list[tuple[str, str]]:
     return [(control.name, key) for control in loop.controls for key in control.keys]
 
 
-async def _memory(engine: Engine, model: str, frames: int) -> Memory:
+async def _memory(engine: Engine, frames: int, told: Told) -> AsyncIterator[Memory]:
+    """Yield what a long session takes, again and again until its end."""
     settling = min(SETTLED_FRAMES, frames // 2)
     async with (
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, settling)
-        settled_mib = resident_mib()
-        await take(events, frames - settling)
-        end_mib = resident_mib()
-    return Memory(model, frames, settled_mib, end_mib, end_mib - settled_mib)
+        await take(events, settling, told)
+        settled_mib, taken = resident_mib(), settling
+        while taken < frames:
+            more = min(MEMORY_EVERY, frames - taken)
+            await take(events, more, told)
+            taken, now_mib = taken + more, resident_mib()
+            yield Memory(taken, settled_mib, now_mib, now_mib - settled_mib)

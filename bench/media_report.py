@@ -1,15 +1,21 @@
 """What a run of `reverie bench --media` measured, as a table and as JSON."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from reverie.bench.latency import Latency, media_latency
+from reverie.bench.latency import SETTLE_S, Latency, media_latency
 from reverie.bench.machine import Machine, this_machine
+from reverie.bench.progress import Progress
 from reverie.bench.viewers import RATE_HZ, Viewers, viewers_of_one
 
 GOAL = 1.2
 """Ours over bare, at most."""
+
+MOST_MS = 200.0
+"""More viewers are tried until 95 % of their frames are no longer younger than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,38 +25,72 @@ class MediaOptions:
     Attributes:
         rounds: how often ours and bare take turns.
         seconds: of each turn.
-        viewers: receivers of one session, tried in this order.
+        viewers: receivers of one session, tried in this order until frames are older than
+            `MOST_MS`.
     """
 
     rounds: int = 5
     seconds: float = 8.0
-    viewers: tuple[int, ...] = (1, 4, 8, 16)
+    viewers: tuple[int, ...] = (1, 4, 8, 16, 24, 32, 48, 64, 96, 128)
 
     @classmethod
     def chosen(cls, *, quick: bool) -> "MediaOptions":
-        """Return the options for a run of five minutes, or of one and a half."""
+        """Return the options for a run of some six minutes, or of one and a half."""
         return cls(2, 4.0, (1, 8)) if quick else cls()
+
+    @property
+    def total_s(self) -> float:
+        """How long it takes at the most, starts of processes apart."""
+        turn_s = SETTLE_S + self.seconds
+        return turn_s * (4 * self.rounds + len(self.viewers))
 
 
 @dataclass(frozen=True, slots=True)
 class MediaReport:
-    """Everything that one run measured."""
+    """Everything that one run has measured.
+
+    Attributes:
+        complete: it was not stopped.
+    """
 
     machine: Machine
     latency: tuple[Latency, ...]
     viewers: tuple[Viewers, ...]
+    complete: bool = False
 
 
-async def run_media_bench(options: MediaOptions) -> MediaReport:
-    """Measure everything.
+async def run_media_bench(
+    options: MediaOptions,
+    progress: Progress | None = None,
+    kept: Callable[[MediaReport], None] = lambda _: None,
+) -> MediaReport:
+    """Measure everything, and return it.
+
+    Args:
+        options: what to measure.
+        progress: is told how far it has come; None: nobody is.
+        kept: hears all that was found until then, for who may be cancelled.
 
     Raises:
         ModuleNotFoundError: playwright, which drives the browser, is not installed.
     """
-    machine = this_machine()
-    latency = await media_latency(options.rounds, options.seconds)
-    viewers = await viewers_of_one(options.viewers, options.seconds)
-    return MediaReport(machine, latency, viewers)
+    progress = progress or Progress(quiet=True)
+    progress.expect(options.total_s)
+    progress.say("to the pixels of a browser")
+    told = progress.advance
+    latency = await media_latency(options.rounds, options.seconds, told=told)
+    report = MediaReport(this_machine(), latency, ())
+    kept(report)
+    progress.say(f"{options.viewers[0]} viewers")
+    async with aclosing(
+        viewers_of_one(options.viewers, options.seconds, most_ms=MOST_MS)
+    ) as measured:
+        async for found in measured:
+            report = replace(report, viewers=(*report.viewers, found))
+            kept(report)
+            progress.advance(SETTLE_S + options.seconds)
+            progress.say(f"more than {found.count} viewers")
+    return replace(report, complete=True)
 
 
 def as_media_table(report: MediaReport) -> str:
@@ -75,6 +115,7 @@ def as_media_table(report: MediaReport) -> str:
     return "\n".join(
         [
             head,
+            *(() if report.complete else ("", "Stopped before its end.")),
             "",
             "| way | drawn to pixels, ours (ms, p50 / p95) | bare loop | ours / bare | "
             "set-up, ours | bare | key to pixels, ours, with its receipt in between |",

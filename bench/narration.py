@@ -8,24 +8,20 @@ import asyncio
 import statistics
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 
 from reverie.bench.report import NarrationCost
-from reverie.bench.taking import seconds_for, take
+from reverie.bench.sizes import BenchOptions
+from reverie.bench.taking import Told, seconds_for, take
 from reverie.engine.emissions import FramesOut, StepTrace, TextOut
 from reverie.gpu_pool import Lease, Notice, Opening
 from reverie.gpu_pool.messages import Seen
 from reverie.host import Engine
 from reverie.models.spec import ModelSpec, ProgramSpec, StreamKind
+from reverie.sessions import SessionRequest
 from reverie.sessions.events import AnyEvent, TextDelta
 from reverie.sessions.session import Session
 
-SETTLE_FRAMES = 12
-"""Frames that are not counted after a rest."""
-
-SPEAKING_FRAMES = 60
-"""In one turn at least: a narrator is silent for a while between two utterances."""
-
-TRACED_CHUNKS = 150
 LIMIT_S = 300.0
 
 
@@ -41,47 +37,62 @@ def program_with_words(spec: ModelSpec) -> ProgramSpec | None:
 
 
 async def narration_cost(
-    engine: Engine, model: str, prompt: str, rounds: int, frames: int
+    engine: Engine, request: SessionRequest, options: BenchOptions, frames: int, told: Told
 ) -> NarrationCost | None:
-    """Measure `rounds` turns of at least `frames` frames; None for a model without words."""
-    program = program_with_words(engine.specs[model])
+    """Measure turns of at least `frames` frames; None for a model without words."""
+    program = program_with_words(engine.specs[request.model])
     if program is None:
         return None
-    frames = max(frames, SPEAKING_FRAMES)
+    speaks = replace(request, program=program.name)
+    frames = max(frames, options.speaking_frames)
     words, seconds, ratios = 0, 0.0, []
     async with AsyncExitStack() as exits:
-        plain = await _Walk.begin(exits, engine, model, "", prompt)
-        told = await _Walk.begin(exits, engine, model, program.name, prompt)
-        for _ in range(rounds):
+        plain = await _Walk.begin(exits, engine, request, options, told)
+        tale = await _Walk.begin(exits, engine, speaks, options, told)
+        for _ in range(options.tales):
             plain_s = await plain.seconds(frames)
-            told_s = await told.seconds(frames)
-            words, seconds = words + told.take_words(), seconds + told_s
-            ratios.append(plain_s / told_s)
+            tale_s = await tale.seconds(frames)
+            words, seconds = words + tale.take_words(), seconds + tale_s
+            ratios.append(plain_s / tale_s)
     return NarrationCost(
         ratio=statistics.median(ratios),
         deltas_per_s=words / seconds,
-        longest_wait_units=await _longest_wait(engine, model, program.name, prompt),
+        longest_wait_units=await _longest_wait(engine, speaks, options.traced_chunks, told),
     )
 
 
 class _Walk:
     """A session whose walker holds a key, paused between its turns."""
 
-    def __init__(self, session: Session, events: AsyncIterator[AnyEvent]) -> None:
+    def __init__(
+        self, session: Session, events: AsyncIterator[AnyEvent], settle_frames: int, told: Told
+    ) -> None:
         self._session = session
         self._events = events
+        self._settle_frames = settle_frames
+        self._told = told
         self._words = 0
 
     @classmethod
     async def begin(
-        cls, exits: AsyncExitStack, engine: Engine, model: str, program: str, prompt: str
+        cls,
+        exits: AsyncExitStack,
+        engine: Engine,
+        request: SessionRequest,
+        options: BenchOptions,
+        told: Told,
     ) -> "_Walk":
         session = await exits.enter_async_context(
-            engine.session(model=model, program=program, prompt=prompt, seed=0)
+            engine.session(
+                model=request.model,
+                program=request.program,
+                prompt=request.prompt,
+                seed=request.seed,
+            )
         )
         events = await exits.enter_async_context(aclosing(session.stream()))
-        walk = cls(session, events)
-        await take(walk._heard(), SETTLE_FRAMES)
+        walk = cls(session, events, options.settle_frames, told)
+        await take(walk._heard(), options.settle_frames, told)
         for control in session.view.controls:
             if control.keys:
                 await session.push_action({control.name: control.keys[-1]}, edge="press")
@@ -91,9 +102,9 @@ class _Walk:
     async def seconds(self, frames: int) -> float:
         """Return how long so many frames take."""
         await self._session.resume()
-        await take(self._heard(), SETTLE_FRAMES)
+        await take(self._heard(), self._settle_frames, self._told)
         self._words = 0
-        spent_s = await seconds_for(self._heard(), frames)
+        spent_s = await seconds_for(self._heard(), frames, self._told)
         await self._session.pause()
         return spent_s
 
@@ -108,10 +119,10 @@ class _Walk:
             yield event
 
 
-async def _longest_wait(engine: Engine, model: str, program: str, prompt: str) -> int:
-    """Return the most units of its siblings that any loop has waited for."""
-    watch = _Watch()
-    opening = Opening("bench-trace", model, program, 0, prompt, trace=True)
+async def _longest_wait(engine: Engine, request: SessionRequest, chunks: int, told: Told) -> int:
+    """Return the most units of its siblings that any loop has waited for in so many chunks."""
+    watch = _Watch(chunks, told)
+    opening = Opening("bench-trace", request.model, request.program, 0, request.prompt, trace=True)
     watch.lease = await engine.pool.lease(opening, watch)
     try:
         if watch.chunks:
@@ -126,7 +137,9 @@ async def _longest_wait(engine: Engine, model: str, program: str, prompt: str) -
 class _Watch:
     """Hears a traced session, and sees each chunk as it comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: int, told: Told) -> None:
+        self._wanted = wanted
+        self._told = told
         self.lease: Lease | None = None
         self.enough = asyncio.Event()
         self.chunks = 0
@@ -135,7 +148,8 @@ class _Watch:
 
     def __call__(self, notice: Notice) -> None:
         match notice:
-            case FramesOut(session=session, chunk=chunk):
+            case FramesOut(session=session, chunk=chunk, frames=frames):
+                self._told(len(frames))
                 self.chunks = chunk + 1
                 if self.lease is not None:
                     self.lease.send(Seen(session, chunk))
@@ -145,5 +159,5 @@ class _Watch:
                 self.longest = max(self.longest, waited)
             case _:
                 pass
-        if self.chunks >= TRACED_CHUNKS and self.words:
+        if self.chunks >= self._wanted and self.words:
             self.enough.set()

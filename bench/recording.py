@@ -11,25 +11,23 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from reverie.bench.report import RecordingCost
-from reverie.bench.taking import seconds_for, take
+from reverie.bench.sizes import BenchOptions
+from reverie.bench.taking import Told, seconds_for, take
 from reverie.host import Engine
 from reverie.media import Codec
 from reverie.sessions import LocalSession, SessionRequest
 from reverie.sessions.events import AnyEvent
 from reverie.sessions.recording import Recording
 
-SETTLE_FRAMES = 24
-"""Frames that are not counted after a recording has begun or ended."""
-
 WHOLE_S = 30.0
 
 
 async def recording_cost(
-    engine: Engine, model: str, prompt: str, rounds: int, frames: int
+    engine: Engine, request: SessionRequest, options: BenchOptions, frames: int, told: Told
 ) -> RecordingCost:
-    """Measure `rounds` turns of `frames` frames, watched in H.264 and then as pixels."""
-    shared, recordings = await _cost(engine, model, prompt, rounds, frames, Codec.H264)
-    alone, _ = await _cost(engine, model, prompt, rounds, frames, Codec.RGB24)
+    """Measure turns of `frames` frames, watched in H.264 and then as pixels."""
+    shared, recordings = await _cost(engine, request, options, frames, Codec.H264, told)
+    alone, _ = await _cost(engine, request, options, frames, Codec.RGB24, told)
     bits = 8 * sum(each.size_bytes for each in recordings)
     media_us = sum(each.duration_us for each in recordings)
     return RecordingCost(
@@ -50,33 +48,38 @@ class _Cost:
 
 
 async def _cost(
-    engine: Engine, model: str, prompt: str, rounds: int, frames: int, codec: Codec
+    engine: Engine,
+    request: SessionRequest,
+    options: BenchOptions,
+    frames: int,
+    codec: Codec,
+    told: Told,
 ) -> tuple[_Cost, list[Recording]]:
     """Return what it costs, and what was recorded."""
-    ratios, more_ms = [], []
-    ticket = await engine.store.create(SessionRequest(model, prompt=prompt, seed=0))
+    ratios, more_ms, settle = [], [], options.settle_frames
+    ticket = await engine.store.create(request)
     async with (
         LocalSession(ticket.session, codec=codec) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, SETTLE_FRAMES)
-        for _ in range(rounds):
-            plain_s, plain_cpu_s = await _turn(events, frames)
+        await take(events, settle, told)
+        for _ in range(options.recordings):
+            plain_s, plain_cpu_s = await _turn(events, frames, told)
             await session.record_start()
-            await take(events, SETTLE_FRAMES)
-            recorded_s, recorded_cpu_s = await _turn(events, frames)
+            await take(events, settle, told)
+            recorded_s, recorded_cpu_s = await _turn(events, frames, told)
             await session.record_stop()
-            await take(events, SETTLE_FRAMES)
+            await take(events, settle, told)
             ratios.append(plain_s / recorded_s)
             more_ms.append(1000 * (recorded_cpu_s - plain_cpu_s) / frames)
     cost = _Cost(statistics.median(ratios), statistics.median(more_ms))
     return cost, await _whole(engine, ticket.session.id)
 
 
-async def _turn(events: AsyncIterator[AnyEvent], frames: int) -> tuple[float, float]:
+async def _turn(events: AsyncIterator[AnyEvent], frames: int, told: Told) -> tuple[float, float]:
     """Take so many frames; return how long that took, and this process's time for it."""
     started_s = time.process_time()
-    elapsed_s = await seconds_for(events, frames)
+    elapsed_s = await seconds_for(events, frames, told)
     return elapsed_s, time.process_time() - started_s
 
 

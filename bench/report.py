@@ -36,7 +36,6 @@ class Reaction:
 class Memory:
     """Resident memory of this process and its workers over a long session."""
 
-    model: str
     frames: int
     settled_mib: float
     end_mib: float
@@ -80,32 +79,75 @@ class NarrationCost:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that one run measured.
+    """Everything that one run has measured; None: not yet, or the model has no such thing.
 
     Attributes:
         busy_ratio: frame rate under 60 commands a second, over that of an idle keyboard.
+        share: how much smaller a quick run was made.
+        timed_fps: by which it was made smaller; 0 in full.
+        complete: it was not stopped.
     """
 
     model: str
     machine: Machine
-    throughput: Throughput
-    reaction: Reaction | None
-    busy_ratio: float | None
-    recording: RecordingCost
-    narration: NarrationCost | None
-    first_frame_ms: float
-    memory: tuple[Memory, ...]
+    throughput: Throughput | None = None
+    reaction: Reaction | None = None
+    busy_ratio: float | None = None
+    recording: RecordingCost | None = None
+    narration: NarrationCost | None = None
+    first_frame_ms: float | None = None
+    memory: Memory | None = None
+    share: float = 1.0
+    timed_fps: float = 0.0
+    complete: bool = False
 
 
 def as_table(report: Report) -> str:
     """Lay the report out in Markdown, as the README shows it."""
-    machine, speed = report.machine, report.throughput
-    rows = [
-        ("frames a second, bare loop", f"{speed.bare_fps:.1f}"),
-        ("frames a second, runtime, one session", f"{speed.runtime_fps:.1f}"),
-        ("runtime over bare loop", f"{speed.ratio:.3f}"),
-        ("session to first frame", f"{report.first_frame_ms:.0f} ms"),
-    ]
+    machine = report.machine
+    rows = [*_of_speed(report), *_of_commands(report), *_of_more(report)]
+    return "\n".join(
+        [
+            f"{report.model} on {machine.processor}, {machine.cores} cores, "
+            f"{machine.torch_threads} torch threads, load {machine.load_at_start:.1f} at the "
+            f"start; reverie {machine.reverie}, torch {machine.torch}, Python {machine.python}.",
+            *_remarks(report),
+            "",
+            "| measured | value |",
+            "|---|---|",
+            *(f"| {what} | {value} |" for what, value in rows),
+        ]
+    )
+
+
+def _remarks(report: Report) -> list[str]:
+    """Say what a reader has to know of the numbers."""
+    remarks = []
+    if report.share < 1:
+        remarks.append(
+            f"Quick, at {report.share:g} of its size, since the model made "
+            f"{report.timed_fps:.1f} frames a second: rougher numbers."
+        )
+    if not report.complete:
+        remarks.append("Stopped before its end: what was measured by then.")
+    return ["", *remarks] if remarks else []
+
+
+def _of_speed(report: Report) -> list[tuple[str, str]]:
+    rows, speed = [], report.throughput
+    if speed is not None:
+        rows += [
+            ("frames a second, bare loop", f"{speed.bare_fps:.1f}"),
+            ("frames a second, runtime, one session", f"{speed.runtime_fps:.1f}"),
+            ("runtime over bare loop", f"{speed.ratio:.3f}"),
+        ]
+    if report.first_frame_ms is not None:
+        rows.append(("session to first frame", f"{report.first_frame_ms:.0f} ms"))
+    return rows
+
+
+def _of_commands(report: Report) -> list[tuple[str, str]]:
+    rows = []
     if report.reaction is not None:
         rows += [
             ("command to the step that acts", f"{report.reaction.steps_to_act:g} steps"),
@@ -115,42 +157,28 @@ def as_table(report: Report) -> str:
         ]
     if report.busy_ratio is not None:
         rows.append(("frame rate under 60 commands a second", f"{report.busy_ratio:.3f}"))
-    rows += [
-        ("frame rate while recorded, watched in H.264", f"{report.recording.shared:.3f}"),
-        ("frame rate while recorded, watched as pixels", f"{report.recording.alone:.3f}"),
-        ("processor time of a recorded frame, H.264", f"{report.recording.shared_ms:+.2f} ms"),
-        ("processor time of a recorded frame, pixels", f"{report.recording.alone_ms:+.2f} ms"),
-        ("size of the recording", f"{report.recording.kbit_per_s:.0f} kbit/s"),
-    ]
-    if report.narration is not None:
+    return rows
+
+
+def _of_more(report: Report) -> list[tuple[str, str]]:
+    rows, cost, words, memory = [], report.recording, report.narration, report.memory
+    if cost is not None:
         rows += [
-            (
-                f"frame rate with words ({report.narration.deltas_per_s:.1f} a second)",
-                f"{report.narration.ratio:.3f}",
-            ),
-            (
-                "longest wait of one loop for another",
-                f"{report.narration.longest_wait_units} units",
-            ),
+            ("frame rate while recorded, watched in H.264", f"{cost.shared:.3f}"),
+            ("frame rate while recorded, watched as pixels", f"{cost.alone:.3f}"),
+            ("processor time of a recorded frame, H.264", f"{cost.shared_ms:+.2f} ms"),
+            ("processor time of a recorded frame, pixels", f"{cost.alone_ms:+.2f} ms"),
+            ("size of the recording", f"{cost.kbit_per_s:.0f} kbit/s"),
         ]
-    rows += [
-        (
-            f"memory after {run.frames} frames of {run.model}",
-            f"{run.end_mib:.0f} MiB ({run.growth_mib:+.1f} since settled)",
-        )
-        for run in report.memory
-    ]
-    return "\n".join(
-        [
-            f"{report.model} on {machine.processor}, {machine.cores} cores, "
-            f"{machine.torch_threads} torch threads, load {machine.load_at_start:.1f} at the "
-            f"start; reverie {machine.reverie}, torch {machine.torch}, Python {machine.python}.",
-            "",
-            "| measured | value |",
-            "|---|---|",
-            *(f"| {what} | {value} |" for what, value in rows),
+    if words is not None:
+        rows += [
+            (f"frame rate with words ({words.deltas_per_s:.1f} a second)", f"{words.ratio:.3f}"),
+            ("longest wait of one loop for another", f"{words.longest_wait_units} units"),
         ]
-    )
+    if memory is not None:
+        grown = f"{memory.end_mib:.0f} MiB ({memory.growth_mib:+.1f} since settled)"
+        rows.append((f"memory after {memory.frames:,} frames", grown))
+    return rows
 
 
 def write_json(report: Report, file: Path) -> None:

@@ -12,7 +12,9 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from math import inf
 
 import httpx
 import numpy as np
@@ -46,18 +48,31 @@ class Viewers:
 
 
 async def viewers_of_one(
-    counts: tuple[int, ...], seconds: float, settle_s: float = SETTLE_S, mode: Mode = "process"
-) -> tuple[Viewers, ...]:
-    """Measure each count in a session of its own, after `settle_s` that do not count."""
-    found = []
-    async with serving(MODEL, mode) as (engine, server):
+    counts: tuple[int, ...],
+    seconds: float,
+    settle_s: float = SETTLE_S,
+    mode: Mode = "process",
+    most_ms: float = inf,
+) -> AsyncGenerator[Viewers, None]:
+    """Measure each count in a session of its own, and yield it.
+
+    Args:
+        counts: how many receive, in this order.
+        seconds: of each measurement.
+        settle_s: before it, that do not count.
+        mode: where the model runs.
+        most_ms: when 95 % of the frames are no longer younger than this, no more are tried.
+    """
+    async with serving(MODEL, mode, max(counts)) as (engine, server):
         for count in counts:
             ticket = await engine.store.create(SessionRequest("bench", seed=0))
             session = (ticket.session.id, ticket.watch_token)
-            found.append(await _measured(server.url, session, count, (settle_s, seconds)))
+            found = await _measured(server.url, session, count, (settle_s, seconds))
             engine.store.close(ticket.session.id)
             await ticket.session.gone()
-    return tuple(found)
+            yield found
+            if not 0 <= found.p95_ms <= most_ms:
+                return
 
 
 async def _measured(

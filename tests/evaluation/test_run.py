@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from counted_progress import Counted
 from PIL import Image
 from simulated_stage import simulated
 from tiny_pocket import tiny_weights
 
-from reverie.bench.progress import Progress
 from reverie.cli import main
 from reverie.evaluation import strip
 from reverie.evaluation.bars import MEASURES, Shortfall, Verdict
@@ -90,24 +90,6 @@ def test_what_is_left_out_is_said_with_the_speed(report: Report) -> None:
     speeds = ", ".join(f"{column.fps:.1f}" for column in report.columns)
     assert f"makes {speeds} frames a second: walking 1,000 frames." in lacking
     assert "Left out" not in as_table(report)
-
-
-class Counted(Progress):
-    """Keeps what is said, and how far it came."""
-
-    def __init__(self) -> None:
-        super().__init__(quiet=True)
-        self.said: list[str] = []
-        self.total = self.sum = 0.0
-
-    def say(self, what: str) -> None:
-        self.said.append(what)
-
-    def expect(self, total: float) -> None:
-        self.total = total
-
-    def advance(self, more: float = 1.0) -> None:
-        self.sum += more
 
 
 @pytest.mark.timeout(300)
