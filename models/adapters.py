@@ -133,6 +133,11 @@ class Adapters:
         )
         return tuple((name, strength) for name, strength in strengths if strength)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names and versions of all, whatever their strength."""
+        return tuple(f"{name}:{adapter.version}" for name, adapter in self._served.items())
+
     def versions(self, mix: Mix, component: str | None = None) -> tuple[str, ...]:
         """Return what a cache key says of a mix.
 
@@ -185,8 +190,8 @@ class Fitted:
     merged: tuple[str, ...] = ()
 
     def version(self, weights: str) -> str:
-        """Return the version of weights that these were merged into."""
-        return "+".join((weights, *self.merged))
+        """Return the version of weights that these were merged into, or can be chosen with."""
+        return "+".join((weights, *self.merged, *self.beside.names))
 
 
 NONE_FITTED = Fitted(NO_ADAPTERS)

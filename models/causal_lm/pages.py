@@ -72,8 +72,8 @@ class CachedTokens:
         """Return the cache in one piece, for a forward pass to add to."""
         working = self.working
         if working is None or working.version != self.version:  # another goes on with it
-            return WorkingCache(self._laid_out(pool, layout), len(self.tokens))
-        working.cut(len(self.tokens))
+            working = WorkingCache(self._laid_out(pool, layout), len(self.tokens))
+        working.lend(len(self.tokens))
         return working
 
     def _laid_out(self, pool: BlockPool, layout: CacheLayout) -> DynamicCache:

@@ -80,8 +80,12 @@ class WorkingCache:
         self.length = length
         self.version = 0
 
-    def cut(self, length: int) -> None:
-        """Forget all but the first tokens."""
+    def lend(self, length: int) -> None:
+        """Forget all but the first tokens, and be good for no state until `grew` says for which.
+
+        A forward pass that fails may have added to some layers.
+        """
+        self.version += 1
         if length < self.length:
             for layer in self.cache.layers:
                 if isinstance(layer, GrowingLayer):
@@ -89,7 +93,6 @@ class WorkingCache:
             self.length = length
 
     def grew(self, count: int) -> int:
-        """Note that a forward pass has added tokens; return the version that holds them."""
+        """Note that a forward pass has added tokens; return the version that names them."""
         self.length += count
-        self.version += 1
         return self.version

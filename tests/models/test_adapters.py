@@ -8,7 +8,7 @@ import torch
 from lora_files import linear, pairs_for, write_peft
 from torch import Tensor, nn
 
-from reverie.models.adapters import OFF, Fitted, Mix, fit_adapters
+from reverie.models.adapters import NO_ADAPTERS, OFF, Fitted, Mix, fit_adapters
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import AdapterOption
 
@@ -130,7 +130,12 @@ class TestMerged:
     def test_the_weights_have_another_version(self, tmp_path: Path) -> None:
         half = fitted(net(), tmp_path, merged=True, strength=0.5).version("w")
         whole = fitted(net(), tmp_path, merged=True, strength=1.0).version("w")
-        assert len({half, whole, Fitted(fitted(net(), tmp_path).beside).version("w")}) == 3
+        assert len({half, whole, Fitted(NO_ADAPTERS).version("w")}) == 3
+
+    def test_so_have_weights_that_another_file_is_served_beside(self, tmp_path: Path) -> None:
+        first = fitted(net(), tmp_path).version("w")
+        assert first == fitted(net(), tmp_path).version("w")
+        assert first != Fitted(NO_ADAPTERS).version("w")
 
 
 class TestFitting:

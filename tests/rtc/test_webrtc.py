@@ -387,3 +387,10 @@ async def test_ports_are_held_to_their_range() -> None:
 def candidate_ports(client: PeerClient) -> list[int]:
     lines = client.answer["sdp"].splitlines()
     return [int(line.split()[5]) for line in lines if line.startswith("a=candidate:")]
+
+
+async def test_what_a_peer_says_that_it_has_seen_counts_in_its_time(home: House) -> None:
+    opened = await home.open()
+    async with watching(home.http, opened) as client:
+        await client.hears("media.chunk")
+        assert home.store.get(opened["id"]).state.playheads.governing.in_time

@@ -1,11 +1,11 @@
 """Commands: exactly one answer each, at once or after those before it."""
 
 from fake_pool import FRAMES
-from session_rig import eventually, session_rig
+from session_rig import Person, eventually, session_rig
 
 from reverie.gpu_pool.messages import Seen
-from reverie.sessions.attachment import Role
-from reverie.sessions.commands import AnyCommand
+from reverie.sessions.attachment import AttachOptions, Role
+from reverie.sessions.commands import AnyCommand, Playhead
 from reverie.sessions.events import (
     Error,
     RequestAccepted,
@@ -83,6 +83,15 @@ async def test_a_playhead_is_answered_only_when_it_is_wrong() -> None:
         assert (wrong.code, wrong.field) == ("not_shown", "chunk")
         assert "request.accepted" not in person.types()
         assert Seen(lease.session, 0, "world_model") in lease.sent
+
+
+async def test_the_worker_is_told_whether_a_playhead_counts_in_its_time() -> None:
+    async with session_rig() as rig:
+        session, lease, _ = await rig.driven()
+        lease.put_out_chunk()
+        person = Person(session.attach(Role.DRIVER, AttachOptions(in_time=True)))
+        person.attachment.submit(Playhead(id="p", chunk=0, pts_us=0))
+        assert Seen(lease.session, 0, "world_model", in_time=True) in lease.sent
 
 
 async def test_an_unknown_stream_is_named() -> None:

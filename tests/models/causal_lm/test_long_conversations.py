@@ -12,7 +12,7 @@ from loop_rig import Rig
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reverie.engine.emissions import ControlApplied, StepTrace, TextOut
+from reverie.engine.emissions import ControlApplied, StepFailed, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.models.blocks import BlockId
@@ -314,3 +314,25 @@ class TestSharing:
         assert ways[0][0] == ways[1][0] == ways[2][0]
         for other in ways[1:]:
             assert torch.allclose(ways[0][1], other[1], atol=1e-4)
+
+    def test_a_pass_that_failed_half_way_leaves_nothing_behind(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rig = Rig(CausalLm(), saved(tmp_path))
+        whole = answer(opened(rig, longest=30), "hello")
+        rig = opened(rig.again(), longest=30)
+        rig.drivers["s1"].push([TurnInput(ControlId("t"), "hello")])
+        rig.run(lambda: len(rig.heard_of("s1", TextOut)) >= 5)
+        assert isinstance(rig.kernel, ChatKernel)
+        working = rig.drivers["s1"].state.cached.working
+        assert working is not None
+        last = working.cache.layers[-1]
+
+        def fails(*args: Any, **options: Any) -> Any:
+            monkeypatch.undo()
+            raise RuntimeError("no memory is left for the last layer")
+
+        monkeypatch.setattr(last, "update", fails)
+        rig.run(lambda: rig.heard_of("s1", StepFailed))
+        rig.run(lambda: rig.heard_of("s1", TextOut)[-1].final)
+        assert "".join(said.text for said in rig.heard_of("s1", TextOut)) == whole
