@@ -6,6 +6,23 @@
 /** How much of a clip is taken. */
 export const LONGEST_S = 20;
 
+/** For a browser to show another moment of a file, in milliseconds. */
+const SEEK_MS = 10_000;
+
+/**
+ * When a clip is looked at, in seconds of its own clock, which begins anywhere.
+ *
+ * @param {number} beginS @param {number} endS @param {number} rateHz
+ * @returns {{moments: number[], isCut: boolean}}
+ */
+export function momentsOf(beginS, endS, rateHz) {
+  const lengthS = endS > beginS ? endS - beginS : 0;
+  // A browser counts a clip to the beginning of its last picture, or to its end.
+  const count = Math.max(1, Math.round(Math.min(lengthS, LONGEST_S) * rateHz));
+  const moments = Array.from({ length: count }, (_, index) => beginS + (index + 0.5) / rateHz);
+  return { moments, isCut: lengthS > LONGEST_S };
+}
+
 /**
  * @param {File} file @param {number} rateHz of a clip
  * @returns {AsyncGenerator<Still>}
@@ -13,27 +30,32 @@ export const LONGEST_S = 20;
  */
 export async function* stillsOf(file, rateHz) {
   if (file.type.startsWith("image/")) {
-    const picture = await createImageBitmap(file);
+    const picture = await createImageBitmap(file).catch(() => {
+      throw new Error(`This browser cannot read that picture (${file.type}).`);
+    });
     yield { picture, size: picture, ptsUs: 0, isLast: true, isCut: false };
     picture.close();
     return;
   }
-  const video = await open(file);
+  const { video, beginS } = await open(file);
   try {
     const size = { width: video.videoWidth, height: video.videoHeight };
-    const count = Math.max(1, Math.floor(Math.min(video.duration, LONGEST_S) * rateHz));
-    const isCut = video.duration > LONGEST_S;
-    for (let index = 0; index < count; index += 1) {
-      await seek(video, (index + 0.5) / rateHz);
+    if (size.width === 0) throw new Error("That file holds no pictures.");
+    const { moments, isCut } = momentsOf(beginS, video.duration, rateHz);
+    for (const [index, atS] of moments.entries()) {
+      await seek(video, atS);
       const ptsUs = Math.round((index * 1e6) / rateHz);
-      yield { picture: video, size, ptsUs, isLast: index === count - 1, isCut };
+      yield { picture: video, size, ptsUs, isLast: index === moments.length - 1, isCut };
     }
   } finally {
     URL.revokeObjectURL(video.src);
   }
 }
 
-/** @param {File} file @returns {Promise<HTMLVideoElement>} ready to show its first picture */
+/**
+ * @param {File} file
+ * @returns {Promise<{video: HTMLVideoElement, beginS: number}>} ready to show its first picture
+ */
 async function open(file) {
   const video = document.createElement("video");
   video.muted = true;
@@ -43,14 +65,23 @@ async function open(file) {
     video.onloadeddata = resolve;
     video.onerror = () => reject(new Error("This browser cannot read that file."));
   });
-  if (Number.isFinite(video.duration)) return video;
-  await seek(video, 1e9); // a recording that does not say how long it is, until its end is seen
-  return video;
+  const beginS = video.currentTime; // that of the first picture, which is not 0 in every file
+  if (!Number.isFinite(video.duration)) {
+    await seek(video, 1e9); // a recording that does not say how long it is, until its end is seen
+  }
+  return { video, beginS };
 }
 
 /** @param {HTMLVideoElement} video @param {number} atS */
 async function seek(video, atS) {
-  const sought = new Promise((resolve) => (video.onseeked = resolve));
-  video.currentTime = atS;
-  await sought;
+  await new Promise((resolve, reject) => {
+    const late = () => reject(new Error("This browser cannot read on in that file."));
+    const timer = setTimeout(late, SEEK_MS);
+    video.onerror = late;
+    video.onseeked = () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    };
+    video.currentTime = atS;
+  });
 }

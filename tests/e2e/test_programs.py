@@ -1,6 +1,7 @@
 """What the embedded model offers beside walking: words, a camera, a clip, and what is kept."""
 
 import asyncio
+import base64
 from pathlib import Path
 
 import av
@@ -17,6 +18,18 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.asyncio(loop_scope="session"),
 ]
+
+INPUTS = Path(__file__).parent.parent / "inputs"
+
+_STILLS = """async (clip) => {
+  const { stillsOf } = await import("/static/film.js");
+  const bytes = Uint8Array.from(atob(clip), (each) => each.charCodeAt(0));
+  const stills = [];
+  for await (const { picture, ptsUs, isCut } of stillsOf(new File([bytes], "clip"), 12)) {
+    stills.push({ ptsUs, isCut, atS: picture.currentTime });
+  }
+  return stills;
+}"""
 
 LIMIT_S = 30.0
 LIMIT_MS = LIMIT_S * 1000
@@ -137,6 +150,23 @@ async def test_a_clip_is_continued(here: Island, transport: str, tmp_path: Path)
     assert await player.page.locator("[data-part=error]").is_hidden()
     await player.until_changed(await player.picture())
     assert player.errors == []
+
+
+@pytest.mark.parametrize("name", ["plain.mp4", "cover.mp4", "from_60_s.mp4", "from_130_s.webm"])
+async def test_a_clip_begins_with_its_first_picture_wherever_its_clock_begins(
+    here: Island, name: str
+) -> None:
+    page = await here.page()
+    await page.goto(here.server.url)
+    clip = base64.b64encode((INPUTS / name).read_bytes()).decode()
+    stills = await page.evaluate(_STILLS, clip)
+    lasts_s = 2 if name in {"plain.mp4", "cover.mp4"} else 1
+    assert len(stills) == pytest.approx(12 * lasts_s, abs=2)
+    assert [each["ptsUs"] for each in stills[:3]] == [0, 83_333, 166_667]
+    assert [each["isCut"] for each in stills] == [False] * len(stills)
+    shown_s = [each["atS"] for each in stills]
+    assert shown_s == sorted(shown_s)
+    assert shown_s[-1] - shown_s[0] > 0.7 * lasts_s, "it shows one picture again and again"
 
 
 async def test_what_is_shown_is_recorded_kept_as_a_clip_and_played_back(here: Island) -> None:
