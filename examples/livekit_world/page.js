@@ -4,6 +4,7 @@
 const { Room, RoomEvent, Track } = window.LivekitClient;
 const ARROWS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" };
 const LETTERS = { a: "left", d: "right", w: "up", s: "down" };
+const SIGNS = { left: "←", right: "→", up: "↑", down: "↓" };
 
 const find = (id) => document.getElementById(id);
 const video = document.querySelector("video");
@@ -46,6 +47,7 @@ function showStatus() {
   if (world) over = status === "ended" ? `The world is over: ${told("reason") || "it has ended"}` : "";
   const usable = world && status !== "ended";
   for (const button of document.querySelectorAll("#prompt button, .row button")) button.disabled = !usable;
+  showPad(usable ? told("keys").split(",").filter(Boolean) : []);
   find("ask").hidden = !told("turns");
   find("drive").textContent = driver === "you" ? "Let others drive" : "Drive";
   find("camera").hidden = !told("camera");
@@ -62,10 +64,14 @@ async function attempt(what, doing) {
   }
 }
 
-function call(method, payload = {}) {
-  return attempt("refused", () => room.localParticipant.performRpc({
+function ask(method, payload = {}) {
+  return room.localParticipant.performRpc({
     destinationIdentity: world.identity, method: `world.${method}`, payload: JSON.stringify(payload),
-  }));
+  });
+}
+
+function call(method, payload) {
+  return attempt("refused", () => ask(method, payload));
 }
 
 function send(input) {
@@ -80,22 +86,58 @@ function keyOf(event) {
   return told("keys").split(",").includes(key) ? key : null;
 }
 
+function press(key) {
+  if (held.has(key)) return;
+  held.add(key);
+  send({ key, edge: "press" });
+  showHeld();
+}
+
+function release(key) {
+  if (held.delete(key)) send({ key, edge: "release" });
+  showHeld();
+}
+
 function letGo() {
   if (held.size) send({ release_all: true });
   held.clear();
+  showHeld();
+}
+
+function showHeld() {
+  for (const button of find("pad").children) button.ariaPressed = String(held.has(button.value));
+}
+
+/** A button for each key that the world takes: for fingers, and for whoever has no such key. */
+function showPad(keys) {
+  const pad = find("pad");
+  if ([...pad.children].map((button) => button.value).join() === keys.join()) return;
+  pad.replaceChildren(...keys.map((key) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", value: key });
+    button.textContent = SIGNS[key] ?? key;
+    button.ariaLabel = key;
+    button.addEventListener("pointerdown", (event) => {
+      button.setPointerCapture(event.pointerId); // a finger that slides off still lets go here
+      press(key);
+    });
+    for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
+      button.addEventListener(end, () => release(key));
+    }
+    button.addEventListener("mousedown", (event) => event.preventDefault()); // the stage keeps the focus
+    button.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch
+    return button;
+  }));
+  showHeld();
 }
 
 find("stage").addEventListener("keydown", (event) => {
   const key = keyOf(event);
   if (!key || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  if (held.has(key)) return;
-  held.add(key);
-  send({ key, edge: "press" });
+  press(key);
 });
 find("stage").addEventListener("keyup", (event) => {
-  const key = keyOf(event);
-  if (held.delete(key)) send({ key, edge: "release" });
+  release(keyOf(event));
 });
 find("stage").addEventListener("blur", letGo);
 window.addEventListener("blur", letGo);
@@ -173,14 +215,21 @@ find("join").addEventListener("submit", async (event) => {
   }
 });
 
-find("prompt").addEventListener("submit", (event) => {
+find("prompt").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const text = event.target.elements.text.value.trim();
+  const field = event.target.elements.text;
+  const text = field.value.trim();
   if (!text || !world) return;
   const mode = event.submitter === find("ask") ? "turn" : "replace";
-  const attributes = { mode, tag: text.slice(0, 60) };
-  attempt("not sent", () => room.localParticipant.sendText(text, { topic: "world.prompt", attributes }));
-  event.target.reset();
+  let why = "";
+  try {
+    await ask("prompt", { text, mode, tag: text.slice(0, 60) });
+    if (field.value.trim() === text) field.value = ""; // what was refused stays, to be sent again
+  } catch (error) {
+    why = `Not taken: ${error.message}`;
+  }
+  find("refusal").textContent = why;
+  find("refusal").hidden = !why;
 });
 
 find("drive").addEventListener("click", () =>

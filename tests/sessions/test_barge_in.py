@@ -120,7 +120,7 @@ async def test_without_the_package_the_push_is_refused_and_says_what_to_install(
     monkeypatch.setattr(voice_activity, "_WEIGHTS", "silero_vad/data/none.safetensors")
     voice_activity.weights.cache_clear()
     async with engine.session(program="chat") as session:
-        with pytest.raises(CommandError, match=r"reverie\[vad\]") as refused:
+        with pytest.raises(CommandError, match=r"'\.\[vad\]'") as refused:
             await session.push_audio(silence(0.1), RATE_HZ)
         assert refused.value.code == "not_installed"
         await session.push_text("hello", mode="turn")

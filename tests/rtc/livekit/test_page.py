@@ -1,6 +1,7 @@
 """The example's page, in a real browser: joins a room, shows its world and steers it."""
 
 import asyncio
+import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
@@ -11,15 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import CHROMIUM
+from livekit import rtc
 from livekit_guest import LIMIT_S, Guest, until
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
-from playwright.async_api import Locator, Page, async_playwright, expect
+from playwright.async_api import Locator, Page, ViewportSize, async_playwright, expect
 from rtc_rig import House
 from stub_model import SIZE, Stamp, prompt_mark, read_stamp
 
 from reverie.rtc import connect
 
+PHONE: ViewportSize = {"width": 390, "height": 844}
 PAGE = Path(__file__).parents[3] / "examples" / "livekit_world" / "page.py"
 
 _PIXELS = """(size) => {
@@ -82,9 +85,16 @@ async def test_the_page_says_how_it_is_with_a_world_that_is_not_seen(livekit: Li
 async def test_the_page_shows_its_camera_and_asks(livekit: LiveKit) -> None:
     room = livekit.new_room()
     async with (
-        Guest.joined(livekit, room, WORLD, topics=("world.prompt",)) as world,
+        Guest.joined(livekit, room, WORLD) as world,
         opened(livekit) as page,
     ):
+        asked: list[dict[str, str]] = []
+
+        async def prompt(call: rtc.RpcInvocationData) -> str:
+            asked.append(json.loads(call.payload))
+            return "{}"
+
+        world.me.register_rpc_method("world.prompt", prompt)
         await world.me.set_attributes(
             {"world.status": "live", "world.turns": "yes", "world.camera": "camera"}
         )
@@ -96,9 +106,61 @@ async def test_the_page_shows_its_camera_and_asks(livekit: LiveKit) -> None:
         await expect(camera).to_have_text("Hide my camera", timeout=LIMIT_S * 1000)
         await page.get_by_label("Prompt").fill("what is there?")
         await page.get_by_role("button", name="Ask it").click()
-        await until(lambda: world.texts_on("world.prompt") == ["what is there?"], "the question")
+        await until(lambda: asked, "the question")
+        assert (asked[0]["text"], asked[0]["mode"]) == ("what is there?", "turn")
         await camera.click()
         await expect(camera).to_have_text("Show my camera", timeout=LIMIT_S * 1000)
+
+
+@pytest.mark.browser
+async def test_a_refused_prompt_stays_in_its_field_and_its_reason_is_in_sight(
+    livekit: LiveKit, home: House
+) -> None:
+    async with (
+        World.shown(livekit, connect(home.url, prompt="a lake")) as world,
+        world.guest("ben") as ben,
+        opened(livekit) as page,
+    ):
+        await page.set_viewport_size(PHONE)
+        await joined(page, world.room_name)
+        await ben.press("left")  # and so ben drives
+        await ben.sees(lambda stamp: stamp.held == {"left"}, "his key")
+        field, refusal = page.get_by_label("Prompt"), page.locator("#refusal")
+        await field.fill("a desert")
+        await page.get_by_role("button", name="Change it").click()
+        await expect(refusal).to_contain_text("ben", timeout=LIMIT_S * 1000)
+        await expect(field).to_have_value("a desert")
+        await expect(refusal).to_be_in_viewport()
+        await ben.call("drive", release=True)
+        await page.get_by_role("button", name="Change it").click()
+        await expect(field).to_have_value("", timeout=LIMIT_S * 1000)
+        await expect(refusal).to_be_hidden()
+        await ben.sees(lambda stamp: stamp.prompt == prompt_mark("a desert"), "a desert")
+
+
+@pytest.mark.browser
+async def test_a_finger_holds_a_key_and_lets_go_wherever_it_is_lifted(
+    livekit: LiveKit, home: House
+) -> None:
+    async with (
+        World.shown(livekit, connect(home.url, prompt="a lake")) as world,
+        world.guest("ben") as ben,
+        opened(livekit) as page,
+    ):
+        await page.set_viewport_size(PHONE)
+        await joined(page, world.room_name)
+        left = page.locator("#pad").get_by_role("button", name="left")
+        await expect(left).to_be_visible(timeout=LIMIT_S * 1000)
+        await left.hover()
+        await page.mouse.down()
+        await ben.sees(lambda stamp: stamp.held == {"left"}, "the key")
+        await expect(left).to_have_attribute("aria-pressed", "true")
+        await page.mouse.move(5, 5)
+        await page.mouse.up()
+        await ben.sees(lambda stamp: not stamp.held, "its release", since=len(ben.stamps))
+        await left.dispatch_event("pointerdown", {"pointerId": 1})
+        await left.dispatch_event("pointercancel", {"pointerId": 1})
+        await expect(left).to_have_attribute("aria-pressed", "false")
 
 
 async def told(world: Guest, attributes: dict[str, str], place: Locator, text: str) -> None:
