@@ -8,6 +8,7 @@
  * @property {string} text said so far
  * @property {"waiting" | "growing" | "done" | "broken" | "refused"} state
  *   waiting: the question is out; broken: it was interrupted
+ * @property {number} [forgotten] the oldest messages, which gave way for the question
  * @property {boolean} [isStale] whether more of it is told from its beginning: the line was cut
  */
 
@@ -28,6 +29,12 @@ export function asked(lines, id, text) {
 export function refused(lines, id) {
   const isIt = (/** @type {Line} */ line) => line.key === id && line.state === "waiting";
   return changed(lines, isIt, (line) => ({ ...line, state: "refused" }));
+}
+
+/** A question was taken, and messages gave way for it. @param {Lines} lines @param {string} id @param {number} count @returns {Lines} */
+export function forgetting(lines, id, count) {
+  const isIt = (/** @type {Line} */ line) => line.key === id && count > 0;
+  return changed(lines, isIt, (line) => ({ ...line, forgotten: count }));
 }
 
 /**

@@ -268,8 +268,11 @@ function onPrompted(view, { id, text }) {
 }
 
 /** @param {View} view */
-function onApplied(view, { control, pts_us, unknown_words = [], truncated_at = null }) {
-  const next = { ...view, latency: latencies.applied(view.latency, control, pts_us) };
+function onApplied(view, receipt) {
+  const { control, pts_us, unknown_words = [], truncated_at = null, dropped_messages = 0 } = receipt;
+  const latency = latencies.applied(view.latency, control, pts_us);
+  const lines = narrations.forgetting(view.lines, control, dropped_messages);
+  const next = { ...view, latency, lines };
   const isOdd = unknown_words.length > 0 || truncated_at !== null;
   const isOpening = control === OPENING && view.wish === null && isOdd;
   const asked = isOpening ? newWish(OPENING, view.session?.prompt ?? "") : view.wish;

@@ -44,14 +44,20 @@ export class Talk {
 }
 
 /** @param {Line} line */
-function partsOf({ question, text, state }) {
+function partsOf({ question, text, state, forgotten = 0 }) {
   const parts = [];
   if (question !== null) parts.push(element("p", "question", question));
+  if (forgotten > 0) parts.push(element("small", "note", forgottenOf(forgotten)));
   if (text.trim() !== "") parts.push(element("p", "said", text.trim()));
   const isSilent = question !== null && text.trim() === "";
   const note = isSilent ? silenceOf(state) : NOTES[/** @type {"broken"} */ (state)];
   if (note !== undefined) parts.push(element("small", "note", note));
   return parts;
+}
+
+/** @param {number} count */
+function forgottenOf(count) {
+  return count === 1 ? "the oldest message is forgotten" : `the oldest ${count} messages are forgotten`;
 }
 
 /** @param {Line["state"]} state of an answer without a word */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asked, brokenOff, heard, isSpeaking, NOTHING_SAID, refused, rejoined } from "../../web_client/narration.js";
+import { asked, brokenOff, forgetting, heard, isSpeaking, NOTHING_SAID, refused, rejoined } from "../../web_client/narration.js";
 
 const said = (/** @type {number} */ utterance, /** @type {string} */ text, more = {}) => ({
   stream: "narration", text, utterance, final: false, answers: null, ...more,
@@ -79,4 +79,12 @@ test("after a break the newest utterance is told anew, and stands there once", (
   assert.deepEqual(anew.map(({ text }) => text), ["You stand in sand "]);
   assert.equal(heard(anew, said(1, "here. "))[0].text, "You stand in sand here. ");
   assert.equal(heard(before, said(1, "", { cut: true }))[0].text, "You stand in ");
+});
+
+test("a question that others gave way for says how many, and no other does", () => {
+  const lines = asked(asked(NOTHING_SAID, "q1", "?"), "q2", "??");
+  const told = forgetting(lines, "q2", 3);
+  assert.deepEqual(told.map(({ forgotten }) => forgotten), [undefined, 3]);
+  assert.equal(forgetting(lines, "q2", 0), lines);
+  assert.equal(heard(told, said(1, "Sand. ", { answers: "q2" }))[1].forgotten, 3);
 });

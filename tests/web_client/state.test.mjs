@@ -344,3 +344,10 @@ test("a picture after the first changes numbers only, which wait for the next ti
     assert.equal(differs(view, message), true, message.type);
   }
 });
+
+test("the receipt of a turn says on the page how many messages gave way for it", () => {
+  const asked = { type: "page.asked", id: "q", text: "?" };
+  const receipt = { type: "control.applied", control: "q", pts_us: 0, dropped_messages: 2 };
+  const view = after(ATTACHED, asked, receipt);
+  assert.equal(view.lines[0].forgotten, 2);
+});
