@@ -90,8 +90,8 @@ class Viewer:
             7,
             "a frozen lake",
             parameters,
-            self.trace,
-            self.origin,
+            trace=self.trace,
+            origin=self.origin,
         )
         self.lease = await pool.lease(opening, self, self.positions.append)
         for out in self.frames:
