@@ -23,7 +23,7 @@ from reverie.rtc.wire import refusal
 from reverie.sessions import CommandError, HostedSession, Role
 from reverie.sessions.errors import ErrorCode
 from reverie.sessions.recording import Recording
-from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO
+from reverie.sessions.recording_folder import EVENTS, VIDEO, input_suffix
 from reverie.sessions.recordings import Recordings
 
 COMPLETE_S: Final = 30.0
@@ -38,7 +38,6 @@ _STATUS = {
 _FILES = {
     "video.mp4": (VIDEO, "video/mp4"),
     "events.jsonl": (EVENTS, "application/jsonl"),
-    "input.mp4": (INPUT, "video/mp4"),
 }
 
 
@@ -118,9 +117,11 @@ class RecordingRoutes:
         """Send a file of a recording, or the part of it that is asked for."""
         recording, _ = self._found(request)
         name = str(request.path_params["file"])
-        if name not in _FILES:
+        inputs = map(input_suffix, range(len(recording.inputs)))
+        files = _FILES | {suffix.removeprefix("."): (suffix, "video/mp4") for suffix in inputs}
+        if name not in files:
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "not_found", "no such file")
-        suffix, media_type = _FILES[name]
+        suffix, media_type = files[name]
         path = self._recordings.file(recording, suffix)
         # A running one has no file before its first fragment; a clip has no lines.
         if not await run_apart(path.is_file, "look for a file"):

@@ -71,17 +71,16 @@ class Inputs:
         """Have `heard` called when somebody begins or stops to speak in a stream."""
         self._heard = heard
 
-    def watch(self, watcher: Callable[[Piece], None] | None) -> str | None:
-        """Have `watcher` called with each picture that the first video stream hands on.
+    def watch(self, watcher: Callable[[str, Piece], None] | None) -> tuple[str, ...]:
+        """Have `watcher` called with each picture that a video stream hands on, and its stream.
 
         Returns:
-            The stream's name; None when there is no such stream.
+            The streams' names; there may be none.
         """
-        for stream in self._streams.values():
-            if stream.spec.kind is StreamKind.VIDEO:
-                stream.watcher = watcher
-                return stream.spec.name
-        return None
+        videos = [each for each in self._streams.values() if each.spec.kind is StreamKind.VIDEO]
+        for stream in videos:
+            stream.watcher = watcher and partial(watcher, stream.spec.name)
+        return tuple(stream.spec.name for stream in videos)
 
     def _hear(self, stream: str, edge: SpeechEdge) -> None:
         self._heard(stream, edge)

@@ -17,7 +17,7 @@ from reverie.sessions.events import (
     Error,
 )
 from reverie.sessions.parts import Parts
-from reverie.sessions.recording import Keys, Kind, Recording, new_id
+from reverie.sessions.recording import Keys, Kind, RecordedInput, Recording, new_id
 from reverie.sessions.recordings import FAILURES, Recordings
 from reverie.sessions.tap import Tap
 from reverie.sessions.tape import Tape
@@ -69,7 +69,7 @@ class Recorder:
         """Begin to record what the session puts out.
 
         Args:
-            inputs: also record the pictures that are pushed, to a file beside.
+            inputs: also record the pictures that are pushed, to a file for each stream of them.
 
         Raises:
             CommandError: it is recorded already, or cannot be.
@@ -80,8 +80,8 @@ class Recorder:
             raise CommandError(ErrorCode.ALREADY_RECORDING, text)
         if not self._tap.has_pictures:
             raise CommandError(ErrorCode.NOTHING_TO_RECORD, "there is no video stream to record")
-        stream = self._inputs.watch(self._pushed) if inputs else None
-        if inputs and stream is None:
+        streams = self._inputs.watch(self._pushed) if inputs else ()
+        if inputs and not streams:
             text = "the program takes no pictures"
             raise CommandError(ErrorCode.NOTHING_TO_RECORD, text, field="inputs")
         try:
@@ -89,7 +89,7 @@ class Recorder:
         except CommandError:
             self._inputs.watch(None)
             raise
-        recording = self._new("recording", recordings, stream)
+        recording = self._new("recording", recordings, streams)
         self._created(recording)
         self._tape = recordings.begin(recording, keys, self._tap.sounds, self._told, self._address)
         self._state.recording = recording.id
@@ -163,11 +163,11 @@ class Recorder:
             raise CommandError(ErrorCode.NOT_ENABLED, text)
         return self._recordings, self._keys
 
-    def _pushed(self, piece: Piece) -> None:
-        if self._tape is not None and self._tape.inputs is not None:
-            self._tape.inputs.picture(np.asarray(piece.data, np.uint8))
+    def _pushed(self, stream: str, piece: Piece) -> None:
+        if self._tape is not None and stream in self._tape.inputs:
+            self._tape.inputs[stream].picture(np.asarray(piece.data, np.uint8))
 
-    def _new(self, kind: Kind, recordings: Recordings, stream: str | None = None) -> Recording:
+    def _new(self, kind: Kind, recordings: Recordings, streams: tuple[str, ...] = ()) -> Recording:
         state = self._state
         return Recording(
             id=new_id(),
@@ -177,7 +177,7 @@ class Recorder:
             program=state.program,
             seed=state.seed,
             started_s=recordings.now_s(),
-            input=stream,
+            inputs=tuple(RecordedInput(stream=stream) for stream in streams),
         )
 
     def _created(self, recording: Recording) -> None:

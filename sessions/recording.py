@@ -2,9 +2,10 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reverie.sessions.attachment import Role
 
@@ -13,6 +14,24 @@ Progress = Literal["running", "complete", "failed"]
 
 ID_PATTERN = r"^[0-9a-f]{24}([0-9a-f]{8})?$"
 """Earlier servers made shorter ones."""
+
+
+_OF_ONE_INPUT = ("input", "input_frames")
+
+
+class RecordedInput(BaseModel):
+    """Pictures that went into a stream while a session was recorded.
+
+    Attributes:
+        frames: how many of them.
+        left_out: pictures that came faster than they could be encoded.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stream: str
+    frames: int = 0
+    left_out: int = 0
 
 
 class Recording(BaseModel):
@@ -25,8 +44,7 @@ class Recording(BaseModel):
         started_s: Unix time.
         from_us: the session's media time at which it begins; -1 before its first frame.
         left_out: frames that are missing in it.
-        input: the stream whose pushed pictures are recorded beside it; None: none is.
-        input_frames: how many of them.
+        inputs: the streams whose pushed pictures are recorded beside it, a file each.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,8 +63,18 @@ class Recording(BaseModel):
     duration_us: int = 0
     size_bytes: int = 0
     left_out: int = 0
-    input: str | None = None
-    input_frames: int = 0
+    inputs: tuple[RecordedInput, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_input(cls, value: object) -> object:
+        """Read what earlier servers wrote, which recorded one stream at the most."""
+        if not isinstance(value, Mapping) or "input" not in value:
+            return value
+        rest = {name: each for name, each in value.items() if name not in _OF_ONE_INPUT}
+        if value["input"] is None:
+            return rest
+        return {**rest, "inputs": [{"stream": value["input"], "frames": value["input_frames"]}]}
 
 
 class Keys(BaseModel):

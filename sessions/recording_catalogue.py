@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from reverie.media.fragmented_mp4 import Recorded
 from reverie.sessions.attachment import Role
-from reverie.sessions.recording import Entry, Progress, Recording
+from reverie.sessions.recording import Entry, Progress, RecordedInput, Recording
 from reverie.sessions.recording_options import RecordingOptions
 
 
@@ -65,7 +65,7 @@ class RecordingCatalogue:
         size_bytes: int,
         state: Progress = "running",
         reason: str = "",
-        input_frames: int = 0,
+        inputs: tuple[RecordedInput, ...] = (),
     ) -> Recording | None:
         """Note how far a recording has come; None when it is not there any more.
 
@@ -76,7 +76,7 @@ class RecordingCatalogue:
             size_bytes: of all its files.
             state: what has become of it.
             reason: why it is over.
-            input_frames: pictures that went in and were recorded.
+            inputs: what went in and was recorded.
         """
         entry = self._entries.get(id)
         if entry is None:
@@ -91,7 +91,7 @@ class RecordingCatalogue:
                 "duration_us": recorded.duration_us,
                 "size_bytes": recorded.size_bytes,
                 "left_out": recorded.left_out,
-                "input_frames": input_frames,
+                "inputs": inputs,
             }
         )
         self._entries[id] = entry.model_copy(update={"recording": recording})

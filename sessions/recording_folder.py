@@ -18,7 +18,12 @@ from reverie.sessions.recording import ID_PATTERN, Entry
 
 logger = logging.getLogger(__name__)
 
-VIDEO, EVENTS, INPUT, ENTRY = ".mp4", ".jsonl", ".input.mp4", ".json"
+VIDEO, EVENTS, ENTRY = ".mp4", ".jsonl", ".json"
+
+
+def input_suffix(number: int) -> str:
+    """Return how the file of a recording's input ends, the first of them being 0."""
+    return f".input-{number + 1}.mp4" if number else ".input.mp4"
 
 
 class RecordingFolder:
@@ -72,9 +77,13 @@ class RecordingFolder:
 
     def delete(self, recording: str) -> None:
         """Delete the files of a recording; those that are not there are no error."""
-        for suffix in (VIDEO, EVENTS, INPUT, ENTRY, ".new"):
+        inputs = self._path.glob(f"{self.file(recording, '').name}.input*.mp4")
+        for path in (
+            *(self.file(recording, suffix) for suffix in (VIDEO, EVENTS, ENTRY, ".new")),
+            *inputs,
+        ):
             with contextlib.suppress(FileNotFoundError):
-                self.file(recording, suffix).unlink()
+                path.unlink()
 
     def read_all(self) -> list[Entry]:
         """Return what a server before this one has left, oldest first.
@@ -115,19 +124,23 @@ class RecordingFolder:
         self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _mended(self, entry: Entry) -> Entry:
-        found = self.mend(entry.recording.id)
-        beside = self.mend(entry.recording.id, INPUT)
-        recording = entry.recording.model_copy(
+        recording = entry.recording.id
+        found = self.mend(recording)
+        inputs = tuple(
+            each.model_copy(update={"frames": self.mend(recording, input_suffix(number)).frames})
+            for number, each in enumerate(entry.recording.inputs)
+        )
+        known = entry.recording.model_copy(
             update={
                 "state": "complete" if found.frames else "failed",
                 "reason": "server_lost",
                 "frames": found.frames,
                 "duration_us": found.duration_us,
                 "size_bytes": found.size_bytes,
-                "input_frames": beside.frames,
+                "inputs": inputs,
             }
         )
-        mended = entry.model_copy(update={"recording": recording})
+        mended = entry.model_copy(update={"recording": known})
         self.write(mended)
         return mended
 

@@ -24,9 +24,9 @@ from reverie.media.replay import Group, make_clip
 from reverie.sessions.attachment import Role
 from reverie.sessions.errors import CommandError, ErrorCode, RecordingsError
 from reverie.sessions.input_tape import InputTape
-from reverie.sessions.recording import Entry, Keys, Progress, Recording
+from reverie.sessions.recording import Entry, Keys, Progress, RecordedInput, Recording
 from reverie.sessions.recording_catalogue import RecordingCatalogue
-from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO, RecordingFolder
+from reverie.sessions.recording_folder import EVENTS, VIDEO, RecordingFolder, input_suffix
 from reverie.sessions.recording_options import RecordingOptions
 from reverie.sessions.tape import Tape, TapeEnds
 
@@ -166,10 +166,12 @@ class Recordings:
             over=lambda reason: self._jobs.put_nowait(lambda: self._finish(id, reason)),
         )
         video, lines = (self._new_file(id, suffix) for suffix in (VIDEO, EVENTS))
-        inputs = None
-        if recording.input is not None:
-            file = self._new_file(id, INPUT)
-            inputs = InputTape(file, self._thread, lambda: time.monotonic_ns() // 1000)
+        inputs = {
+            each.stream: InputTape(
+                self._new_file(id, input_suffix(number)), self._thread, _monotonic_us
+            )
+            for number, each in enumerate(recording.inputs)
+        }
         tape = Tape(video, lines, sounds, round(self.options.longest_s * 1e6), ends, inputs)
         self._tapes[id] = tape
         self._sweep()
@@ -282,10 +284,13 @@ class Recordings:
     ) -> None:
         """Note how far a tape has come, and tell."""
         from_us = -1 if tape.from_us is None else tape.from_us
-        beside = tape.inputs.frames if tape.inputs is not None else 0
+        inputs = tuple(
+            RecordedInput(stream=stream, frames=each.frames, left_out=each.left_out)
+            for stream, each in tape.inputs.items()
+        )
         held = recorded or tape.recorded
         changed = self._catalogue.change(
-            id, held, from_us, tape.size_bytes, state, reason, input_frames=beside
+            id, held, from_us, tape.size_bytes, state, reason, inputs=inputs
         )
         if changed is not None and id in self._told:
             self._told[id](changed)
@@ -350,3 +355,7 @@ class Recordings:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _monotonic_us() -> int:
+    return time.monotonic_ns() // 1000

@@ -1,7 +1,8 @@
 """One recording while it is made: pictures and sound to one file, what was said to another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from reverie.media import FormatError, MediaFrame, SoundPacket
 from reverie.media.appended_file import AppendedFile
@@ -35,14 +36,14 @@ class Tape:
         sounds: Sequence[tuple[str, int]],
         longest_us: int,
         ends: TapeEnds,
-        inputs: InputTape | None = None,
+        inputs: Mapping[str, InputTape] = MappingProxyType({}),
     ) -> None:
         """Record nothing yet.
 
         Args:
             sounds: the audio streams to come, each with its channels.
             longest_us: it is over after so much media time.
-            inputs: takes the pictures that go in.
+            inputs: take the pictures that go in, by their stream.
         """
         self._video = video
         self._lines = lines
@@ -64,7 +65,7 @@ class Tape:
     @property
     def size_bytes(self) -> int:
         """Of all files."""
-        beside = self.inputs.size_bytes if self.inputs is not None else 0
+        beside = sum(each.size_bytes for each in self.inputs.values())
         return self._mp4.recorded.size_bytes + self._lines_bytes + beside
 
     @property
@@ -107,14 +108,14 @@ class Tape:
             self._over = True
             self._video.append(self._mp4.finish())
             self._write_lines()
-            if self.inputs is not None:
-                self.inputs.stop()
+            for each in self.inputs.values():
+                each.stop()
             self._ends.over(reason)
 
     async def finish(self) -> str | None:
         """Return once all files are closed; why not all is in them, if so."""
-        if self.inputs is not None:
-            await self.inputs.finish()
+        for each in self.inputs.values():
+            await each.finish()
         await self._video.close()
         await self._lines.close()
         return self._video.failure or self._lines.failure

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+from media_suite import ECHO
+from moving_pictures import file_of, grey
 from projection import played
 from rtc_rig import House, WireClient, house
 from stub_model import read_stamp
@@ -228,3 +231,35 @@ async def test_a_stranger_who_fills_all_room_deletes_nobody_s_recordings(tmp_pat
         assert told.type == "error"
         shown = await home.http.get(path_of(kept), headers=bearer(victim["token"]))
         assert shown.json() == kept
+
+
+async def test_each_stream_that_takes_pictures_is_recorded_to_a_file_of_its_own(
+    tmp_path: Path,
+) -> None:
+    async with house(family=ECHO, recordings=options(tmp_path)) as home:
+        opened = await home.open()
+        path, drives = f"/v1/sessions/{opened['id']}", bearer(opened["token"])
+        async with home.client(opened) as client:
+            begun = await home.http.post(
+                f"{path}/recordings", headers=drives, json={"inputs": True}
+            )
+            for stream, level in (("camera", 40), ("clip", 200), ("clip", 200)):
+                pushed = await home.http.put(
+                    f"{path}/inputs/{stream}", headers=drives, content=file_of(grey(level))
+                )
+                assert pushed.status_code == 200, pushed.text
+                await client.hears("media.chunk")
+            ended = await home.http.post(f"{begun.headers['location']}/stop", headers=drives)
+        recording = ended.json()
+        files = [
+            await home.http.get(path_of(recording, f"/{name}.mp4"), headers=drives)
+            for name in ("input", "input-2", "input-3")
+        ]
+    assert [(each["stream"], each["frames"]) for each in recording["inputs"]] == [
+        ("camera", 1),
+        ("clip", 2),
+    ]
+    assert [answer.status_code for answer in files] == [200, 200, 404]
+    levels = [[float(each.mean()) for each in played(file.content).pictures] for file in files[:2]]
+    assert levels[0] == pytest.approx([40], abs=4)
+    assert levels[1] == pytest.approx([200, 200], abs=4)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from reverie.media import Codec
 from reverie.sessions import CommandError, LocalSession, Role
 from reverie.sessions.events import AnyEvent, ArtifactCompleted, ArtifactCreated
 from reverie.sessions.recording import Recording
-from reverie.sessions.recording_folder import EVENTS, INPUT, VIDEO
+from reverie.sessions.recording_folder import EVENTS, VIDEO, input_suffix
 from reverie.sessions.recording_options import RecordingOptions
 from reverie.sessions.recordings import Recordings
 
@@ -235,25 +236,44 @@ async def test_a_private_folder_goes_with_the_server() -> None:
     assert not file.parent.exists()
 
 
-async def test_what_goes_in_is_recorded_too_when_that_is_asked_for(tmp_path: Path) -> None:
+async def test_what_goes_in_is_recorded_too_when_that_is_asked_for_each_stream_apart(
+    tmp_path: Path,
+) -> None:
     pool = PoolOptions(mode="inline", models=(ModelOptions(name="echo"),))
     deployment = Deployment(pool=pool, recordings=RecordingOptions(folder=tmp_path))
     async with Engine.from_deployment(deployment) as running, running.session() as session:
         async with looking(session) as screen:
             await session.record_start(inputs=True)
             for number in range(20):
-                await session.push_video(picture(number, 256, 256))
+                await session.push_video(picture(number, 256, 256), stream="camera")
+                await screen.until("media.chunk")
+            for number in range(6):
+                await session.push_image(picture(number, 256, 256), stream="clip")
                 await screen.until("media.chunk")
             await session.record_stop()
         recording = await complete(running, session.id)
-        data = library(running).file(recording, INPUT).read_bytes()
-    shown = played(data)
-    numbers = [number_of(each) for each in shown.pictures]
-    assert recording.input is not None
-    assert len(numbers) == recording.input_frames > 10
+        files = [library(running).file(recording, input_suffix(number)) for number in range(2)]
+        camera, clip = (played(file.read_bytes()) for file in files)
+        library(running).delete(recording.id)
+    assert [each.stream for each in recording.inputs] == ["camera", "clip"]
+    assert [each.frames for each in recording.inputs] == [len(camera.pictures), len(clip.pictures)]
+    numbers = [number_of(each) for each in camera.pictures]
+    assert len(numbers) > 10
     assert numbers == sorted(numbers)
-    assert shown.pts_us == sorted(shown.pts_us)
+    assert [number_of(each) for each in clip.pictures] == list(range(6))
+    assert camera.pts_us == sorted(camera.pts_us)
     assert recording.frames > 0
+    assert os.listdir(tmp_path) == [], "deleted with the recording"
+
+
+def test_a_recording_of_an_earlier_server_is_read_with_its_one_input() -> None:
+    known = {
+        "id": "0" * 24, "session": "s", "kind": "recording", "model": "echo", "program": "",
+        "seed": 1, "started_s": 1.0,
+    }  # fmt: skip
+    one = Recording.model_validate({**known, "input": "camera", "input_frames": 7})
+    assert [(each.stream, each.frames) for each in one.inputs] == [("camera", 7)]
+    assert Recording.model_validate({**known, "input": None, "input_frames": 0}).inputs == ()
 
 
 async def test_a_program_that_takes_no_pictures_has_none_to_record() -> None:
