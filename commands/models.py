@@ -22,8 +22,8 @@ def add(commands: Commands) -> None:
         "check",
         help="say whether a checkpoint fits, without loading it",
         description="Compare the tensors of a checkpoint with the model that they imply: names, "
-        "shapes, types; and see what else it lacks to be served. Only headers are read. Exit "
-        "status 1 when it does not fit.",
+        "shapes, types; see whether its parts belong together, and what it lacks to be served. "
+        "Only headers are read. Exit status 1 when it cannot be served as it is.",
     )
     check.add_argument("path", metavar="PATH", help="a folder or a file")
     check.add_argument(
@@ -33,6 +33,14 @@ def add(commands: Commands) -> None:
         "--checkpoint",
         metavar="BASE",
         help="of a LoRA, the checkpoint that it is for (default: the published sizes)",
+    )
+    check.add_argument(
+        "--parts",
+        metavar="DIR",
+        help="of a checkpoint, the folder of what else it needs (default: next to it)",
+    )
+    check.add_argument(
+        "--adapter", metavar="NAME", help="of a file with several LoRAs, the one to check"
     )
     check.set_defaults(command=_check_checkpoint)
 
@@ -46,15 +54,16 @@ def _models(chosen: argparse.Namespace) -> int:
 
 def _check_checkpoint(chosen: argparse.Namespace) -> int:
     from reverie.models.errors import ModelError
-    from reverie.models.fitting import checked, recognised
+    from reverie.models.fitting import CheckRequest, checked, recognised
 
+    request = CheckRequest(chosen.path, chosen.parts, chosen.checkpoint, chosen.adapter)
     try:
         if chosen.model is None:
-            name, report = recognised(chosen.path, chosen.checkpoint)
+            name, report = recognised(request)
             print(f"{name}, ", end="")
         else:
-            report = checked(chosen.model, chosen.path, chosen.checkpoint)
+            report = checked(chosen.model, request)
     except ModelError as error:
         return complain(str(error), FAILED)
-    print("\n".join(report.lines()))
+    print("\n".join(report.told()))
     return 0 if report.fits else FAILED

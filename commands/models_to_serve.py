@@ -62,6 +62,14 @@ class GameOfModel(OptionOfModel):
         model["game"] = text
 
 
+class PartsOfModel(OptionOfModel):
+    """What else its weights need."""
+
+    def note(self, model: dict[str, Any], text: str) -> None:
+        """Take a folder."""
+        model["parts"] = text
+
+
 class DecoderOfModel(OptionOfModel):
     """Another decoder."""
 

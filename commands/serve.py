@@ -13,6 +13,7 @@ from reverie.commands.models_to_serve import (
     DecoderOfModel,
     GameOfModel,
     MergedAdapterOfModel,
+    PartsOfModel,
     model_named,
     settings_of,
 )
@@ -48,6 +49,13 @@ def add(commands: Commands) -> None:
         action=CheckpointOfModel,
         metavar="PATH",
         help="weights of the --model before it (default: those that ship with the model)",
+    )
+    serve.add_argument(
+        "--parts",
+        action=PartsOfModel,
+        metavar="DIR",
+        help="what else the --checkpoint before it needs: other networks, a tokenizer, start "
+        "pictures (default: next to it)",
     )
     serve.add_argument(
         "--lora",

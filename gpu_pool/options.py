@@ -84,6 +84,9 @@ class ModelOptions(BaseModel):
     device: str = Field(default="auto", max_length=64, description="auto, cpu, cuda, cuda:1, ...")
     precision: str = Field(default="auto", max_length=64)
     checkpoint: str | None = Field(default=None, description="Path to weights; null: those shipped")
+    parts: str | None = Field(
+        default=None, description="Folder of what else they need; null: next to them."
+    )
     sessions: int = Field(
         default=4,
         ge=1,
@@ -137,6 +140,7 @@ class ModelOptions(BaseModel):
             device=self.device,
             precision=self.precision,
             checkpoint=self.checkpoint,
+            parts=self.parts,
             sessions=self.sessions,
             history_chunks=self.history_chunks,
             threads=self.threads,

@@ -20,10 +20,11 @@ from pathlib import Path
 from torch import Tensor, nn
 from torch.nn import functional
 
+from reverie.models.additions import PlacedAddition
 from reverie.models.controls import ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import AdapterOption
-from reverie.models.lora import LoraFile, LoraPair, Rename, read_lora
+from reverie.models.lora import LoraAddition, LoraFile, LoraPair, Rename, read_lora
 from reverie.models.merging import MergedWeights
 
 PREFIX = "lora_"
@@ -85,13 +86,16 @@ class ServedAdapter:
         )
 
 
+Placed = PlacedPair | PlacedAddition
+
+
 class Adapters:
     """The adapters of one instance. Which are in force is a matter of the thread that computes."""
 
     def __init__(
         self, served: Sequence[tuple[AdapterOption, LoraFile]] = (), root: nn.Module | None = None
     ):
-        """Put adapters beside the linear layers that they name; all of them are known to fit.
+        """Put adapters beside the layers that they name; all of them are known to fit.
 
         Args:
             served: in the order in which strengths are added up.
@@ -101,20 +105,17 @@ class Adapters:
             CheckpointError: one holds numbers that are not finite; no layer has changed.
         """
         self._served = {
-            option.name: ServedAdapter(
-                option, file.version, frozenset(path.partition(".")[0] for path in file.pairs)
-            )
+            option.name: ServedAdapter(option, file.version, file.components)
             for option, file in served
         }
         self._here = threading.local()
-        pairs: dict[str, dict[str, PlacedPair]] = {}
+        layers: dict[str, dict[str, list[Placed]]] = {}
         for option, file in served:
-            for path, pair in file.pairs.items():
-                with _about(option, path):
-                    placed = PlacedPair.of(pair, _layer(root, path))
-                pairs.setdefault(path, {})[option.name] = placed
-        for path, beside in pairs.items():
-            _layer(root, path).register_forward_hook(partial(self._added, beside))
+            for path, placed in _placed(option, file, root):
+                layers.setdefault(path, {}).setdefault(option.name, []).append(placed)
+        for path, beside in layers.items():
+            assert root is not None, "something was placed in it"
+            root.get_submodule(path).register_forward_hook(partial(self._added, beside))
 
     def __bool__(self) -> bool:
         return bool(self._served)
@@ -162,16 +163,35 @@ class Adapters:
 
     def _added(
         self,
-        beside: Mapping[str, PlacedPair],
+        beside: Mapping[str, Sequence[Placed]],
         layer: nn.Module,
         inputs: tuple[Tensor, ...],
         output: Tensor,
     ) -> Tensor | None:
         mix: Mix = getattr(self._here, "mix", OFF)
         changes = [
-            beside[name].change(inputs[0], strength) for name, strength in mix if name in beside
+            placed.change(inputs[0], strength)
+            for name, strength in mix
+            for placed in beside.get(name, ())
         ]
         return sum(changes, output) if changes else None
+
+
+def _placed(
+    option: AdapterOption, file: LoraFile, root: nn.Module | None
+) -> Iterator[tuple[str, Placed]]:
+    """Read what an adapter adds, by the layers whose output grows."""
+    for path, pair in file.pairs.items():
+        with _about(option, path):
+            yield path, PlacedPair.of(pair, _layer(root, path))
+    additions: dict[str, dict[str, LoraAddition]] = {}
+    for name, addition in file.placed(root).items() if root is not None else ():
+        path, _, parameter = name.rpartition(".")
+        additions.setdefault(path, {})[parameter] = addition
+    for path, of_layer in additions.items():
+        assert root is not None, "something was found in it"
+        with _about(option):
+            yield path, PlacedAddition.of(root.get_submodule(path), of_layer)
 
 
 NO_ADAPTERS = Adapters()
@@ -220,7 +240,7 @@ def fit_adapters(
     files = []
     for option in options:
         with _about(option):
-            file = read_lora(Path(option.path), rename)
+            file = read_lora(Path(option.path), rename, option.name)
             file.inspect(root).require_fit()
         files.append((option, file))
     merged = [(option, file) for option, file in files if option.merged]

@@ -8,19 +8,19 @@ safetensors, and torch files with `weights_only`.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
-from zipfile import is_zipfile
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from reverie.models.errors import CheckpointError
+from reverie.models.weight_files import refuse_no_weights, refuse_stand_in
 
 SHOWN = 8
 """Names of a kind that a report lists before it only counts."""
@@ -59,6 +59,11 @@ class CheckpointManifest:
                 return tuple(found)
         return ()
 
+    def find_all(self, folder: Path) -> tuple[Path, ...]:
+        """Return the files that match any pattern of this layout."""
+        found = {path for pattern in self.files for path in folder.glob(pattern)}
+        return tuple(sorted(found))
+
     def tensors(self, files: tuple[Path, ...]) -> dict[str, StoredTensor]:
         """Return what the files hold, under the model's own names.
 
@@ -92,6 +97,9 @@ class CheckpointReport:
         misshapen: a line for each tensor of another shape.
         dtypes: how many tensors there are of each type.
         lacking: what else is needed to serve it and is not there, in words.
+        faults: what is wrong with a part as a whole, or between two parts, in words.
+        parts: which file is which part.
+        unused: files that look like weights and are left alone, and why, in words.
     """
 
     layout: str
@@ -101,22 +109,50 @@ class CheckpointReport:
     misshapen: tuple[str, ...]
     dtypes: Mapping[str, int]
     lacking: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
         """Whether each tensor has its place, each place its tensor, and nothing is lacking."""
-        return not (self.unmatched or self.missing or self.misshapen or self.lacking)
+        wrong = (self.unmatched, self.missing, self.misshapen, self.lacking, self.faults)
+        return not any(wrong)
 
     def joined(self, other: "CheckpointReport") -> "CheckpointReport":
         """Return what both say, of two parts of one model."""
         return CheckpointReport(
-            layout=f"{self.layout}, with {other.layout}",
+            layout=", with ".join(filter(None, (self.layout, other.layout))),
             matched=self.matched + other.matched,
             unmatched=self.unmatched + other.unmatched,
             missing=self.missing + other.missing,
             misshapen=self.misshapen + other.misshapen,
             dtypes=Counter(self.dtypes) + Counter(other.dtypes),
             lacking=self.lacking + other.lacking,
+            faults=self.faults + other.faults,
+            parts=self.parts + other.parts,
+            unused=self.unused + other.unused,
+        )
+
+    def of_part(self, part: str, folder: Path, files: Sequence[Path]) -> "CheckpointReport":
+        """Return the same, said of one part of a checkpoint and of its files.
+
+        Args:
+            part: what it is called.
+            folder: what the files are named from, as far as they are in it.
+            files: those of the part.
+        """
+        where = shown_files(folder, files)
+
+        def with_file(lines: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(f"{line} ({where})" for line in lines)
+
+        return replace(
+            self,
+            unmatched=with_file(self.unmatched),
+            missing=with_file(self.missing),
+            misshapen=with_file(self.misshapen),
+            parts=((part, where), *self.parts),
         )
 
     def lines(self) -> Iterator[str]:
@@ -133,15 +169,38 @@ class CheckpointReport:
                 yield f"{len(names)} {what}: {', '.join(names[:SHOWN])}{more}"
         if self.lacking:
             yield f"to be served it lacks {'; '.join(self.lacking)}"
+        yield from self.faults
+
+    def told(self) -> Iterator[str]:
+        """Say all of it for a person who asked: which file is which part, too."""
+        yield from self.lines()
+        yield from (f"  {part}: {where}" for part, where in self.parts)
+        yield from (f"  not used: {what}" for what in self.unused)
 
     def require_fit(self) -> None:
         """Refuse what does not fit.
 
         Raises:
-            CheckpointError: says all that the report says.
+            CheckpointError: says all that is wrong.
         """
         if not self.fits:
             raise CheckpointError("; ".join(self.lines()))
+
+
+def shown_files(folder: Path, files: Sequence[Path]) -> str:
+    """Name files of a folder for a person; of many the first."""
+    first = files[0]
+    name = str(first.relative_to(folder)) if first.is_relative_to(folder) else str(first)
+    return name if len(files) == 1 else f"{name} and {len(files) - 1} more"
+
+
+NOTHING = CheckpointReport("", 0, (), (), (), {})
+"""The report of a part without tensors."""
+
+
+def of_fault(fault: CheckpointError) -> CheckpointReport:
+    """Return the report of a part that could not be looked at."""
+    return replace(NOTHING, faults=(str(fault),))
 
 
 def inspect(layout: str, stored: Mapping[str, StoredTensor], model: nn.Module) -> CheckpointReport:
@@ -186,6 +245,7 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: it is missing or no JSON object.
     """
+    refuse_stand_in(path)
     try:
         values = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -196,6 +256,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _stored(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTensor]]:
+    refuse_no_weights(path)
     try:
         if path.suffix == ".safetensors":
             yield from _from_safetensors(path)
@@ -225,10 +286,6 @@ def _from_safetensors(path: Path) -> Iterator[tuple[str, StoredTensor]]:
 
 
 def _from_torch(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTensor]]:
-    with path.open("rb") as file:
-        if not is_zipfile(file):
-            kinds = "neither safetensors nor what torch.save writes since version 1.6"
-            raise CheckpointError(f"{path} is no checkpoint that is read here: {kinds}")
     values = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     for top in tops:
         if isinstance(values, dict) and isinstance(values.get(top), dict):

@@ -41,6 +41,7 @@ class LoadOptions:
         device: a torch device; `auto` takes CUDA when there is one.
         precision: one of the spec's precisions; `auto` lets the family choose for the device.
         checkpoint: a path to weights; None takes those that ship.
+        parts: the folder of what else the weights need; None: it is next to them.
         sessions: how many sessions the cache pools are to hold, at most.
         history_chunks: how many chunks back a session can be rewound, at most.
         threads: CPU threads for one step; 0 leaves the library's default.
@@ -59,6 +60,7 @@ class LoadOptions:
     device: str = "auto"
     precision: str = "auto"
     checkpoint: str | None = None
+    parts: str | None = None
     sessions: int = 4
     history_chunks: int = 8
     threads: int = 0
@@ -86,6 +88,8 @@ def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
         raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
     if options.decoder_path is not None and not options.decoder:
         raise OptionError("decoder_path is given, and no decoder that it is for")
+    if options.parts is not None and not spec.has_parts:
+        raise OptionError(f"parts: a checkpoint of {spec.name} is in one place")
     if options.guidance != AUTO and not spec.guided:
         raise OptionError(f"guidance: {spec.name} has {AUTO} alone, not {options.guidance!r}")
     if options.context and not spec.context_option:

@@ -1,15 +1,14 @@
 """LoRA files: what is in them, whether they fit a model, and reading them pair by pair.
 
 A LoRA adds `scale * B A x` to what a linear layer makes of x (Hu et al. 2021, arXiv:2106.09685).
-Read are folders as peft writes them (`adapter_config.json` beside the tensors) and single files,
-safetensors or torch, with or without a dictionary around the tensors. Only headers are looked at
-until somebody asks for a tensor, except for the hash that names the content.
+Read are folders as peft (`adapter_config.json` beside the tensors) and diffusers write them, and
+single files, safetensors or torch, with or without a dictionary around the tensors. A file may also
+add to parameters as a whole (`.diff`, `.diff_b`), as those that shorten sampling do. Only headers
+are looked at until somebody asks for a tensor, except for the hash that names the content.
 """
 
-import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -25,17 +24,17 @@ from reverie.models.checkpoints import (
     read_config,
 )
 from reverie.models.errors import CheckpointError
-from reverie.models.lora_settings import LoraSettings, finite
+from reverie.models.lora_content import DIFFERENCE, DOWN, HALF, UP, LoraContent, sorted_out
+from reverie.models.lora_settings import LoraSettings
 
 CONFIG = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
+PORTED = ("pytorch_lora_weights.safetensors", "pytorch_lora_weights.bin")
+"""What diffusers saves, without a configuration beside it."""
 LAYOUT = "LoRA"
 PEFT = "base_model.model."
 """What peft puts in front of the names of the model that it has wrapped."""
 
-_HALF = re.compile(r"^(?P<module>.+)\.lora_(?P<half>A|B|down|up)(?:\.[^.]+)?\.weight$")
-_ALPHA = re.compile(r"^(?P<module>.+)\.alpha$")
-_HALVES = {"A": "down", "B": "up", "down": "down", "up": "up"}
 _FLOATS = ("F16", "BF16", "F32", "F64", "float16", "bfloat16", "float32", "float64")
 Rename = Callable[[str], str]
 """From the public name of a weight to the model's own."""
@@ -66,6 +65,25 @@ class LoraPair:
         return (up @ down) * (self.scale * strength)
 
 
+@dataclass(frozen=True, slots=True)
+class LoraAddition:
+    """What is added to one parameter as a whole: the difference of two trainings.
+
+    Attributes:
+        name: in the file.
+        names: what the parameter may be called here, likeliest first.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    difference: StoredTensor
+    scale: float = 1.0
+
+    def change(self, strength: float, device: torch.device | None = None) -> Tensor:
+        """Return what the parameter grows by, float32; see `LoraPair.change`."""
+        return self.difference.read().to(device, torch.float32) * (self.scale * strength)
+
+
 @dataclass(frozen=True)
 class LoraFile:
     """One adapter, looked at and not read yet.
@@ -73,9 +91,11 @@ class LoraFile:
     Attributes:
         weights: the file with the tensors.
         pairs: by the path of the linear layer that they are for.
-        odd: names of tensors that are no half of a pair.
+        additions: to parameters of any kind.
+        odd: names of tensors that are nothing of both.
         halves: names of halves that the file should have and does not.
         ranks: a line for each pair whose rank is not the one that the configuration says.
+        adapter: which one it is of a file with several; empty for the only one.
     """
 
     weights: Path
@@ -84,11 +104,13 @@ class LoraFile:
     odd: tuple[str, ...] = ()
     halves: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
+    additions: tuple[LoraAddition, ...] = ()
+    adapter: str = ""
 
     @cached_property
     def version(self) -> str:
         """A hash of the content: of the tensors' file, and of what scales them."""
-        digest = blake2b(repr(self.settings).encode(), digest_size=8)
+        digest = blake2b(f"{self.settings!r}{self.adapter}".encode(), digest_size=8)
         try:
             with self.weights.open("rb") as file:
                 while piece := file.read(1 << 20):
@@ -96,6 +118,22 @@ class LoraFile:
         except OSError as error:
             raise CheckpointError(f"cannot read {self.weights}: {error}") from error
         return digest.hexdigest()
+
+    @property
+    def components(self) -> frozenset[str]:
+        """The parts of a model that it changes: what the names begin with."""
+        names = (*self.pairs, *(addition.names[0] for addition in self.additions))
+        return frozenset(name.partition(".")[0] for name in names)
+
+    def placed(self, model: nn.Module) -> dict[str, LoraAddition]:
+        """Return additions by the parameters that they are for, as far as a model has them."""
+        known = dict(model.named_parameters(remove_duplicate=False))
+        found = {}
+        for addition in self.additions:
+            own = next((name for name in addition.names if name in known), None)
+            if own is not None:
+                found[own] = addition
+        return found
 
     def inspect(self, model: nn.Module) -> CheckpointReport:
         """Compare with a model, which may be on device `meta`."""
@@ -109,91 +147,117 @@ class LoraFile:
             wrong = list(_misfits(path, pair, module))
             misshapen += wrong
             matched += 2 - len(wrong)
+        placed = self.placed(model)
+        there = {addition.name for addition in placed.values()}
+        unmatched += [a.names[0] for a in self.additions if a.name not in there]
+        for name, addition in sorted(placed.items()):
+            wrong = list(_misfit(addition.name, addition.difference, model.get_parameter(name)))
+            misshapen += wrong
+            matched += 1 - len(wrong)
+        stored = [half for pair in self.pairs.values() for half in _halves(pair)]
+        stored += [addition.difference for addition in self.additions]
         return CheckpointReport(
             layout=LAYOUT,
             matched=matched,
             unmatched=tuple(unmatched),
             missing=self.halves,
             misshapen=tuple(misshapen),
-            dtypes=Counter(half.dtype for pair in self.pairs.values() for half in _halves(pair)),
+            dtypes=Counter(tensor.dtype for tensor in stored),
         )
 
 
 def is_lora(path: Path) -> bool:
     """Tell whether a path is an adapter, by its headers."""
     if path.is_dir():
-        return (path / CONFIG).is_file()
+        ported = any((path / name).is_file() for name in PORTED)
+        model = any((path / name).exists() for name in ("config.json", "transformer"))
+        return (path / CONFIG).is_file() or (ported and not model)
     if not path.is_file():
         return False
     try:
-        return any(_HALF.match(name) for name in _FILE.tensors((path,)))
+        names = _FILE.tensors((path,))
     except CheckpointError:
         return False
+    return any(HALF.match(name) or DIFFERENCE.match(name) for name in names)
 
 
-def read_lora(path: Path, rename: Rename = lambda name: name) -> LoraFile:
+def read_lora(
+    path: Path, rename: Rename = lambda name: name, adapter: str | None = None
+) -> LoraFile:
     """Look at an adapter.
 
     Args:
-        path: a folder of peft's, or a file.
+        path: a folder as peft or diffusers writes it, or a file.
         rename: from a public weight name to the model's own.
+        adapter: which one to take, of a file that holds several.
 
     Raises:
-        CheckpointError: it cannot be read, or is no LoRA.
+        CheckpointError: it cannot be read, is no LoRA, or holds several and none of that name.
     """
     weights, settings = _found(path)
-    stored = _FILE.tensors((weights,))
-    halves: dict[str, dict[str, StoredTensor]] = {}
-    alphas: dict[str, float] = {}
-    odd = []
-    for name, tensor in stored.items():
-        if match := _HALF.match(name):
-            halves.setdefault(match["module"], {})[_HALVES[match["half"]]] = tensor
-        elif (match := _ALPHA.match(name)) and math.prod(tensor.shape) == 1:
-            try:
-                alphas[match["module"]] = finite(name, float(tensor.read()))
-            except ValueError as error:
-                raise CheckpointError(f"{weights}: {error}") from error
-        else:
-            odd.append(name)
-    if not halves:
+    content = sorted_out(weights, _FILE.tensors((weights,)))
+    if not (content.halves or content.differences):
         raise CheckpointError(f"{path} is no LoRA: none of its tensors is half of a pair")
-    return _assembled(weights, settings, halves, alphas, odd, rename)
+    taken = content.chosen(adapter)
+    return _assembled(settings, content, taken, rename)
 
 
 def _assembled(
-    weights: Path,
-    settings: LoraSettings,
-    halves: Mapping[str, Mapping[str, StoredTensor]],
-    alphas: Mapping[str, float],
-    odd: list[str],
-    rename: Rename,
+    settings: LoraSettings, content: LoraContent, taken: str, rename: Rename
 ) -> LoraFile:
     pairs: dict[str, LoraPair] = {}
-    missing, ranks = [], []
-    for module, found in halves.items():
+    missing, ranks, additions = [], [], []
+    for module, found in content.halves.get(taken, {}).items():
         if len(found) < 2:
-            missing.append(f"{module}.lora_{'B' if 'down' in found else 'A'}")
+            missing.append(f"{module}.lora_{'B' if DOWN in found else 'A'}")
             continue
-        down, up = found["down"], found["up"]
+        down, up = found[DOWN], found[UP]
         rank = down.shape[0] if down.shape else 0
         wanted = settings.rank_of(module)
         if wanted is not None and rank != wanted:
             ranks.append(f"{module} has rank {rank}, not {wanted}")
         own = rename(f"{module}.weight").removesuffix(".weight")
         if own in pairs:
-            raise CheckpointError(f"{weights}: two pairs are for {own}")
-        pairs[own] = LoraPair(down, up, settings.scale(module, max(1, rank), alphas.get(module)))
-    odd += [f"{module}.alpha" for module in alphas.keys() - halves.keys()]
-    return LoraFile(weights, settings, pairs, tuple(sorted(odd)), tuple(missing), tuple(ranks))
+            raise CheckpointError(f"{content.weights}: two pairs are for {own}")
+        scale = settings.scale(module, max(1, rank), content.alphas.get(module))
+        pairs[own] = LoraPair(down, up, scale)
+        if (bias := content.biases.get((taken, module))) is not None:
+            name = f"{module}.lora_B.bias"
+            additions.append(LoraAddition(name, (f"{own}.bias",), bias, scale))
+    for (module, kind), difference in content.differences.items():
+        own = rename(f"{module}.weight").removesuffix(".weight")
+        names = (f"{own}.bias",) if kind == "diff_b" else (f"{own}.weight", own, rename(module))
+        additions.append(LoraAddition(f"{module}.{kind}", names, difference))
+    _refuse_two_for_one(content.weights, additions)
+    known = content.halves.get(taken, {}).keys()
+    odd = [*content.odd, *(f"{module}.alpha" for module in content.alphas.keys() - known)]
+    odd += [f"{m}.lora_B.bias" for a, m in content.biases if a == taken and m not in known]
+    return LoraFile(
+        weights=content.weights,
+        settings=settings,
+        pairs=pairs,
+        odd=tuple(sorted(odd)),
+        halves=tuple(missing),
+        ranks=tuple(ranks),
+        additions=tuple(additions),
+        adapter=taken if len(content.halves) > 1 else "",
+    )
+
+
+def _refuse_two_for_one(weights: Path, additions: Sequence[LoraAddition]) -> None:
+    first: dict[str, str] = {}
+    for addition in additions:
+        other = first.setdefault(addition.names[0], addition.name)
+        if other != addition.name:
+            raise CheckpointError(
+                f"{weights}: {other} and {addition.name} are for one parameter, {addition.names[0]}"
+            )
 
 
 def _found(path: Path) -> tuple[Path, LoraSettings]:
     """Return the file with the tensors, and what scales them."""
     if path.is_dir():
-        weights = next((path / name for name in FILES if (path / name).is_file()), None)
-        if weights is None or not (path / CONFIG).is_file():
-            raise CheckpointError(f"{path} holds no LoRA: {CONFIG} with {' or '.join(FILES)}")
+        weights = _file_in(path)
     elif path.is_file():
         weights = path
     else:
@@ -202,6 +266,28 @@ def _found(path: Path) -> tuple[Path, LoraSettings]:
     if weights.name in FILES and config.is_file():
         return weights, LoraSettings.from_peft(read_config(config), config)
     return weights, LoraSettings.written_inside(weights)
+
+
+def _file_in(folder: Path) -> Path:
+    peft, ported = (
+        next((folder / name for name in names if (folder / name).is_file()), None)
+        for names in (FILES, PORTED)
+    )
+    if peft is not None and ported is not None:
+        raise CheckpointError(f"{folder} holds 2 LoRAs, {peft.name} and {ported.name}: name one")
+    if ported is not None:
+        return ported
+    if peft is None or not (folder / CONFIG).is_file():
+        known = f"{CONFIG} with {' or '.join(FILES)}, or {' or '.join(PORTED)}"
+        raise CheckpointError(f"{folder} holds no LoRA: {known}")
+    return peft
+
+
+def _misfit(name: str, stored: StoredTensor, parameter: Tensor) -> Iterator[str]:
+    if stored.shape != tuple(parameter.shape):
+        yield f"{name} is {list(stored.shape)}, not {list(parameter.shape)}"
+    elif stored.dtype not in _FLOATS:
+        yield f"{name} is {stored.dtype}, not a floating type"
 
 
 def _misfits(path: str, pair: LoraPair, layer: nn.Linear) -> Iterator[str]:

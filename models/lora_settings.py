@@ -15,8 +15,23 @@ from reverie.models.errors import CheckpointError
 HEADER = "lora_adapter_metadata"
 """Where diffusers writes the configuration in the header of a safetensors file."""
 
-_MOVED_WEIGHTS = ("pissa", "olora", "corda", "loftq")
-"""Ways to begin that change the weights below as well: the pairs alone then mean something else."""
+_READ = frozenset(
+    ("peft_type", "r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern")
+)  # fmt: skip
+_OF_TRAINING = frozenset(
+    (
+        "task_type", "base_model_name_or_path", "revision", "inference_mode", "auto_mapping",
+        "peft_version", "target_modules", "exclude_modules", "layers_to_transform",
+        "layers_pattern", "lora_dropout", "megatron_core", "qalora_group_size", "runtime_config",
+        "eva_config", "corda_config", "loftq_config", "lora_ga_config", "lora_bias",
+    )
+)  # fmt: skip
+"""Fields that say how or where the pairs were trained, and nothing of what they mean now; or, as
+`lora_bias`, what the tensors themselves say."""
+
+_NEUTRAL = {"bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
+"""Of other fields the values that change nothing; of all: null, false, and nothing at all. Other
+ways to begin change the weights below as well, so that the pairs alone mean something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +60,13 @@ class LoraSettings:
             CheckpointError: it is of another kind of adapter, or asks for what is not done here.
         """
         kind = values.get("peft_type", "LORA")
-        begun = str(values.get("init_lora_weights", ""))
-        unread = [
-            name for name in ("use_dora", "fan_in_fan_out", "layer_replication") if values.get(name)
-        ]
         if kind != "LORA":
             raise CheckpointError(f"{where}: peft_type {kind!r}: only LORA is understood")
-        if unread or begun.startswith(_MOVED_WEIGHTS):
-            raise CheckpointError(f"{where}: {(unread or [begun])[0]} is not understood")
+        for name in sorted(values.keys() - _READ - _OF_TRAINING):
+            if not _changes_nothing(name, values[name]):
+                raise CheckpointError(
+                    f"{where}: {name} is {values[name]!r}, which is not understood"
+                )
         try:
             for pattern in (
                 *(values.get("rank_pattern") or ()),
@@ -60,13 +74,14 @@ class LoraSettings:
             ):
                 re.compile(pattern)
             alphas = (values.get("alpha_pattern") or {}).items()
+            ranks = (values.get("rank_pattern") or {}).items()
             return cls(
-                rank=int(values["r"]) if "r" in values else None,
+                rank=_whole("r", values["r"]) if "r" in values else None,
                 alpha=finite("lora_alpha", values["lora_alpha"])
                 if "lora_alpha" in values
                 else None,
-                rooted=bool(values.get("use_rslora", False)),
-                ranks=tuple((k, int(v)) for k, v in (values.get("rank_pattern") or {}).items()),
+                rooted=_switch("use_rslora", values.get("use_rslora") or False),
+                ranks=tuple((key, _whole(f"rank_pattern {key}", v)) for key, v in ranks),
                 alphas=tuple((k, finite(f"alpha_pattern {k}", v)) for k, v in alphas),
             )
         except (TypeError, ValueError, AttributeError, re.error) as error:
@@ -100,10 +115,45 @@ class LoraSettings:
         try:
             with safe_open(weights, "pt") as file:
                 values = json.loads((file.metadata() or {}).get(HEADER, "{}"))
-            plain = {str(name).removeprefix("transformer."): v for name, v in values.items()}
+            plain = _of_one_part(values)
         except (OSError, SafetensorError, ValueError, AttributeError) as error:
             raise CheckpointError(f"cannot read {weights}: {error}") from error
         return cls.from_peft(plain, weights)
+
+
+def _changes_nothing(name: str, value: object) -> bool:
+    return (
+        any(value is off for off in (None, False))
+        or value in ("", [], {})
+        or any(type(value) is type(known) and value == known for known in _NEUTRAL.get(name, ()))
+    )
+
+
+def _of_one_part(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without the part of the model that they are said for.
+
+    Raises:
+        ValueError: two parts have different ones.
+    """
+    plain: dict[str, Any] = {}
+    for name, value in values.items():
+        part, _, own = str(name).rpartition(".")
+        if own in plain and own in _READ and plain[own] != value:
+            raise ValueError(f"{HEADER}: {own} is {value!r} for {part}, and {plain[own]!r} else")
+        plain[own] = value
+    return plain
+
+
+def _whole(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} is {value!r}, and is a whole number from 1")
+    return value
+
+
+def _switch(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, and is true or false")
+    return value
 
 
 def finite(name: str, value: Any) -> float:

@@ -70,6 +70,8 @@ class ModelSpec:
         guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
         context_option: whether its operator chooses how far it looks back (`LoadOptions.context`).
         games: that an operator can say the weights were trained on (`LoadOptions.game`).
+        has_parts: whether its weights may be a file, with what else they need in another folder
+            (`LoadOptions.parts`).
     """
 
     name: str
@@ -86,6 +88,7 @@ class ModelSpec:
     guided: bool = False
     context_option: bool = False
     games: tuple[str, ...] = ()
+    has_parts: bool = False
 
     def loop(self, name: str) -> LoopSpec:
         """Return the loop called `name`.

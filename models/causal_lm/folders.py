@@ -1,81 +1,77 @@
-"""What a folder of a language model holds, seen from its names and headers; no weights are read.
+"""What a folder of a language model holds, seen from its names and headers; no weights are read."""
 
-Shapes are compared under the names that the library gives its weights. It converts those of some
-older checkpoints itself, so that a tensor of another name is not called wrong here.
-"""
-
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from reverie.models.checkpoints import (
+    NOTHING,
     CheckpointManifest,
     CheckpointReport,
     StoredTensor,
+    of_fault,
     read_config,
 )
 from reverie.models.errors import CheckpointError
+from reverie.models.transformers_folders import (
+    lacking_tokenizer,
+    read_tokenizer,
+    require_words_fit,
+    tokenizer_files,
+    weights_report,
+)
+from reverie.models.weight_files import files_of
 
-INDEX = "model.safetensors.index.json"
-WHOLE = "model.safetensors"
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.*", "spiece.model", "*.bpe.model",
-              "tekken.json", "*.tiktoken")  # fmt: skip
-"""Files that any of the library's tokenizers is made from; its settings alone are none."""
-
-
-def require_tokenizer(folder: Path) -> None:
-    """Refuse a folder without words: the library would make up a tokenizer that knows none.
-
-    Raises:
-        CheckpointError: says what is missing.
-    """
-    if without := lacking_tokenizer(folder):
-        raise CheckpointError(f"{folder} lacks {without[0]}")
-
-
-def lacking_tokenizer(folder: Path) -> tuple[str, ...]:
-    """Return what is missing of a tokenizer, in words."""
-    if any(next(folder.glob(pattern), None) for pattern in TOKENIZERS):
-        return ()
-    return (f"a tokenizer ({', '.join(TOKENIZERS)})",)
+STEM = "model"
+SUFFIXES = (".safetensors",)
+"""Of the files that are read: those of older checkpoints can run code."""
 
 
 def check(folder: Path) -> CheckpointReport:
     """Compare a folder with the language model that its `config.json` describes.
 
     Raises:
-        CheckpointError: it is none, or its files cannot be read.
+        CheckpointError: it is none.
     """
+    if not folder.exists():
+        raise CheckpointError(f"{folder}: no such folder")
+    if folder.is_file():
+        raise CheckpointError(f"{folder} is a file: name the folder that it belongs to")
     if not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder} holds no config.json of a language model")
     model = bare_model(folder)
-    lost = _lost_shards(folder)
-    stored = _stored(folder)
-    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    common = wanted.keys() & stored.keys()
-    if not common:
+    try:
+        weights = _weights(folder, model)
+    except CheckpointError as fault:
+        weights = of_fault(fault)
+    return weights.joined(_tokenizer(folder, model))
+
+
+def _weights(folder: Path, model: PreTrainedModel) -> CheckpointReport:
+    files = files_of(folder, STEM, SUFFIXES)
+    stored = stored_in(files)
+    report = weights_report(type(model), model.config, stored).of_part("weights", folder, files)
+    if not report.matched:
         raise CheckpointError(f"{folder}: no tensor has a name that {type(model).__name__} knows")
-    misshapen = tuple(
-        f"{name} is {list(stored[name].shape)}, not {list(wanted[name])}"
-        for name in sorted(common)
-        if stored[name].shape != wanted[name]
-    )
-    return CheckpointReport(
-        layout=f"transformers, {type(model).__name__}",
-        matched=len(common) - len(misshapen),
-        unmatched=(),
-        missing=(),
-        misshapen=misshapen,
-        dtypes=Counter(tensor.dtype for tensor in stored.values()),
-        lacking=(*lost, *lacking_tokenizer(folder)),
-    )
+    return report
 
 
-def bare_model(folder: Path) -> nn.Module:
+def _tokenizer(folder: Path, model: PreTrainedModel) -> CheckpointReport:
+    if lacking := lacking_tokenizer(folder):
+        return replace(NOTHING, lacking=lacking)
+    try:
+        embeddings: Any = model.get_input_embeddings()
+        words: int = embeddings.weight.shape[0]
+        require_words_fit(folder, read_tokenizer(folder), words)
+    except CheckpointError as fault:
+        return of_fault(fault)
+    return NOTHING.of_part("tokenizer", folder, tokenizer_files(folder))
+
+
+def bare_model(folder: Path) -> PreTrainedModel:
     """Return the model that a folder's `config.json` describes, on device `meta`.
 
     Raises:
@@ -84,9 +80,9 @@ def bare_model(folder: Path) -> nn.Module:
     kind = read_config(folder / "config.json").get("model_type")
     make: Any = AutoModelForCausalLM
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         with torch.device("meta"):
-            model: nn.Module = make.from_config(config)
+            model: PreTrainedModel = make.from_config(config, trust_remote_code=False)
     except (ArithmeticError, AttributeError, ImportError, LookupError) as error:
         raise CheckpointError(f"cannot read {folder / 'config.json'}: {error!r}") from error
     except (OSError, RuntimeError, TypeError, ValueError) as error:
@@ -95,19 +91,10 @@ def bare_model(folder: Path) -> nn.Module:
     return model
 
 
-def _lost_shards(folder: Path) -> tuple[str, ...]:
-    index = folder / INDEX
-    if not index.is_file():
-        return ()
-    shards = read_config(index).get("weight_map")
-    if not isinstance(shards, dict) or not shards:
-        raise CheckpointError(f"{index}: weight_map names no files")
-    return tuple(sorted(name for name in set(shards.values()) if not (folder / name).is_file()))
+def stored_in(files: tuple[Path, ...]) -> dict[str, StoredTensor]:
+    """Return the tensors of files that the library has saved.
 
-
-def _stored(folder: Path) -> dict[str, StoredTensor]:
-    for pattern in (WHOLE, "model-*.safetensors"):
-        manifest = CheckpointManifest("transformers", (pattern,))
-        if files := manifest.find(folder):
-            return manifest.tensors(files)
-    raise CheckpointError(f"{folder} holds no {WHOLE} and no {INDEX} with its files")
+    Raises:
+        CheckpointError: one cannot be read.
+    """
+    return CheckpointManifest("transformers", ()).tensors(files)

@@ -11,7 +11,6 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
     AutoModelForCausalLM,
-    AutoTokenizer,
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedModel,
@@ -25,7 +24,7 @@ from reverie.models.causal_lm import loras
 from reverie.models.causal_lm.context import context_for
 from reverie.models.causal_lm.conversation import Conversation
 from reverie.models.causal_lm.defaults import SpeakingDefaults, speaking_defaults
-from reverie.models.causal_lm.folders import require_tokenizer
+from reverie.models.causal_lm.folders import check
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.layout import probed
 from reverie.models.causal_lm.spec import PAGE_TOKENS, RANDOM, chat_spec
@@ -35,6 +34,7 @@ from reverie.models.instance import LoadOptions
 from reverie.models.placement import device_of, half_on_cuda, precision_of
 from reverie.models.room import free_bytes_of
 from reverie.models.spec import ModelSpec
+from reverie.models.transformers_folders import read_tokenizer
 
 _ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
 """What the library calls the backends."""
@@ -81,15 +81,14 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
 
 
 def _read(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder}: no such folder")
-    require_tokenizer(folder)
+    check(folder).require_fit()
     read: Any = AutoModelForCausalLM.from_pretrained
+    tokenizer = read_tokenizer(folder)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model, about = read(
             folder,
             local_files_only=True,
+            trust_remote_code=False,
             use_safetensors=True,
             dtype=dtype,
             output_loading_info=True,

@@ -28,17 +28,18 @@ def fit(options: tuple[AdapterOption, ...], model: PreTrainedModel) -> Fitted:
     return fit_adapters(options, {COMPONENT: model}, own_name)
 
 
-def check(path: Path, base: str | None) -> CheckpointReport:
+def check(path: Path, base: str | None, adapter: str | None = None) -> CheckpointReport:
     """Compare a LoRA with the model that it is for; no weights are read.
 
     Args:
         path: a file or a folder.
         base: the folder of that model.
+        adapter: which one to take of a file with several.
 
     Raises:
         CheckpointError: it cannot be read, is no LoRA, or no model is named.
     """
     if base is None or base == RANDOM:
         raise CheckpointError("name the folder of the language model that the LoRA is for")
-    file = read_lora(path, own_name)
+    file = read_lora(path, own_name, adapter)
     return file.inspect(nn.ModuleDict({COMPONENT: bare_model(Path(base))}))

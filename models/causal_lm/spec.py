@@ -168,17 +168,20 @@ class CausalLm:
         report: CheckpointReport = _part("folders").check(Path(path))
         return report
 
-    def check_adapter(self, path: str, base: str | None) -> CheckpointReport:
+    def check_adapter(
+        self, path: str, base: str | None, adapter: str | None = None
+    ) -> CheckpointReport:
         """Compare a LoRA with the language model that it is for; no weights are read.
 
         Args:
             path: a file, or a folder of peft's.
             base: the folder of that model.
+            adapter: which one to take of a file with several.
 
         Raises:
             CheckpointError: one of them cannot be read, or no model is named.
         """
-        report: CheckpointReport = _part("loras").check(Path(path), base)
+        report: CheckpointReport = _part("loras").check(Path(path), base, adapter)
         return report
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:

@@ -22,20 +22,34 @@ WEIGHTS = {"world": _part("denoiser"), "upsampler": _part("upsampler")}
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A public agent: its files, and the folder that holds what belongs to it."""
+    """A public agent.
+
+    Attributes:
+        files: its weights.
+        folder: where they are.
+        starts: the folder of what its game begins with.
+    """
 
     files: tuple[Path, ...]
     folder: Path
+    starts: Path
 
     @classmethod
-    def find(cls, path: Path) -> "Agent":
+    def find(cls, path: Path, parts: str | None = None) -> "Agent":
         """Find an agent that is named by its file or its folder.
+
+        Args:
+            path: the file or the folder.
+            parts: the folder of what its game begins with; None: that is next to it.
 
         Raises:
             CheckpointError: there is none, or there are several.
         """
+        if not path.exists():
+            raise CheckpointError(f"{path}: no such file or folder")
+        starts = None if parts is None else Path(parts)
         if path.is_file():
-            return cls((path,), path.parent)
+            return cls((path,), path.parent, starts or path.parent)
         files = WEIGHTS["world"].find(path)
         if not files:
             raise CheckpointError(f"{path} holds no agent (*.pt)")
@@ -44,7 +58,7 @@ class Agent:
             raise CheckpointError(
                 f"{path} holds {len(files)} agents ({names}): name the file of one as checkpoint"
             )
-        return cls(files, path)
+        return cls(files, path, starts or path)
 
     @property
     def version(self) -> str:

@@ -10,7 +10,7 @@ see `atari.py` for what that decides.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,9 @@ import torch
 
 from reverie.models.attending import attention_of
 from reverie.models.checkpoints import (
+    NOTHING,
     CheckpointReport,
+    StoredTensor,
     fill,
     inspect,
 )
@@ -29,7 +31,7 @@ from reverie.models.diamond.atari import ACTIONS, FULL, keys_of
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
 from reverie.models.diamond.denoiser import PICTURE, Denoiser
 from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
-from reverie.models.diamond.starts import PICTURES, has_starts, read_starts, start_of
+from reverie.models.diamond.starts import check_starts, read_starts, start_of
 from reverie.models.errors import CheckpointError, OptionError
 from reverie.models.instance import AUTO, LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
@@ -94,6 +96,7 @@ def diamond_spec(game: GameConfig) -> ModelSpec:
         ),
         precisions=("float32",),
         games=tuple(ACTIONS),
+        has_parts=True,
     )
 
 
@@ -132,7 +135,7 @@ class Diamond:
         if options.checkpoint == RANDOM:
             parts, version = random_parts(device), RANDOM
         else:
-            agent = Agent.find(Path(options.checkpoint))
+            agent = Agent.find(Path(options.checkpoint), options.parts)
             parts, version = self._load(agent, options.game, device), agent.version
         networks = {"world": parts.world}
         if parts.upsampler is not None:
@@ -155,29 +158,28 @@ class Diamond:
         """Return the kernel of `world_model`, the one loop."""
         return DiamondKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
 
-    def check(self, path: str) -> CheckpointReport:
+    def check(self, path: str, parts: str | None = None) -> CheckpointReport:
         """Compare the networks of a checkpoint with the public ones.
 
+        Args:
+            path: the file of an agent, or its folder.
+            parts: the folder of what it begins with; None: that is next to it.
+
         Raises:
-            CheckpointError: there is none.
+            CheckpointError: there is none, or there are several.
         """
-        agent = Agent.find(Path(path))
-        game = self._game_of(agent, AUTO)
-        with torch.device("meta"):
-            report = inspect(WEIGHTS["world"].layout, agent.stored("world"), Denoiser(game.world))
-            if game.upsampler is not None:
-                more, fine = agent.stored("upsampler"), Denoiser(game.upsampler)
-                report = report.joined(inspect(WEIGHTS["upsampler"].layout, more, fine))
-        lacking = () if has_starts(agent.folder, game) else (f"a start picture ({PICTURES})",)
-        return replace(report, lacking=lacking)
+        agent = Agent.find(Path(path), parts)
+        return _looked_at(agent, self._game_of(agent, AUTO)).report
 
     def _load(self, agent: Agent, wanted: str, device: torch.device) -> DiamondParts:
         game = self._game_of(agent, wanted)
-        world = _filled("world", agent, game.world, device)
-        upsampler = None
-        if game.upsampler is not None:
-            upsampler = _filled("upsampler", agent, game.upsampler, device)
-        return DiamondParts(world, upsampler, game, read_starts(agent.folder, game), self._draw)
+        found = _looked_at(agent, game)
+        found.report.require_fit()
+        for model, stored in found.networks:
+            fill(model, stored, device, torch.float32)
+        world, *rest = (model for model, _ in found.networks)
+        starts = read_starts(agent.starts, game)
+        return DiamondParts(world, rest[0] if rest else None, game, starts, self._draw)
 
     def _game_of(self, agent: Agent, wanted: str) -> GameConfig:
         """Return the game: its network says which kind, `wanted` or a name which of Atari's."""
@@ -187,7 +189,7 @@ class Diamond:
                 raise OptionError(f"game: {agent.files[0]} plays Counter-Strike, not {wanted}")
             return self._csgo
         table = stored.get("inner_model.act_emb.0.weight")
-        if table is None:
+        if table is None or not table.shape:
             raise CheckpointError(f"{agent.files[0]} is no DIAMOND agent: it has no actions")
         count = table.shape[0]
         if not 2 <= count <= len(FULL):
@@ -214,10 +216,24 @@ def random_parts(device: torch.device, seed: int = 0) -> DiamondParts:
     )
 
 
-def _filled(part: str, agent: Agent, config: UNetConfig, device: torch.device) -> Denoiser:
-    stored = agent.stored(part)
-    with torch.device("meta"):
-        model = Denoiser(config)
-    inspect(WEIGHTS[part].layout, stored, model).require_fit()
-    fill(model, stored, device, torch.float32)
-    return model
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An agent's networks, compared with the public ones and not read yet."""
+
+    networks: tuple[tuple[Denoiser, Mapping[str, StoredTensor]], ...]
+    report: CheckpointReport
+
+
+def _looked_at(agent: Agent, game: GameConfig) -> _Found:
+    networks = []
+    report = NOTHING
+    for part, config in (("world", game.world), ("upsampler", game.upsampler)):
+        if config is None:
+            continue
+        stored = agent.stored(part)
+        with torch.device("meta"):
+            model = Denoiser(config)
+        networks.append((model, stored))
+        of_part = inspect(WEIGHTS[part].layout, stored, model)
+        report = report.joined(of_part.of_part(part, agent.folder, agent.files))
+    return _Found(tuple(networks), report.joined(check_starts(agent.starts, game)))

@@ -5,20 +5,21 @@ A single picture serves as well: it is the whole past then, and nothing was done
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 from torch.nn import functional
 
+from reverie.models.checkpoints import NOTHING, CheckpointReport, of_fault
 from reverie.models.diamond.actions import idle_action
 from reverie.models.diamond.config import GameConfig
 from reverie.models.errors import CheckpointError
+from reverie.models.start_pictures import LACKING, PICTURES, read_picture
+from reverie.models.weight_files import refuse_stand_in
 
-PICTURES = "*.png"
 _SPAWNS = "spawn/*/low_res.npy"
 
 
@@ -53,9 +54,16 @@ def enlarged(picture_CHW: Tensor, factor: int) -> Tensor:
     return functional.interpolate(picture_CHW[None], scale_factor=factor, mode="bicubic")[0]
 
 
-def has_starts(folder: Path, game: GameConfig) -> bool:
-    """Say whether a folder has anything to begin with."""
-    return any(folder.glob(PICTURES)) or next(_spawns(folder, game), None) is not None
+def check_starts(folder: Path, game: GameConfig) -> CheckpointReport:
+    """Look whether a folder has anything to begin with, and whether it can be read."""
+    files = (*_spawns(folder, game), *sorted(folder.glob(PICTURES)))
+    if not files:
+        return replace(NOTHING, lacking=(LACKING,))
+    try:
+        read_starts(folder, game)
+    except CheckpointError as fault:
+        return of_fault(fault)
+    return NOTHING.of_part("starts", folder, files)
 
 
 def read_starts(folder: Path, game: GameConfig) -> tuple[Start, ...]:
@@ -89,6 +97,7 @@ def _spawned(folder: Path, game: GameConfig) -> Start:
 
 def _array(path: Path, shape: tuple[int, ...], steps: int) -> Tensor:
     """Read the last `steps` of an array that has at least so many, of one shape."""
+    refuse_stand_in(path)
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -100,12 +109,7 @@ def _array(path: Path, shape: tuple[int, ...], steps: int) -> Tensor:
 
 
 def _picture(path: Path, game: GameConfig) -> Tensor:
-    try:
-        with Image.open(path) as picture:
-            fitted = picture.convert("RGB").resize((game.width, game.height))
-    except (OSError, UnidentifiedImageError) as error:
-        raise CheckpointError(f"cannot read {path}: {error}") from error
-    return _unit(torch.from_numpy(np.array(fitted)).permute(2, 0, 1).float())
+    return read_picture(path, game.width, game.height) * 2 - 1
 
 
 def _unit(levels: Tensor) -> Tensor:

@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
-from torch import Tensor
 
 from reverie.models.attending import attention_of
 from reverie.models.blocks import BlockPool
-from reverie.models.checkpoints import CheckpointManifest, CheckpointReport, fill, inspect
+from reverie.models.checkpoints import (
+    CheckpointManifest,
+    CheckpointReport,
+    fill,
+    inspect,
+    of_fault,
+)
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions, ModelInstance
@@ -42,6 +45,8 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
+from reverie.models.start_pictures import check_starts, read_starts
+from reverie.models.weight_files import Places, one_network
 
 RANDOM = "random"
 RATE_HZ = 20.0
@@ -61,6 +66,8 @@ WEIGHTS = {
     "transformer": CheckpointManifest("Oasis 500M", ("oasis500m*.safetensors",), _own_name),
     "vae": CheckpointManifest("ViT-VAE 20", ("vit-l-20*.safetensors",), _own_name),
 }
+NAMES = {"transformer": "transformers", "vae": "VAEs"}
+"""What several of them are called."""
 
 
 def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
@@ -105,6 +112,7 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
         ),
         precisions=("float32", "bfloat16"),
         caches=(CacheSpec("frames", ("world_model",), ("context",), shape),),
+        has_parts=True,
         parallel=ParallelSpec(tensor=dit.heads, sequence=dit.rows * dit.columns),
     )
 
@@ -139,10 +147,11 @@ class Oasis:
             )
         device = device_of(options)
         if options.checkpoint == RANDOM:
-            parts = random_parts(device)
+            parts, version = random_parts(device), RANDOM
         else:
             dtype = precision_of(options, self.spec.precisions, half_on_cuda(device), "oasis")
-            parts = self._networks.load(Path(options.checkpoint), device, dtype)
+            places = Places.of(options.checkpoint, options.parts)
+            parts, version = self._networks.load(places, device, dtype)
         dit = parts.transformer.config
         spec = oasis_spec(dit, parts.vae.config)
         dtype = parts.transformer.dtype
@@ -156,7 +165,7 @@ class Oasis:
             spec=spec,
             device=device,
             dtype=dtype,
-            weights_version=_version(options.checkpoint),
+            weights_version=version,
             components={"transformer": parts.transformer, "vae": parts.vae},
             blocks=BlockPool(blocks, spec.caches[0].shape, dtype, device),
             room=room,
@@ -168,27 +177,31 @@ class Oasis:
         """Return the kernel of `world_model`, the one loop."""
         return OasisKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
 
-    def check(self, path: str) -> CheckpointReport:
-        """Compare a checkpoint with the public one; only headers are read.
+    def check(self, path: str, parts: str | None = None) -> CheckpointReport:
+        """Compare a checkpoint with the public one; only headers and pictures are read.
+
+        Args:
+            path: a folder, or the file of the transformer.
+            parts: the folder of VAE and pictures; None: they are next to it.
 
         Raises:
             CheckpointError: there is no transformer of it.
         """
-        folder = Path(path)
-        report = self._networks.find(folder, "transformer").report
-        lacking = [] if any(folder.glob("*.png")) else ["a start picture (*.png)"]
-        if WEIGHTS["vae"].find(folder):
-            report = report.joined(self._networks.find(folder, "vae").report)
-        else:
-            lacking.append(f"the VAE ({' or '.join(WEIGHTS['vae'].files)})")
-        return replace(report, lacking=tuple(lacking))
+        return self._networks.look(Places.of(path, parts)).report
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    files: tuple[Path, ...]
     report: CheckpointReport
     model: torch.nn.Module
     stored: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    networks: tuple[_Found, ...]
+    report: CheckpointReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,42 +210,54 @@ class _Networks:
     vae: VaeConfig
     draw: Draw
 
-    def find(self, folder: Path, part: str) -> _Found:
+    def look(self, places: Places) -> _Checkpoint:
+        """Look at every part, before any is read."""
+        networks = [self.find(places.checkpoint, "transformer")]
+        report = networks[0].report
+        if WEIGHTS["vae"].find(places.parts):
+            try:
+                networks.append(self.find(places.parts, "vae"))
+                report = report.joined(networks[1].report)
+            except CheckpointError as fault:
+                report = report.joined(of_fault(fault))
+        else:
+            lacking = f"the VAE ({' or '.join(WEIGHTS['vae'].files)})"
+            report = replace(report, lacking=(lacking,))
+        return _Checkpoint(tuple(networks), report.joined(check_starts(places.parts)))
+
+    def find(self, place: Path, part: str) -> _Found:
         manifest = WEIGHTS[part]
-        files = manifest.find(folder)
+        if not place.exists():
+            raise CheckpointError(f"{place}: no such file or folder")
+        files = (place,) if place.is_file() else manifest.find(place)
         if not files:
-            raise CheckpointError(f"{folder} holds no {' or '.join(manifest.files)}")
+            raise CheckpointError(f"{place} holds no {' or '.join(manifest.files)}")
+        folder = files[0].parent
+        files = one_network(folder, NAMES[part], files)
         stored = manifest.tensors(files)
         with torch.device("meta"):
             model = OasisTransformer(self.dit) if part == "transformer" else OasisVae(self.vae)
-        return _Found(inspect(manifest.layout, stored, model), model, stored)
+        report = inspect(manifest.layout, stored, model)
+        if part == "vae" and not report.matched:
+            raise CheckpointError(f"{files[0]} is no VAE of Oasis: it has none of its tensors")
+        return _Found(files, report.of_part(part, folder, files), model, stored)
 
-    def load(self, folder: Path, device: torch.device, dtype: torch.dtype) -> OasisParts:
-        networks = []
-        for part in ("transformer", "vae"):
-            found = self.find(folder, part)
-            found.report.require_fit()
-            fill(found.model, found.stored, device, dtype)
-            networks.append(found.model)
-        transformer, vae = networks
+    def load(
+        self, places: Places, device: torch.device, dtype: torch.dtype
+    ) -> tuple[OasisParts, str]:
+        """Load what fits; return it with the version of its weights."""
+        found = self.look(places)
+        found.report.require_fit()
+        for network in found.networks:
+            fill(network.model, network.stored, device, dtype)
+        transformer, vae = (network.model for network in found.networks)
         assert isinstance(transformer, OasisTransformer)
         assert isinstance(vae, OasisVae)
-        return OasisParts(transformer, vae, Ddim.of(STEPS), _starts(folder, vae.config), self.draw)
-
-
-def _starts(folder: Path, config: VaeConfig) -> Tensor:
-    width, height = config.columns * config.patch, config.rows * config.patch
-    pictures = []
-    for path in sorted(folder.glob("*.png")):
-        try:
-            with Image.open(path) as picture:
-                fitted = picture.convert("RGB").resize((width, height))
-        except (OSError, UnidentifiedImageError) as error:
-            raise CheckpointError(f"cannot read {path}: {error}") from error
-        pictures.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1) / 255)
-    if not pictures:
-        raise CheckpointError(f"{folder} holds no start picture (*.png)")
-    return torch.stack(pictures)
+        width, height = vae.config.columns * vae.config.patch, vae.config.rows * vae.config.patch
+        starts = read_starts(places.parts, width, height)
+        files = [file.stat() for network in found.networks for file in network.files]
+        version = "-".join(f"{file.st_size:x}.{file.st_mtime_ns:x}" for file in files)
+        return OasisParts(transformer, vae, Ddim.of(STEPS), starts, self.draw), version
 
 
 def random_parts(device: torch.device, seed: int = 0) -> OasisParts:
@@ -245,10 +270,3 @@ def random_parts(device: torch.device, seed: int = 0) -> OasisParts:
     for network in (transformer, vae):
         network.to(device).eval().requires_grad_(False)
     return OasisParts(transformer, vae, Ddim.of(TINY_STEPS), starts)
-
-
-def _version(checkpoint: str) -> str:
-    files = sorted(Path(checkpoint).glob("*.safetensors"))
-    return "-".join(f"{file.stat().st_size:x}.{file.stat().st_mtime_ns:x}" for file in files) or (
-        checkpoint
-    )

@@ -11,6 +11,13 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from reverie.models.checkpoints import (
+    CheckpointManifest,
+    CheckpointReport,
+    inspect,
+    of_fault,
+)
+from reverie.models.errors import CheckpointError
 from reverie.models.pocket.codec import Codec
 from reverie.models.pocket.config import PocketConfig
 from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
@@ -32,6 +39,7 @@ __all__ = [
 
 SHIPPED_WEIGHTS = Path(__file__).parent / "weights" / "pocket.safetensors"
 FORMAT = "reverie.pocket/2"
+LAYOUT = CheckpointManifest("pocket", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,52 @@ def save_pocket(path: Path, parts: PocketParts, record: TrainingRecord) -> str:
     return version
 
 
+def check_pocket(path: Path, window: int) -> CheckpointReport:
+    """Compare a weights file with the networks that it describes; only its header is read.
+
+    Args:
+        path: the file.
+        window: frames that the networks have to see.
+
+    Raises:
+        CheckpointError: it cannot be read, or is no weights file of this format.
+    """
+    if path.is_dir():
+        raise CheckpointError(f"{path} is a folder: name the weights file")
+    stored = LAYOUT.tensors((path,))
+    if path.suffix != ".safetensors":
+        raise CheckpointError(f"{path} is no safetensors file")
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+    with torch.device("meta"):
+        parts = _parts(path, metadata)
+    report = inspect(LAYOUT.layout, stored, nn.ModuleDict(parts.networks()))
+    if (sees := parts.config.world.window) != window:
+        fault = CheckpointError(f"these weights see {sees} frames, not {window}")
+        report = report.joined(of_fault(fault))
+    return report.of_part("weights", path.parent, (path,))
+
+
+def _parts(path: Path, metadata: Mapping[str, str]) -> PocketParts:
+    """Make the networks that a weights file describes, without its numbers."""
+    if metadata.get("format") != FORMAT:
+        raise CheckpointError(f"{path} holds {metadata.get('format')!r}, not {FORMAT!r}")
+    try:
+        config = PocketConfig.from_dict(json.loads(metadata["config"]))
+        return PocketParts(
+            Codec(config.codec),
+            TextEncoder(config.text),
+            WorldModel(config.world),
+            Narrator(config.narrator, config.world),
+            config,
+            Vocabulary(tuple(json.loads(metadata["vocabulary"]))),
+            NarrationVocabulary(tuple(json.loads(metadata["narration"]))),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        why = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise CheckpointError(f"{path}: its description cannot be: {why}") from error
+
+
 def load_pocket(
     path: Path | None = None,
     device: torch.device | None = None,
@@ -115,7 +169,7 @@ def load_pocket(
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is not one of this format.
+        CheckpointError: the file is not one of this format.
     """
     path = SHIPPED_WEIGHTS if path is None else path
     device = torch.device("cpu") if device is None else device
@@ -123,18 +177,7 @@ def load_pocket(
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if metadata.get("format") != FORMAT:
-        raise ValueError(f"{path} holds {metadata.get('format')!r}, not {FORMAT!r}")
-    config = PocketConfig.from_dict(json.loads(metadata["config"]))
-    parts = PocketParts(
-        Codec(config.codec),
-        TextEncoder(config.text),
-        WorldModel(config.world),
-        Narrator(config.narrator, config.world),
-        config,
-        Vocabulary(tuple(json.loads(metadata["vocabulary"]))),
-        NarrationVocabulary(tuple(json.loads(metadata["narration"]))),
-    )
+    parts = _parts(path, metadata)
     for prefix, module in parts.networks().items():
         own = {n: t for n, t in tensors.items() if n.startswith(f"{prefix}.")}
         module.load_state_dict({n.removeprefix(f"{prefix}."): t for n, t in own.items()})
@@ -149,7 +192,7 @@ def load_pocket(
         parts.narrator,
         parts.vocabulary,
         parts.narration,
-        config,
+        parts.config,
         metadata["version"],
         device,
         dtype,

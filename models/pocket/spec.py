@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 
 from reverie.models.attending import attention_of
 from reverie.models.blocks import BlockPool
+from reverie.models.checkpoints import CheckpointReport
 from reverie.models.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.errors import CheckpointError
 from reverie.models.guidance import CombineSpace
@@ -18,7 +19,7 @@ from reverie.models.instance import LoadOptions, ModelInstance
 from reverie.models.loop import LoopKernel
 from reverie.models.placement import device_of, precision_of
 from reverie.models.pocket import continuation, restyle
-from reverie.models.pocket.checkpoint import load_pocket
+from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, check_pocket, load_pocket
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.continuation import ContinuationKernel
 from reverie.models.pocket.kernel import PocketKernel
@@ -228,6 +229,14 @@ class Pocket:
         self._nets[instance.name] = nets
         return instance
 
+    def check(self, path: str) -> CheckpointReport:
+        """Compare a weights file with the networks that it describes.
+
+        Raises:
+            CheckpointError: it is none.
+        """
+        return check_pocket(Path(path), WINDOW)
+
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of one of the loops."""
         nets, spec = self._nets[instance.name], self.spec.loop(loop)
@@ -271,12 +280,12 @@ def instance_of(
 
 
 def _load(checkpoint: str | None, device: torch.device, dtype: torch.dtype) -> PocketNets:
+    path = SHIPPED_WEIGHTS if checkpoint is None else Path(checkpoint)
     try:
-        nets = load_pocket(None if checkpoint is None else Path(checkpoint), device, dtype)
+        check_pocket(path, WINDOW).require_fit()
+        return load_pocket(path, device, dtype)
+    except CheckpointError as error:
+        raise CheckpointError(f"cannot load pocket: {error}") from error
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         why = str(error).partition("\n")[0]
-        where = f" from {checkpoint}" if checkpoint else ""
-        raise CheckpointError(f"cannot load pocket{where}: {why}") from error
-    if nets.world.config.window != WINDOW:
-        raise CheckpointError(f"these weights see {nets.world.config.window} frames, not {WINDOW}")
-    return nets
+        raise CheckpointError(f"cannot load pocket from {path}: {why}") from error

@@ -4,7 +4,7 @@ Source: the published checkpoints of Wan 2.1, its diffusers port, Self-Forcing a
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reverie.models.checkpoints import CheckpointManifest, StoredTensor
@@ -16,6 +16,7 @@ HEAD_SIZE = 128
 """Of all published sizes; a file of tensors does not say it (`public_config.py`)."""
 
 ORIGINAL_VAE = "Wan2.1_VAE.pth"
+VAES = ("vae", ORIGINAL_VAE)
 TEXT_PARTS = ("text_encoder", "tokenizer")
 
 _FROM_DIFFUSERS = (
@@ -37,6 +38,7 @@ _FROM_DIFFUSERS = (
     (r"^scale_shift_table$", "head.modulation"),
     (r"^proj_out\.", "head.head."),
 )
+_WRAPPED = re.compile(r"^(?:model|diffusion_model)\.")
 
 
 def from_diffusers(name: str) -> str:
@@ -47,53 +49,53 @@ def from_diffusers(name: str) -> str:
 
 
 def from_training(name: str) -> str:
-    """Return the original name of a tensor that a training has wrapped."""
-    return name.replace("_fsdp_wrapped_module.", "").removeprefix("model.")
+    """Return the original name of a tensor that a training or a tool has wrapped."""
+    name = name.replace("_fsdp_wrapped_module.", "")
+    while (inner := _WRAPPED.sub("", name)) != name:
+        name = inner
+    return name
 
 
-ORIGINAL = CheckpointManifest("Wan 2.1", ("diffusion_pytorch_model*.safetensors",))
+def own_name(name: str) -> str:
+    """Return the original name of a tensor, whoever has saved it."""
+    return from_diffusers(from_training(name))
+
+
+PORT = CheckpointManifest("diffusers", ("transformer/*.safetensors",), own_name)
+ORIGINAL = CheckpointManifest("Wan 2.1", ("diffusion_pytorch_model*.safetensors",), own_name)
 SELF_FORCING = CheckpointManifest(
     "Self-Forcing",
     ("*self_forcing*.pt", "model.pt", "generator*.pt"),
-    from_training,
+    own_name,
     ("generator_ema", "generator", "model", "state_dict"),
 )
 LONGLIVE = CheckpointManifest(
     "LongLive",
     ("*longlive*.pt",),
-    from_training,
+    own_name,
     # Its LoRA was trained on the plain weights, and its own pipeline takes them.
     ("generator", "generator_ema", "model", "state_dict"),
 )
-LAYOUTS = (
-    CheckpointManifest("diffusers", ("transformer/*.safetensors",), from_diffusers),
-    ORIGINAL,
-    SELF_FORCING,
-    LONGLIVE,
-)
+LAYOUTS = (PORT, ORIGINAL, SELF_FORCING, LONGLIVE)
+FIRST_WEIGHT = "patch_embedding.weight"
+"""What every Wan transformer has, and nothing else."""
 
 
-def find_layout(folder: Path) -> tuple[CheckpointManifest, tuple[Path, ...]]:
-    """Return the layout of a folder or of a single file, and its files.
-
-    Raises:
-        CheckpointError: there is nothing, or nothing known.
-    """
-    if folder.is_file():
-        return _layout_of_file(folder), (folder,)
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder}: no such file or folder")
-    for layout in LAYOUTS:
-        if files := layout.find(folder):
-            return layout, files
-    known = "; ".join(f"{layout.layout}: {', '.join(layout.files)}" for layout in LAYOUTS)
-    raise CheckpointError(f"{folder} holds none of the known layouts ({known})")
-
-
-def _layout_of_file(path: Path) -> CheckpointManifest:
-    if path.suffix == ".safetensors":
+def layout_of(file: Path) -> CheckpointManifest:
+    """Return the layout of a file that is a transformer, or a part of one."""
+    if file.parent.name == "transformer":
+        return PORT
+    if file.suffix == ".safetensors":
         return ORIGINAL
-    return LONGLIVE if "longlive" in path.name.lower() else SELF_FORCING
+    return LONGLIVE if is_longlive(file) else SELF_FORCING
+
+
+def is_longlive(file: Path) -> bool:
+    """Tell whether a file is LongLive's, by its name, or else by its folder's."""
+    name, folder = file.name.lower(), file.resolve().parent
+    if "forcing" not in name and "longlive" not in name:
+        name = (folder.parent if folder.name == "transformer" else folder).name.lower()
+    return "longlive" in name
 
 
 def lacking(folder: Path) -> tuple[str, ...]:
@@ -103,33 +105,45 @@ def lacking(folder: Path) -> tuple[str, ...]:
     return (*(() if vae else (f"a VAE (vae/ or {ORIGINAL_VAE})",)), *texts)
 
 
-def config_of(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
+def config_of(
+    where: Path, folders: Sequence[Path], stored: Mapping[str, StoredTensor]
+) -> WanConfig:
     """Return the sizes of a checkpoint: from the tensors' shapes, and its heads from `config.json`.
+
+    Args:
+        where: what errors call it.
+        folders: where a `config.json` may be, best first.
+        stored: its tensors.
 
     Raises:
         CheckpointError: they are not those of a Wan transformer, or file and tensors contradict
             each other.
     """
     if "blocks.0.cross_attn.k_img.weight" in stored:
-        raise CheckpointError(f"{folder} is an image-to-video model, which is not served")
-    implied = _implied(folder, stored)
-    said = config_said(folder, implied)
+        raise CheckpointError(f"{where} is an image-to-video model, which is not served")
+    implied = _implied(where, stored)
+    said = config_said(folders, implied)
+    if implied.in_dim != implied.out_dim:
+        raise CheckpointError(
+            f"{where} takes {implied.in_dim} channels and makes {implied.out_dim}: it wants a "
+            "picture or a mask besides the latents, which is not served"
+        )
     if said is None and implied.dim % HEAD_SIZE:
         raise CheckpointError(
-            f"{folder} has no config.json, and {implied.dim} channels are not heads of {HEAD_SIZE}"
+            f"{where} has no config.json, and {implied.dim} channels are not heads of {HEAD_SIZE}"
         )
     return said or implied
 
 
-def _implied(folder: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
+def _implied(where: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
     try:
-        dim, in_dim, _, patch, _ = stored["patch_embedding.weight"].shape
+        dim, in_dim, _, patch, _ = stored[FIRST_WEIGHT].shape
         _, text_dim = stored["text_embedding.0.weight"].shape
         _, freq_dim = stored["time_embedding.0.weight"].shape
         ffn_dim, _ = stored["blocks.0.ffn.0.weight"].shape
         out = stored["head.head.weight"].shape[0]
     except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{folder} is no Wan transformer: {error} is not there") from error
+        raise CheckpointError(f"{where} is no Wan transformer: {error} is not there") from error
     layers = {name.split(".")[1] for name in stored if name.startswith("blocks.")}
     return WanConfig(
         dim=dim,

@@ -18,36 +18,63 @@ from reverie.models.instance import AdapterOption
 from reverie.models.lora import LoraFile, read_lora
 from reverie.models.wan.config import T2V_1_3B, T2V_14B, WanConfig
 from reverie.models.wan.layouts import from_diffusers, from_training
+from reverie.models.wan.places import TransformerFiles, brought_lora
 from reverie.models.wan.transformer import WanTransformer
 
-BROUGHT = "lora.pt"
-"""What LongLive's own LoRA is called."""
+BROUGHT_NAME = "longlive"
+"""What the LoRA that comes with LongLive is called here."""
 
 _TEXT = "text_encoder."
-_FLAT = re.compile(
-    r"lora_unet_blocks_(?P<block>\d+)_(?P<part>self_attn|cross_attn|ffn)_(?P<layer>\w+)\.weight"
-)
+_FLAT = re.compile(r"lora_(?:unet|transformer)_+(?P<path>\w+)\.(?P<kind>weight|bias)")
 """Names without dots, as some trainers write them."""
-_WRAPPERS = ("diffusion_model.", "transformer.")
+_FLAT_TEXT = re.compile(
+    r"lora_te\d?_encoder_block_(?P<block>\d+)_layer_(?P<layer>\d)_"
+    r"(?P<part>SelfAttention|DenseReluDense)_(?P<name>\w+)\.weight"
+)
+_FLAT_PATHS = (
+    (r"blocks_(\d+)_(self_attn|cross_attn)_(q|k|v|o|norm_q|norm_k)", r"blocks.\1.\2.\3"),
+    (r"blocks_(\d+)_(attn1|attn2)_to_(q|k|v)", r"blocks.\1.\2.to_\3"),
+    (r"blocks_(\d+)_(attn1|attn2)_to_out_0", r"blocks.\1.\2.to_out.0"),
+    (r"blocks_(\d+)_(attn1|attn2)_(norm_q|norm_k)", r"blocks.\1.\2.\3"),
+    (r"blocks_(\d+)_ffn_net_0_proj", r"blocks.\1.ffn.net.0.proj"),
+    (r"blocks_(\d+)_ffn_net_2", r"blocks.\1.ffn.net.2"),
+    (r"blocks_(\d+)_ffn_(\d)", r"blocks.\1.ffn.\2"),
+    (r"blocks_(\d+)_(norm3|modulation)", r"blocks.\1.\2"),
+    (r"(text|time)_(embedding|projection)_(\d)", r"\1_\2.\3"),
+    (r"head_(head|modulation)", r"head.\1"),
+    (r"patch_embedding", "patch_embedding"),
+)
+_WRAPPERS = ("base_model.model.", "diffusion_model.", "transformer.", "model.", "unet.")
 
 
 def own_name(name: str) -> str:
     """Return what a weight is called here, its component in front."""
     if name.startswith(_TEXT):
         return f"text.{name.removeprefix(_TEXT)}"
-    if flat := _FLAT.fullmatch(name):
-        return f"transformer.blocks.{flat['block']}.{flat['part']}.{flat['layer']}.weight"
-    for wrapper in _WRAPPERS:
+    if flat := _FLAT_TEXT.fullmatch(name):
+        place = f"{flat['block']}.layer.{flat['layer']}.{flat['part']}.{flat['name']}"
+        return f"text.encoder.block.{place}.weight"
+    if (flat := _FLAT.fullmatch(name)) and (path := _dotted(flat["path"])):
+        name = f"{path}.{flat['kind']}"
+    while wrapper := next((each for each in _WRAPPERS if name.startswith(each)), ""):
         name = name.removeprefix(wrapper)
     return f"transformer.{from_diffusers(from_training(name))}"
 
 
-def brought_along(folder: Path) -> tuple[AdapterOption, ...]:
+def _dotted(flat: str) -> str:
+    """Return the path that a name without dots stands for; empty for none that is known."""
+    for pattern, path in _FLAT_PATHS:
+        if match := re.fullmatch(pattern, flat):
+            return match.expand(path)
+    return ""
+
+
+def brought_along(files: TransformerFiles) -> tuple[AdapterOption, ...]:
     """Return the LoRA that is part of a published model; none for most."""
-    lora = folder / BROUGHT
-    if not lora.is_file() or not any(folder.glob("*longlive*.pt")):
+    lora = brought_lora(files)
+    if lora is None:
         return ()
-    return (AdapterOption("longlive", str(lora), merged=True, strength=1.0),)
+    return (AdapterOption(BROUGHT_NAME, str(lora), merged=True, strength=1.0),)
 
 
 def fit(
@@ -83,17 +110,20 @@ def fit(
     return fit_adapters(options, components, own_name, true_weight)
 
 
-def check(path: Path, config: WanConfig | None = None) -> CheckpointReport:
+def check(
+    path: Path, config: WanConfig | None = None, adapter: str | None = None
+) -> CheckpointReport:
     """Compare a LoRA with the transformer that it is for; only headers are read.
 
     Args:
         path: a file or a folder.
         config: sizes of the transformer; None takes those of the published one whose layers fit.
+        adapter: which one to take of a file with several.
 
     Raises:
         CheckpointError: it cannot be read, or is no LoRA.
     """
-    file = read_lora(path, own_name)
+    file = read_lora(path, own_name, adapter)
     with torch.device("meta"):
         model = nn.ModuleDict({"transformer": WanTransformer(config or _published(file))})
     report = file.inspect(model)
@@ -103,5 +133,7 @@ def check(path: Path, config: WanConfig | None = None) -> CheckpointReport:
 
 
 def _published(file: LoraFile) -> WanConfig:
-    wide = any(T2V_14B.dim in (*pair.down.shape, *pair.up.shape) for pair in file.pairs.values())
+    shapes = [half.shape for pair in file.pairs.values() for half in (pair.down, pair.up)]
+    shapes += [addition.difference.shape for addition in file.additions]
+    wide = any(T2V_14B.dim in shape for shape in shapes)
     return T2V_14B if wide else T2V_1_3B

@@ -6,7 +6,7 @@ says that, and wrong heads would be noise that nobody was warned of.
 Source: the configurations of Wan 2.1 and of its diffusers port.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,26 +30,28 @@ _UNDERSTOOD = {
 """Fields that change what is computed, and the values that are computed here."""
 
 
-def config_said(folder: Path, implied: WanConfig) -> WanConfig | None:
+def config_said(folders: Sequence[Path], implied: WanConfig) -> WanConfig | None:
     """Return the sizes of a checkpoint as its `config.json` completes them; None: it has none.
 
     Args:
+        folders: where the file may be, best first.
         implied: the sizes that the tensors imply; the number of heads is not looked at.
 
     Raises:
         CheckpointError: names the file and the field that cannot be, or that the tensors deny.
     """
-    ported, original = folder / "transformer" / "config.json", folder / "config.json"
-    for path in (ported, original):
-        if not path.is_file():
-            continue
-        values = read_config(path)
-        if path == original and not {"dim", "num_heads"} & values.keys():
-            continue  # a file of somebody else's
-        try:
-            return _agreed(values, implied, {} if path == original else _PORTED)
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"{path}: {error}") from error
+    for folder in folders:
+        for path in (folder / "transformer" / "config.json", folder / "config.json"):
+            if not path.is_file():
+                continue
+            values = read_config(path)
+            ported = path.parent.name == "transformer" or HEADS in values
+            if not ported and not {"dim", "num_heads"} & values.keys():
+                continue  # a file of somebody else's
+            try:
+                return _agreed(values, implied, _PORTED if ported else {})
+            except (TypeError, ValueError) as error:
+                raise CheckpointError(f"{path}: {error}") from error
     return None
 
 

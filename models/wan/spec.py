@@ -42,7 +42,6 @@ from reverie.models.wan.fast_decoder import check as check_decoder
 from reverie.models.wan.fast_decoder import holds_fast_decoder
 from reverie.models.wan.guided import SPACE, in_one_batch
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.loras import brought_along
 from reverie.models.wan.loras import check as check_lora
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.prompts import Prompts
@@ -50,9 +49,11 @@ from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
 from reverie.models.wan.restyle import RestyleKernel
 from reverie.models.wan.sizes import StateSize
 from reverie.models.wan.state import OnPrompt
+from reverie.models.weight_files import Places
 
 if TYPE_CHECKING:
-    from reverie.models.wan.loading import FoundTransformer, Loaded
+    from reverie.models.wan.checkpoint import FoundCheckpoint
+    from reverie.models.wan.loading import Loaded
 
 RATE_HZ = 16.0
 GRID = (60, 104)
@@ -146,6 +147,7 @@ def wan_spec(
         ),
         parallel=ParallelSpec(tensor=config.num_heads, sequence=tokens),
         guided=True,
+        has_parts=True,
     )
 
 
@@ -179,7 +181,7 @@ class Wan:
             raise CheckpointError(
                 "wan has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        loaded: Loaded = _loading().load_parts(options)
+        loaded: Loaded = _module("loading").load_parts(options)
         instance = assemble(loaded.parts, loaded.version, options)
         self._parts[instance.name] = loaded.parts
         takes_scale = loaded.parts.transformer.config.takes_guidance
@@ -196,32 +198,38 @@ class Wan:
         guiding = self._guiding.get(instance.name, in_one_batch)
         return kernel(instance.spec.loop(loop), parts, instance, guiding)
 
-    def check(self, path: str) -> CheckpointReport:
-        """Compare a checkpoint with the model that it implies, without reading its weights.
+    def check(self, path: str, parts: str | None = None) -> CheckpointReport:
+        """Look at every part of a checkpoint, without reading its weights.
+
+        Args:
+            path: a folder, or the file of the transformer.
+            parts: the folder of the other parts; None: they are next to it.
 
         Raises:
             CheckpointError: there is none in a known layout, or the extra `wan` is not installed.
         """
         if holds_fast_decoder(Path(path)):
             return check_decoder(Path(path))
-        found: FoundTransformer = _loading().check_folder(Path(path))
-        report = found.report
-        for option in brought_along(Path(path)):
-            report = report.joined(check_lora(Path(option.path), found.config))
-        return report
+        found: FoundCheckpoint = _module("checkpoint").check_checkpoint(Places.of(path, parts))
+        return found.report
 
-    def check_adapter(self, path: str, base: str | None) -> CheckpointReport:
+    def check_adapter(
+        self, path: str, base: str | None, adapter: str | None = None
+    ) -> CheckpointReport:
         """Compare a LoRA with the transformer that it is for, without reading its weights.
 
         Args:
-            path: a file, or a folder of peft's.
+            path: a file or a folder.
             base: the checkpoint that it is for; None: the published sizes.
+            adapter: which one to take of a file with several.
 
         Raises:
             CheckpointError: one of them cannot be read.
         """
-        config = None if base is None else _loading().find_transformer(Path(base)).config
-        return check_lora(Path(path), config)
+        config = None
+        if base is not None:
+            config = _module("checkpoint").find_transformer(Path(base)).config
+        return check_lora(Path(path), config, adapter)
 
 
 def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstance:
@@ -251,9 +259,10 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
     return instance
 
 
-def _loading() -> ModuleType:
+def _module(name: str) -> ModuleType:
+    """Import a module that needs the libraries of the extra."""
     try:
-        return importlib.import_module("reverie.models.wan.loading")
+        return importlib.import_module(f"reverie.models.wan.{name}")
     except ImportError as error:
         why = "wan needs the extra `wan`: pip install '.[wan]' in a checkout of reverie"
         raise CheckpointError(f"{why} ({error})") from error

@@ -12,7 +12,7 @@ from stub_model import StubFamily
 from reverie.models import fitting
 from reverie.models.checkpoints import CheckpointReport
 from reverie.models.errors import CheckpointError, UnknownModelError
-from reverie.models.fitting import checked, recognised
+from reverie.models.fitting import CheckRequest, checked, recognised
 from reverie.models.registry import ModelFamily
 
 
@@ -53,9 +53,9 @@ def test_of_several_the_one_that_fits_is_taken(
     installed: dict[str, Callable[[], ModelFamily]], tmp_path: Path
 ) -> None:
     installed |= {"a": HalfKnowing, "b": Lost, "c": Knowing, "d": StubFamily}
-    assert recognised(str(tmp_path)) == ("c", report(3))
+    assert recognised(CheckRequest(str(tmp_path))) == ("c", report(3))
     del installed["c"]
-    assert recognised(str(tmp_path)) == ("a", report(9, "head"))
+    assert recognised(CheckRequest(str(tmp_path))) == ("a", report(9, "head"))
 
 
 def test_one_that_nobody_knows_is_refused_with_everybodys_reason(
@@ -63,24 +63,26 @@ def test_one_that_nobody_knows_is_refused_with_everybodys_reason(
 ) -> None:
     installed |= {"b": Lost, "d": StubFamily}
     with pytest.raises(CheckpointError, match=r"--model NAME .*\n  b: ZeroDivisionError: by zero$"):
-        recognised(str(tmp_path))
+        recognised(CheckRequest(str(tmp_path)))
 
 
 def test_a_path_that_is_not_there_is_no_matter_of_models(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"no such file or folder$"):
-        recognised(str(tmp_path / "none"))
+        recognised(CheckRequest(str(tmp_path / "none")))
 
 
 def test_what_oasis_lacks_is_named_and_its_vae_is_looked_at(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "oasis500m.safetensors")
-    lacking = ("a start picture (*.png)", "the VAE (vit-l-20*.safetensors)")
-    assert checked("oasis", str(tmp_path)).lacking == lacking
-    save_file({"y": torch.zeros(1)}, tmp_path / "vit-l-20.safetensors")
+    lacking = ("the VAE (vit-l-20*.safetensors)", "a start picture (*.png)")
+    assert checked("oasis", CheckRequest(str(tmp_path))).lacking == lacking
+    vae = {"y": torch.zeros(1), "decoder.0.norm1.weight": torch.zeros(1024)}
+    save_file(vae, tmp_path / "vit-l-20.safetensors")
     Image.new("RGB", (8, 8)).save(tmp_path / "start.png")
-    found = checked("oasis", str(tmp_path))
-    assert (found.unmatched, found.lacking) == (("x", "y"), ())
+    found = checked("oasis", CheckRequest(str(tmp_path)))
+    over = ("x (oasis500m.safetensors)", "y (vit-l-20.safetensors)")
+    assert (found.unmatched, found.lacking) == (over, ())
 
 
 def test_a_model_that_cannot_look_at_checkpoints_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnknownModelError, match=r"'echo' cannot check .*--model names another"):
-        checked("echo", str(tmp_path))
+        checked("echo", CheckRequest(str(tmp_path)))

@@ -159,9 +159,16 @@ class TestRefusals:
         ("settings", "said"),
         [
             ({"peft_type": "IA3"}, "only LORA is understood"),
-            ({"use_dora": True}, "use_dora is not understood"),
-            ({"init_lora_weights": "pissa_niter_4"}, "pissa_niter_4 is not understood"),
-            ({"r": "many"}, "many"),
+            ({"use_dora": True}, "use_dora is True, which is not understood"),
+            ({"init_lora_weights": "pissa_niter_4"}, "'pissa_niter_4', which is not understood"),
+            ({"init_lora_weights": "next_year"}, "init_lora_weights is 'next_year', which is"),
+            ({"use_next_year": True}, "use_next_year is True, which is not understood"),
+            ({"next_year": 0}, "next_year is 0, which is not understood"),
+            ({"modules_to_save": ["head"]}, r"modules_to_save is \['head'\], which is not"),
+            ({"bias": "all"}, "bias is 'all', which is not understood"),
+            ({"use_rslora": "no"}, "use_rslora is 'no', and is true or false"),
+            ({"r": "many"}, "r is 'many', and is a whole number from 1"),
+            ({"r": 2.5}, "r is 2.5, and is a whole number from 1"),
             ({"alpha_pattern": {"(": 3}}, "unterminated"),
         ],
     )
@@ -170,6 +177,21 @@ class TestRefusals:
     ) -> None:
         with pytest.raises(CheckpointError, match=said):
             read_lora(write_peft(tmp_path, pairs, settings))
+
+    def test_what_is_switched_off_or_is_of_the_training_changes_nothing(
+        self, pairs: Pairs, tmp_path: Path
+    ) -> None:
+        off: dict[str, Any] = {
+            "use_dora": False,
+            "layer_replication": None,
+            "modules_to_save": [],
+            "bias": "none",
+        }
+        off |= {"init_lora_weights": True, "use_next_year": False, "next_year_config": {}}
+        training = {"target_modules": ["q"], "lora_dropout": 0.1, "peft_version": "0.19"}
+        folder = write_peft(tmp_path, pairs, off | training)
+        down, up = pairs["first"]
+        torch.testing.assert_close(change_of(folder), 2 * up @ down)
 
     def test_other_tensors_are_no_lora(self, tmp_path: Path) -> None:
         save_file({"first.weight": torch.zeros(4, 6)}, tmp_path / "x.safetensors")

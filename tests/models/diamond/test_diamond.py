@@ -123,7 +123,7 @@ class TestLoading:
         (tmp_path / "start.png").unlink()
         report = Diamond().check(str(tmp_path))
         assert (report.fits, report.lacking) == (False, ("a start picture (*.png)",))
-        with pytest.raises(CheckpointError, match="holds no start picture"):
+        with pytest.raises(CheckpointError, match="lacks a start picture"):
             Diamond().load(LoadOptions(device="cpu", checkpoint=str(tmp_path)))
 
     def test_an_agent_of_another_kind_is_refused(self, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from reverie.evaluation.reading import psnr
 from reverie.evaluation.worlds import Stream, draw_worlds, true_states
+from reverie.models.errors import CheckpointError
 from reverie.models.pocket.biomes import Biome, Hour
 from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, load_pocket
 from reverie.models.pocket.first_frame import first_frame
@@ -41,7 +42,7 @@ def test_the_first_frame_agrees_with_what_is_named() -> None:
 def test_an_unknown_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.safetensors"
     save_file({"a": torch.zeros(1)}, path, {"format": "other/1"})
-    with pytest.raises(ValueError, match="other/1"):
+    with pytest.raises(CheckpointError, match="other/1"):
         load_pocket(path)
 
 

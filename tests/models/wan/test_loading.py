@@ -16,9 +16,9 @@ from reverie.models.bare_loop import BareLoop
 from reverie.models.errors import CheckpointError
 from reverie.models.instance import LoadOptions
 from reverie.models.loop import LoopRequest
+from reverie.models.wan.checkpoint import causal_of, find_transformer
 from reverie.models.wan.config import LONGLIVE
 from reverie.models.wan.layouts import from_diffusers
-from reverie.models.wan.loading import causal_of, find_transformer
 from reverie.models.wan.spec import Wan
 from reverie.models.wan.transformer import WanTransformer
 
@@ -161,7 +161,13 @@ class TestCheck:
         original(tmp_path)
         write_rest(tmp_path)
         assert main(["models", "check", str(tmp_path)]) == 0
-        assert capsys.readouterr().out == "wan, layout Wan 2.1: 69 tensors fit (69 F32)\n"
+        assert capsys.readouterr().out.splitlines() == [
+            "wan, layout Wan 2.1, with Wan VAE, with umT5: 227 tensors fit (227 F32)",
+            "  transformer: diffusion_pytorch_model.safetensors",
+            "  vae: vae/diffusion_pytorch_model.safetensors",
+            "  text encoder: text_encoder/model.safetensors",
+            "  tokenizer: tokenizer/tokenizer.json",
+        ]
 
     def test_it_names_what_is_lacking_beside_the_transformer(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -177,7 +183,7 @@ class TestCheck:
         original(tmp_path)
         (tmp_path / "causal.json").write_text('{"colour": 1}')
         assert main(["models", "check", "--model", "wan", str(tmp_path)]) == 1
-        assert "causal.json has unknown fields: colour" in capsys.readouterr().err
+        assert "causal.json has unknown fields: colour" in capsys.readouterr().out
 
     def test_it_fails_and_says_why_one_does_not(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -283,7 +289,7 @@ class TestRefusals:
     ) -> None:
         (tmp_path / "causal.json").write_text(json.dumps({field: value}))
         with pytest.raises(CheckpointError, match=rf"causal\.json: {field} is "):
-            causal_of(tmp_path, "Wan 2.1")
+            causal_of(tmp_path)
 
     def test_no_checkpoint_at_all_says_what_to_name(self) -> None:
         with pytest.raises(CheckpointError, match="name a folder as checkpoint, or `random`"):

@@ -59,6 +59,22 @@ class TestNames:
             ("transformer.blocks.0.ffn.net.2.weight", "transformer.blocks.0.ffn.2.weight"),
             ("lora_unet_blocks_0_self_attn_q.weight", f"transformer.{Q}.weight"),
             ("lora_unet_blocks_11_ffn_2.weight", "transformer.blocks.11.ffn.2.weight"),
+            ("lora_unet__blocks_0_self_attn_q.weight", f"transformer.{Q}.weight"),
+            ("lora_unet__blocks_0_self_attn_q.bias", f"transformer.{Q}.bias"),
+            ("lora_unet__blocks_3_norm3.weight", "transformer.blocks.3.norm3.weight"),
+            ("lora_unet__time_projection_1.weight", "transformer.time_projection.1.weight"),
+            ("lora_unet__head_head.weight", "transformer.head.head.weight"),
+            (
+                "lora_transformer_blocks_2_attn2_to_out_0.weight",
+                "transformer.blocks.2.cross_attn.o.weight",
+            ),
+            ("lora_unet_blocks_2_ffn_net_0_proj.weight", "transformer.blocks.2.ffn.0.weight"),
+            (
+                "lora_te1_encoder_block_4_layer_1_DenseReluDense_wi_0.weight",
+                "text.encoder.block.4.layer.1.DenseReluDense.wi_0.weight",
+            ),
+            (f"model.diffusion_model.{Q}.weight", f"transformer.{Q}.weight"),
+            (f"base_model.model.model.{Q}.weight", f"transformer.{Q}.weight"),
             ("text_encoder.encoder.block.0.layer.0.weight", "text.encoder.block.0.layer.0.weight"),
         ],
     )
@@ -88,7 +104,8 @@ class TestLongLive:
         torch.save({"generator_lora": tensors_of(pairs())}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 0
         said = capsys.readouterr().out
-        assert said.startswith("wan, layout LongLive, with LoRA: 73 tensors fit")
+        assert said.startswith("wan, layout LongLive, with LoRA, with Wan VAE")
+        assert "\n  LoRA: lora.pt\n" in said
         wrong = tensors_of({"blocks.7.ffn.0": pairs()[Q]})
         torch.save({"generator_lora": wrong}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 1
@@ -191,6 +208,71 @@ class TestCheck:
         save_file(tensors_of(pairs()), tmp_path / "style.safetensors")
         assert self.check(tmp_path / "style.safetensors", "--model", "oasis") == 1
         assert "model 'oasis' takes no LoRA" in capsys.readouterr().err
+
+
+SPELLINGS = {
+    "original": "{}",
+    "wrapped": "diffusion_model.{}",
+    "wrapped twice": "model.diffusion_model.{}",
+    "of a training": "model.{}",
+}
+
+
+class TestStepDistillation:
+    """LoRAs that let a model do with fewer steps: pairs, biases, norms and modulation."""
+
+    def tensors(self, spelling: str) -> dict[str, Tensor]:
+        random = torch.Generator().manual_seed(6)
+        named = tensors_of(pairs(), prefix="")
+        named = {
+            name.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): value
+            for name, value in named.items()
+        }
+        with torch.device("meta"):
+            sizes = WanTransformer(SIZES)
+        for path, kind, own in (
+            (Q, "diff_b", ".bias"),
+            ("blocks.0.self_attn.norm_q", "diff", ".weight"),
+            ("blocks.1.norm3", "diff", ".weight"),
+            ("blocks.1.norm3", "diff_b", ".bias"),
+            ("patch_embedding", "diff", ".weight"),
+            ("blocks.0.modulation", "diff", ""),
+        ):
+            shape = sizes.get_parameter(f"{path}{own}").shape
+            named[f"{path}.{kind}"] = torch.randn(shape, generator=random) * 0.1
+        return {SPELLINGS[spelling].format(name): value for name, value in named.items()}
+
+    @pytest.mark.parametrize("spelling", SPELLINGS)
+    def test_it_is_read_under_every_name_and_merged(
+        self, spelling: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        original(tmp_path)
+        write_rest(tmp_path)
+        path = tmp_path / "fast" / "lora.safetensors"
+        path.parent.mkdir()
+        save_file(self.tensors(spelling), path)
+        assert main(["models", "check", str(path), "--checkpoint", str(tmp_path)]) == 0
+        assert "10 tensors fit" in capsys.readouterr().out
+        _, parts = load(tmp_path, AdapterOption("fast", str(path), merged=True, strength=1.0))
+        plain, own = self.tensors("original"), weights()
+        for name in ("blocks.1.norm3.bias", "patch_embedding.weight", "blocks.0.modulation"):
+            kind = "diff_b" if name.endswith(".bias") else "diff"
+            added = plain[f"{name.removesuffix('.bias').removesuffix('.weight')}.{kind}"]
+            made = parts.transformer.get_parameter(name)
+            torch.testing.assert_close(made, own[name] + added)
+        down, up = pairs()[Q]
+        torch.testing.assert_close(weight(parts, Q), own[f"{Q}.weight"] + up @ down)
+
+    def test_of_what_sessions_choose_a_modulation_is_refused_by_name(self, tmp_path: Path) -> None:
+        original(tmp_path)
+        write_rest(tmp_path)
+        path = tmp_path / "fast" / "lora.safetensors"
+        path.parent.mkdir()
+        save_file(self.tensors("original"), path)
+        with pytest.raises(
+            CheckpointError, match=r"blocks\.0\.modulation\.diff can only be merged"
+        ):
+            load(tmp_path, AdapterOption("fast", str(path)))
 
 
 def test_names_of_a_mapping_are_all_renamed() -> None:

@@ -10,12 +10,10 @@ from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
 from recorded_wan import GOLDENS, metadata, write_vae
 from safetensors.torch import load_file
 from torch import Tensor
-from wan_folders import self_forcing, write_rest
 
-from reverie.models.instance import LoadOptions
 from reverie.models.wan.features import FeatureCache
-from reverie.models.wan.spec import Wan
 from reverie.models.wan.vae import StreamingVae, grouped
+from reverie.models.wan.vae_files import find_vae, load_vae
 
 ORIGINAL = GOLDENS / "wan_vae" / "original.safetensors"
 TOLERANCE = 1e-5
@@ -24,12 +22,11 @@ DEEP = 2e-5
 
 
 def loaded_from(folder: Path) -> StreamingVae:
-    """Load a whole model, and return its VAE."""
-    family = Wan()
-    instance = family.load(LoadOptions(device="cpu", checkpoint=str(folder), sessions=1))
-    decoder = family._parts[instance.name].decoder
-    assert isinstance(decoder, StreamingVae)
-    return decoder
+    """Load the VAE of a folder as a model's part is loaded."""
+    found = find_vae(folder)
+    assert found is not None
+    found.report.require_fit()
+    return StreamingVae(load_vae(found, torch.device("cpu"), torch.float32))
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +37,6 @@ def numbers() -> dict[str, Tensor]:
 @pytest.fixture(scope="module")
 def vae(tmp_path_factory: pytest.TempPathFactory) -> StreamingVae:
     folder = tmp_path_factory.mktemp("ported")
-    self_forcing(folder)
-    write_rest(folder)
     write_vae(folder)
     return loaded_from(folder)
 
@@ -150,8 +145,6 @@ class TestEncoding:
 def original(tmp_path_factory: pytest.TempPathFactory) -> StreamingVae:
     """Load weights that Wan's own code was recorded with."""
     folder = tmp_path_factory.mktemp("original")
-    self_forcing(folder)
-    write_rest(folder)
     first = "weights."
     held = {k.removeprefix(first): v for k, v in load_file(ORIGINAL).items() if first in k}
     sizes = metadata(ORIGINAL, "meta")["cfg"]
