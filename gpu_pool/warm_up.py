@@ -1,8 +1,9 @@
 """Run every branch of a model once before anybody waits for it.
 
 A short session of each program, through the real drivers: two chunks, then a new prompt, every
-control and a turn, then an interrupt, then a revival from the durable states. What fails here fails
-at load, not in a session.
+control and a turn, then an interrupt, then a revival from the durable states. Keys are pressed as a
+person presses them: while the next chunk waits for the viewer, so that it is made again, then held,
+then let go. What fails here fails at load, not in a session.
 """
 
 from collections.abc import Callable
@@ -51,6 +52,8 @@ class WarmUp:
         self._loops = model.loops(program)
         self._now_us = now_us
         self._durables: dict[str, Durable] = {}
+        self._scheduler = StepScheduler()
+        self._unseen: list[tuple[int, str]] = []  # chunks, with their loops
         self._chunks = 0  # put out by the leading loop
         self._spoken: set[str] = set()  # loops of text that have ended an utterance
 
@@ -72,6 +75,7 @@ class WarmUp:
             0, _SESSION, self._program, seed=0, prompt="", parameters=hasty, durables=durables
         )
         resident = Resident(self._model, opening)
+        self._unseen.clear()
         self._chunks = 0  # numbers begin anew, in a revived session as well
         try:
             resident.watched(True)
@@ -82,11 +86,17 @@ class WarmUp:
     def _drive(self, resident: Resident) -> None:
         self._chunk(resident)
         self._chunk(resident)
+        self._fill_lead(resident)
         for loop in self._loops:
             resident.push(_every_control(loop))
+        self._fill_lead(resident)  # what waited is made again, with the key in it
+        self._see(resident)
+        self._chunk(resident)
         self._chunk(resident)
         asked = {loop.name for loop in self._loops if loop.takes_turns}
         self._until(resident, lambda: asked <= self._spoken)
+        for loop in self._loops:
+            resident.push(_releases(loop))
         resident.interrupt(0, None)
         self._chunk(resident)
 
@@ -97,25 +107,47 @@ class WarmUp:
 
     def _until(self, resident: Resident, done: Callable[[], bool]) -> None:
         """Run units until something is so; a loop that only answers is given something to."""
-        scheduler = StepScheduler()
         answerable = [item for loop in self._loops for item in _everything_answered(loop)]
         for _ in range(_UNITS):
             if done():
                 return
-            picked = scheduler.pick(resident.candidates(self._now_us()))
-            drivers = [resident.driver(candidate.owner.loop) for candidate in picked]
-            for driver in drivers:
-                kernel = self._model.kernels[driver.loop]
-                run_batch(kernel, self._model.instance, [driver], self._now_us)
-            self._hear(resident, resident.take_emissions())
-            if not drivers:
+            ran = self._unit(resident)
+            self._see(resident)
+            if not ran:
                 if not answerable:
                     break
                 resident.push(answerable)
                 answerable = []
         raise WarmUpError(f"program {self._program} puts nothing out")
 
-    def _hear(self, resident: Resident, emissions: list[Emission]) -> None:
+    def _fill_lead(self, resident: Resident) -> None:
+        """See nothing until the loops that a viewer paces wait for it."""
+        for _ in range(_UNITS):
+            if not self._unit(resident, paced=True):
+                return
+
+    def _unit(self, resident: Resident, *, paced: bool = False) -> bool:
+        """Run a unit, of paced loops alone if need be; False when there is none."""
+        picked = self._scheduler.pick(
+            [
+                candidate
+                for candidate in resident.candidates(self._now_us())
+                if not paced or resident.driver(candidate.owner.loop).is_paced
+            ]
+        )
+        for candidate in picked:
+            driver = resident.driver(candidate.owner.loop)
+            kernel = self._model.kernels[driver.loop]
+            run_batch(kernel, self._model.instance, [driver], self._now_us)
+        self._hear(resident.take_emissions())
+        return bool(picked)
+
+    def _see(self, resident: Resident) -> None:
+        for chunk, loop in self._unseen:
+            resident.seen(chunk, self._now_us(), loop)
+        self._unseen.clear()
+
+    def _hear(self, emissions: list[Emission]) -> None:
         for emission in emissions:
             match emission:
                 case StepFailed(loop=loop, message=message, code=FaultCode.OUT_OF_MEMORY as code):
@@ -126,7 +158,7 @@ class WarmUp:
                     self._durables[durable.loop] = durable
                 case FramesOut() | SamplesOut():
                     self._chunks = max(self._chunks, emission.chunk + 1)
-                    resident.seen(emission.chunk, self._now_us(), emission.loop)
+                    self._unseen.append((emission.chunk, emission.loop))
                 case TextOut(final=True, loop=loop):
                     self._spoken.add(loop)
                     if loop == self._loops[0].name:
@@ -157,8 +189,15 @@ def _every_control(spec: LoopSpec) -> tuple[ControlInput, ...]:
         inputs.append(PromptInput(_CONTROL, "a quiet place"))
     for control in spec.controls:
         if control.merge is Merge.EDGES:
-            tap = (KeyEdge(control.keys[0], True), KeyEdge(control.keys[0], False))
-            inputs.append(KeysInput(_CONTROL, control.name, tap))
+            inputs.append(KeysInput(_CONTROL, control.name, (KeyEdge(control.keys[0], True),)))
         elif control.merge is Merge.SUM:
             inputs.append(AxisInput(_CONTROL, control.name, control.high))
     return tuple(inputs)
+
+
+def _releases(spec: LoopSpec) -> tuple[ControlInput, ...]:
+    return tuple(
+        KeysInput(_CONTROL, control.name, (KeyEdge(control.keys[0], False),))
+        for control in spec.controls
+        if control.merge is Merge.EDGES
+    )

@@ -55,6 +55,30 @@ def test_prompt_and_controls_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("a quiet place", "up") in seen
 
 
+def test_a_key_is_pressed_held_and_let_go_as_by_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first press finds a chunk that waits for the viewer, which is taken back for it."""
+    began: list[tuple[int, tuple[str, ...], int]] = []
+    run = stub_model.StubKernel.run_step
+
+    def noted(
+        self: stub_model.StubKernel, batch: StepBatch[StubState]
+    ) -> Sequence[StepResult[StubState]]:
+        results = run(self, batch)
+        for unit, result in zip(batch.units, results, strict=True):
+            if unit.plan.takes_controls:
+                began.append((result.state.chunk, result.state.held, result.state.presses))
+        return results
+
+    monkeypatch.setattr(stub_model.StubKernel, "run_step", noted)
+    warm(StubFamily())
+    pressed = next(at for at, (_, _, presses) in enumerate(began) if presses)
+    chunk, *_ = began[pressed]
+    assert began[pressed - 1] == (chunk, (), 0), "the chunk was begun before"
+    assert began[pressed] == (chunk, ("up",), 1)
+    assert began[pressed + 1] == (chunk + 1, ("up",), 0), "the key is held"
+    assert any(not held for _, held, _ in began[pressed + 1 :]), "and let go"
+
+
 def test_a_conversation_that_can_be_revived_is_asked_again() -> None:
     instance = warm(TinyLm(), tiny_options(sessions=1, history_chunks=2))
     assert instance.blocks is not None
