@@ -20,8 +20,12 @@ from aiortc import (
     RTCIceTransport,
     RTCPeerConnection,
     RTCRtpSender,
+    rtcrtpreceiver,
 )
+from aiortc.codecs import get_decoder
+from aiortc.codecs.base import Decoder
 from aiortc.rtcicetransport import candidate_to_aioice
+from aiortc.rtcrtpparameters import RTCRtpCodecParameters
 from aiortc.rtp import (
     RTCP_PSFB_APP,
     AnyRtcpPacket,
@@ -30,6 +34,7 @@ from aiortc.rtp import (
     RtcpSrPacket,
     unpack_remb_fci,
 )
+from av import CodecContext
 
 
 def on_key_request(sender: RTCRtpSender, call: Callable[[], None]) -> None:
@@ -254,3 +259,21 @@ async def _watch(transport: RTCIceTransport, path: IcePath) -> None:
     if transport.state == "completed":
         set_state: Callable[[str], None] = transport.__getattribute__("_RTCIceTransport__setState")
         set_state("failed")
+
+
+# --- decoders ---
+
+
+def wrap_decoders(wrap: Callable[[Decoder, str], Decoder]) -> None:
+    """Have every decoder that a receiver makes for itself wrapped, given the name of its codec."""
+
+    def get_wrapped(codec: RTCRtpCodecParameters) -> Decoder:
+        return wrap(get_decoder(codec), codec.name)
+
+    rtcrtpreceiver.get_decoder = get_wrapped  # type: ignore[attr-defined]
+
+
+def set_max_pixels(decoder: Decoder, pixels: int) -> None:
+    """Have a decoder of H.264, which has decoded nothing yet, refuse pictures with more pixels."""
+    context: CodecContext = vars(decoder)["codec"]
+    context.options = {"max_pixels": str(pixels)}

@@ -10,6 +10,7 @@ from http import HTTPStatus
 
 from reverie.gpu_pool.shares import Accounts
 from reverie.rtc.aiortc_seams import own_addresses
+from reverie.rtc.bounded_decoding import bound_decoders
 from reverie.rtc.candidates import CheckBudget, Reach
 from reverie.rtc.edge import Edge
 from reverie.rtc.errors import HttpRefusedError, PeerEndedError
@@ -58,6 +59,7 @@ class PeerRoom:
 
     def __init__(self, edge: Edge) -> None:
         """Hold nobody yet; peers need `running`."""
+        bound_decoders(edge.store.input_pixels)
         self.servers = IceServers(edge.options.rtc)
         self._edge = edge
         self._options = edge.options.rtc

@@ -89,6 +89,11 @@ class SessionStore:
         """How many sessions there are."""
         return len(self._tickets)
 
+    @property
+    def input_pixels(self) -> int:
+        """Of one picture that is pushed into a session, at most."""
+        return self._limits.input_pixels
+
     async def create(self, request: SessionRequest) -> Ticket:
         """Open a session; return once it has a place or waits for one.
 
