@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from reverie.models.errors import CheckpointError
+from reverie.models.number_types import type_faults
 from reverie.models.weight_files import refuse_no_weights, refuse_stand_in
 
 SHOWN = 8
@@ -205,8 +206,10 @@ def of_fault(fault: CheckpointError) -> CheckpointReport:
 
 def inspect(layout: str, stored: Mapping[str, StoredTensor], model: nn.Module) -> CheckpointReport:
     """Compare a checkpoint with a model, which may be on device `meta`."""
-    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    known = model.state_dict()
+    wanted = {name: tuple(value.shape) for name, value in known.items()}
     common = wanted.keys() & stored.keys()
+    weights = {name: stored[name].dtype for name in common if known[name].is_floating_point()}
     misshapen = tuple(
         f"{name} is {list(stored[name].shape)}, not {list(wanted[name])}"
         for name in sorted(common)
@@ -219,6 +222,7 @@ def inspect(layout: str, stored: Mapping[str, StoredTensor], model: nn.Module) -
         missing=tuple(sorted(wanted.keys() - stored.keys())),
         misshapen=misshapen,
         dtypes=Counter(tensor.dtype for tensor in stored.values()),
+        faults=type_faults(weights),
     )
 
 

@@ -26,6 +26,7 @@ from reverie.models.checkpoints import (
 from reverie.models.errors import CheckpointError
 from reverie.models.lora_content import DIFFERENCE, DOWN, HALF, UP, LoraContent, sorted_out
 from reverie.models.lora_settings import LoraSettings
+from reverie.models.number_types import type_faults
 
 CONFIG = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
@@ -163,7 +164,15 @@ class LoraFile:
             missing=self.halves,
             misshapen=tuple(misshapen),
             dtypes=Counter(tensor.dtype for tensor in stored),
+            faults=type_faults(self._types()),
         )
+
+    def _types(self) -> dict[str, str]:
+        """Return the types of all halves and additions, by the names of what they change."""
+        types = {addition.name: addition.difference.dtype for addition in self.additions}
+        for path, pair in self.pairs.items():
+            types |= {f"{path} (down)": pair.down.dtype, f"{path} (up)": pair.up.dtype}
+        return types
 
 
 def is_lora(path: Path) -> bool:

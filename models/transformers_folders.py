@@ -23,6 +23,7 @@ from transformers.utils import logging as library_log
 
 from reverie.models.checkpoints import CheckpointReport, StoredTensor
 from reverie.models.errors import CheckpointError
+from reverie.models.number_types import type_faults
 from reverie.models.weight_files import refuse_stand_in
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.*", "spiece.model", "*.bpe.model",
@@ -76,6 +77,7 @@ def weights_report(
         missing=tuple(sorted(told["missing_keys"])),
         misshapen=tuple(f"{n} is {list(has)}, not {list(wants)}" for n, has, wants in misshapen),
         dtypes=Counter(tensor.dtype for tensor in stored.values()),
+        faults=type_faults(_weights(config, stored)),
     )
 
 
@@ -131,6 +133,13 @@ def require_words_fit(folder: Path, tokenizer: PreTrainedTokenizerBase, words: i
             f"the tokenizer in {folder} is of another model: it has {tokenizer.vocab_size} words, "
             f"and the model knows {words}"
         )
+
+
+def _weights(config: Any, stored: Mapping[str, StoredTensor]) -> dict[str, str]:
+    """Return the types of what the library would cast; what it unpacks by itself is left to it."""
+    if getattr(config, "quantization_config", None) is not None:
+        return {}
+    return {name: t.dtype for name, t in stored.items() if name.endswith(".weight")}
 
 
 def _within_layers(unexpected: set[str], names: list[str]) -> tuple[str, ...]:
