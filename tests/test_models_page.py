@@ -23,9 +23,10 @@ def origin(recording: Path) -> tuple[str, str] | None:
 
 @pytest.mark.parametrize("named", TESTS)
 def test_each_test_that_is_named_is_there(named: str) -> None:
-    path, _, group = named.partition("::")
-    text = (ROOT / path).read_text(encoding="utf-8")
-    assert f"class {group}:" in text if group else "def test_" in text
+    path, _, name = named.partition("::")
+    kind = "def" if name.startswith("test_") else "class"
+    pattern = rf"^{kind} {name}\b" if name else r"^\s*(async )?def test_"
+    assert re.search(pattern, (ROOT / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def test_the_page_names_tests_for_each_family_that_is_compared() -> None:
