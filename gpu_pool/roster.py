@@ -115,7 +115,7 @@ class Roster:
             raise PoolFullError("every place is taken", self.line.retry_after_s, self.slots)
         else:
             cleared = self._who_gives_way(opening.accounts, self._held()) is not None
-            self.line.join(occupant, beyond=cleared)
+            self.line.join(occupant, beyond=cleared or self._coming > len(self.line))
             self._clear_slots()
         return occupant
 
@@ -227,6 +227,11 @@ class Roster:
     def _free(self) -> int:
         return self.slots - len(self._occupants) if self._link else 0
 
+    @property
+    def _coming(self) -> int:
+        """Slots that will be free as soon as the worker says so."""
+        return sum(each.place is Place.CLOSING for each in self._occupants.values())
+
     def _admit(self) -> None:
         while self._free > 0 and (occupant := self.line.next()):
             self._let_in(occupant)
@@ -235,8 +240,7 @@ class Roster:
 
     def _clear_slots(self) -> None:
         """Have those who hold far more than others give slots up, for as many as wait for one."""
-        coming = sum(each.place is Place.CLOSING for each in self._occupants.values())
-        given, held = self._free + coming, self._held()
+        given, held = self._free + self._coming, self._held()
         for place, (_, waiting) in enumerate(self.line.turns):
             accounts = waiting.opening.accounts
             if place >= given:

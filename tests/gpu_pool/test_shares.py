@@ -133,6 +133,15 @@ async def test_a_newcomer_goes_ahead_of_further_wishes_of_one_who_holds_places()
     assert [each.place for each in hog[SLOTS:-1]] == [Place.WAITING] * (LINE - 1)
 
 
+async def test_a_slot_that_is_being_given_back_is_waited_for_where_nobody_else_waits() -> None:
+    town = Town(waiting_line=0)
+    first, *_ = town.fill("a", SLOTS)
+    town.roster.leave(first)  # and the worker has not said yet that it is free
+    assert town.enter("a").place is Place.OPEN
+    with pytest.raises(PoolFullError):
+        town.enter("a")
+
+
 async def test_only_unwatched_sessions_give_way_where_the_operator_says_so() -> None:
     town = Town(give_way="unwatched")
     town.fill("a", SLOTS - 1)
