@@ -27,6 +27,7 @@ class Progress:
             file=sys.stderr,
             mininterval=often_s,
             miniters=0,
+            smoothing=0.05,  # steps are uneven: the time left follows all of them
             dynamic_ncols=True,
             disable=quiet,
         )

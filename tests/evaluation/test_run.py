@@ -20,7 +20,7 @@ from reverie.evaluation.bars import MEASURES, Shortfall, Verdict
 from reverie.evaluation.crew import Job, play_all
 from reverie.evaluation.plan import FULL, QUICK, Part, Plan, predicted_s, within
 from reverie.evaluation.report import Report, as_table, write_json
-from reverie.evaluation.run import EvaluationOptions, rows_of, run_evaluation
+from reverie.evaluation.run import EvaluationOptions, _soon_told, rows_of, run_evaluation
 from reverie.evaluation.samples import Sample
 from reverie.evaluation.stage import House, Theatre
 from reverie.evaluation.trials import try_actions, try_long_walks, try_memory, try_prompts
@@ -110,7 +110,7 @@ def stopping(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
     raise AssertionError("it went on")
 
 
-STOPPED: Plan = (*SMALL, Part("stopped", stopping, Stream.ACTIONS, 1, group=1, steps=1))
+STOPPED: Plan = (*SMALL, Part("stopped", stopping, Stream.ACTIONS, 1, group=1, steps=99))
 
 
 def test_what_was_found_is_kept_and_told_when_it_is_stopped(
@@ -135,6 +135,16 @@ def test_the_table_of_a_run_that_was_stopped_has_gaps(report: Report) -> None:
     table = as_table(short)
     assert table.count("\n| ") == 2 + 4 + 1
     assert "Stopped after" in table
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 20])
+def test_a_quick_run_begins_with_what_is_soon_done_and_the_longest_at_once(workers: int) -> None:
+    worlds = tuple(draw_worlds(Stream.ACTIONS, 1))
+    jobs = [Job(try_actions, worlds, 1, cost) for cost in (5.0, 1.0, 9.0, 3.0, 7.0)]
+    costs = [job.cost for job in _soon_told(jobs, workers)]
+    longest = min(workers - 1, len(jobs))
+    assert costs[:longest] == [9.0, 7.0, 5.0, 3.0, 1.0][:longest]
+    assert costs[longest:] == [1.0, 3.0, 5.0, 7.0, 9.0][: len(jobs) - longest]
 
 
 @pytest.mark.timeout(120)
