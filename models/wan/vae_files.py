@@ -29,7 +29,7 @@ from reverie.models.weight_files import files_of
 KIND = "AutoencoderKLWan"
 FOLDER = "vae"
 _LAYOUT = CheckpointManifest("Wan VAE", (ORIGINAL_VAE,), tops=("state_dict", "model"))
-_LAST_LATENTS = "post_quant_conv.weight"
+_FIRST, _LAST_LATENTS = "encoder.conv_in.weight", "post_quant_conv.weight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FoundVae:
     """A VAE that is not read yet.
 
     Attributes:
-        config: fields of diffusers' configuration; empty for the published sizes.
+        config: fields of diffusers' configuration; those that are not there are as published.
     """
 
     files: tuple[Path, ...]
@@ -58,8 +58,9 @@ def find_vae(folder: Path) -> FoundVae | None:
         config = _config(ported / "config.json")
         stored = _LAYOUT.tensors(files)
     elif original.is_file():
-        files, config = (original,), {}
+        files = (original,)
         stored = _renamed(original, _LAYOUT.tensors(files))
+        config = _implied(stored)
     else:
         return None
     report = inspect(_LAYOUT.layout, stored, _bare(ported, config))
@@ -89,6 +90,12 @@ def _config(path: Path) -> dict[str, Any]:
     if values.get("is_residual") or values.get("patch_size") is not None:
         raise CheckpointError(f"{path}: this is the VAE of Wan 2.2, which is not served")
     return {name: value for name, value in values.items() if not name.startswith("_")}
+
+
+def _implied(stored: Mapping[str, StoredTensor]) -> dict[str, Any]:
+    """Return the width that the tensors have: the first publication has no file of sizes."""
+    first = stored.get(_FIRST)
+    return {"base_dim": first.shape[0]} if first is not None and first.shape else {}
 
 
 def _bare(folder: Path, config: Mapping[str, Any]) -> AutoencoderKLWan:

@@ -1,5 +1,6 @@
 """The streaming VAE, loaded as a checkpoint's part, against the whole one of public code."""
 
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,8 +11,11 @@ from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
 from recorded_wan import GOLDENS, metadata, write_vae
 from safetensors.torch import load_file
 from torch import Tensor
+from wan_folders import self_forcing, write_rest
 
+from reverie.models.instance import LoadOptions
 from reverie.models.wan.features import FeatureCache
+from reverie.models.wan.spec import Wan
 from reverie.models.wan.vae import StreamingVae, grouped
 from reverie.models.wan.vae_files import find_vae, load_vae
 
@@ -141,19 +145,36 @@ class TestEncoding:
             vae.encode(torch.zeros(1, 4, 24, 32, 3), None)
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> StreamingVae:
-    """Load weights that Wan's own code was recorded with."""
-    folder = tmp_path_factory.mktemp("original")
-    first = "weights."
-    held = {k.removeprefix(first): v for k, v in load_file(ORIGINAL).items() if first in k}
+def ported(folder: Path, held: dict[str, Tensor]) -> None:
     sizes = metadata(ORIGINAL, "meta")["cfg"]
     whole = AutoencoderKLWan(
         base_dim=sizes["dim"], z_dim=sizes["z_dim"], num_res_blocks=sizes["num_res_blocks"]
     )
     whole.load_state_dict(cast(Any, convert_wan_vae_to_diffusers)(held))
     whole.save_pretrained(folder / "vae")
-    return loaded_from(folder)
+
+
+def as_published(folder: Path, held: dict[str, Tensor]) -> None:
+    shutil.rmtree(folder / "vae")
+    torch.save(held, folder / "Wan2.1_VAE.pth")
+
+
+@pytest.fixture(scope="module", params=[ported, as_published])
+def original(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> StreamingVae:
+    """Load a whole model whose VAE has the weights that Wan's own code was recorded with."""
+    folder = tmp_path_factory.mktemp("original")
+    self_forcing(folder)
+    write_rest(folder)
+    first = "weights."
+    held = {k.removeprefix(first): v for k, v in load_file(ORIGINAL).items() if first in k}
+    request.param(folder, held)
+    family = Wan()
+    instance = family.load(LoadOptions(device="cpu", checkpoint=str(folder), sessions=1))
+    decoder = family._parts[instance.name].decoder
+    assert isinstance(decoder, StreamingVae)
+    return decoder
 
 
 class TestOriginalCode:
