@@ -30,7 +30,7 @@ def rows() -> Iterator[tuple[str, str, list[str]]]:
     for line in CASES.splitlines():
         if line.startswith("## "):
             section = line.removeprefix("## ")
-        if re.match(r"\| C\d\d ", line):
+        if re.match(r"\| [A-Z]\d+ ", line):
             name, _, *cells = line.strip("| ").split(" | ")
             yield section, name, cells
 

@@ -30,7 +30,7 @@ def stick(what: str) -> None:
         case "library":  # its threads are joined as the interpreter leaves
             ThreadPoolExecutor(1).submit(hang)
         case "interpreter":
-            H264Encoder.close = hold  # type: ignore[method-assign]
+            H264Encoder.close = hold  # type: ignore[method-assign, assignment]
         case _:
             raise ValueError(what)
 

@@ -333,6 +333,6 @@ class TestSharing:
             raise RuntimeError("no memory is left for the last layer")
 
         monkeypatch.setattr(last, "update", fails)
-        rig.run(lambda: rig.heard_of("s1", StepFailed))
+        rig.run(lambda: bool(rig.heard_of("s1", StepFailed)))
         rig.run(lambda: rig.heard_of("s1", TextOut)[-1].final)
         assert "".join(said.text for said in rig.heard_of("s1", TextOut)) == whole
