@@ -76,9 +76,14 @@ export class Connection {
     this.#wake();
   }
 
-  /** The page goes, perhaps to come back. */
-  hangUp() {
+  /**
+   * The page goes, perhaps to come back.
+   * @param {boolean} isKept whether the browser keeps the page, and not only what it stored
+   */
+  hangUp(isKept) {
     this.#attachment?.hangUp();
+    // Who cannot come back to a session must not leave it behind, for it holds a place.
+    if (!isKept && !this.#tickets.remembers && this.#ticket !== null) endSession(this.#ticket);
   }
 
   /** Leave this session for a new one. @param {Wish} [wish] what should be different */

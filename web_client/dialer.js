@@ -52,10 +52,25 @@ export class Dialer {
   async dial(ticket, events) {
     if (nextTransport(this.#route) === "webrtc") {
       const ice = await this.#askIce(ticket);
-      if (ice !== null) return new PeerAttachment(ticket, ice, this.#firstCodec, events);
+      const peer = ice === null ? null : this.#peerTo(ticket, ice, events);
+      if (peer !== null) return peer;
     }
     const sound = typeof AudioDecoder === "undefined" ? [] : ["opus"];
     return new SocketAttachment(ticket, [...this.#codecs, ...sound], events);
+  }
+
+  /**
+   * @param {{id: string, token: string}} ticket @param {import("./signalling.js").Ice} ice
+   * @param {AttachmentEvents} events
+   * @returns {PeerAttachment | null} null where the browser makes none after all
+   */
+  #peerTo(ticket, ice, events) {
+    try {
+      return new PeerAttachment(ticket, ice, this.#firstCodec, events);
+    } catch {
+      this.choose("websocket");
+      return null;
+    }
   }
 
   /** @param {Attachment} attachment it is open */
@@ -86,6 +101,6 @@ export class Dialer {
 
 /** Whether this browser makes peer connections, and says when their pictures are seen. */
 function canPeer() {
-  const video = HTMLVideoElement.prototype;
-  return typeof RTCPeerConnection !== "undefined" && "requestVideoFrameCallback" in video;
+  if (typeof RTCPeerConnection === "undefined" || typeof MediaStream === "undefined") return false;
+  return "requestVideoFrameCallback" in HTMLVideoElement.prototype;
 }

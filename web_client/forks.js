@@ -30,6 +30,7 @@ export class Forks {
       return;
     }
     try {
+      if (!this.#tickets.remembers) throw new Error("this browser keeps nothing for this page");
       const path = `v1/sessions/${ticket.id}/fork`;
       const { id, token, view } = await request(path, { body: {}, token: ticket.token });
       this.#tickets.bequeath(tab.sessionStorage, { id, token, model: view.model });

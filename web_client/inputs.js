@@ -3,6 +3,7 @@
 import { CameraPump } from "./camera.js";
 import { Easel } from "./easel.js";
 import { LONGEST_S, stillsOf } from "./film.js";
+import { deviceLimit } from "./limits.js";
 import { MicrophonePump } from "./microphone.js";
 import { SendWindow } from "./send_window.js";
 
@@ -21,6 +22,7 @@ export class Inputs {
   #inputs;
   #fail;
   #forgive;
+  #browser;
   #window = new SendWindow(UNANSWERED, WAITING_BYTES);
   /** @type {Map<Kind, {track: MediaStreamTrack, pump: {close: () => void} | null}>} */
   #devices = new Map();
@@ -31,8 +33,10 @@ export class Inputs {
    * @param {() => Input[]} inputs what the program takes now
    * @param {(code: string, message: string) => void} fail
    * @param {() => void} forgive take the last failure off the page
+   * @param {import("./limits.js").Browser} browser
    */
-  constructor(page, connection, inputs, fail, forgive) {
+  constructor(page, connection, inputs, fail, forgive, browser) {
+    this.#browser = browser;
     this.#page = page;
     this.#connection = connection;
     this.#inputs = inputs;
@@ -51,8 +55,24 @@ export class Inputs {
     this.#window.clear();
     for (const kind of [...this.#devices.keys()]) {
       if (this.#inputOf(kind) === undefined) this.#stop(kind);
-      else this.#feed(kind);
+      else this.#feedAgain(kind);
     }
+  }
+
+  /** @param {Kind} kind */
+  #feedAgain(kind) {
+    try {
+      this.#feed(kind);
+    } catch (error) {
+      this.#stop(kind);
+      this.#failDevice(kind, error);
+    }
+  }
+
+  /** @param {Kind} kind @param {unknown} error */
+  #failDevice(kind, error) {
+    const { message } = /** @type {Error} */ (error);
+    this.#fail("device", `The ${BUTTONS[kind]} cannot be used: ${message}`);
   }
 
   /** @param {string | null | undefined} command that was answered */
@@ -74,6 +94,11 @@ export class Inputs {
     }
     const input = this.#inputOf(kind);
     if (input === undefined) return;
+    const limit = deviceLimit(BUTTONS[kind], this.#browser);
+    if (limit !== null) {
+      this.#fail("device", limit);
+      return;
+    }
     try {
       const stream = await navigator.mediaDevices.getUserMedia(constraintsFor(kind, input));
       const [track] = stream.getTracks();
@@ -81,8 +106,7 @@ export class Inputs {
       this.#devices.set(kind, { track, pump: null });
       this.#feed(kind);
     } catch (error) {
-      const device = kind === "video" ? "camera" : "microphone";
-      this.#fail("device", `The ${device} cannot be used: ${/** @type {Error} */ (error).message}`);
+      this.#failDevice(kind, error);
     }
     this.#showPressed(kind);
   }

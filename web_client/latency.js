@@ -63,7 +63,7 @@ export function shown(latency, ptsUs, atMs) {
 
 /** @param {Latency} latency @returns {number | null} the median of the newest measurements */
 export function medianMs(latency) {
-  const sorted = latency.samplesMs.toSorted((a, b) => a - b);
+  const sorted = [...latency.samplesMs].sort((a, b) => a - b);
   if (sorted.length === 0) return null;
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;

@@ -9,6 +9,7 @@ import { Gestures } from "./gestures.js";
 import { Inputs } from "./inputs.js";
 import { HeldKeys } from "./keys.js";
 import { Levers } from "./levers.js";
+import { limitsText, soundLimit } from "./limits.js";
 import { Offer } from "./offer.js";
 import { Page } from "./page.js";
 import { PeerScreen } from "./peer_screen.js";
@@ -18,6 +19,8 @@ import { Screen } from "./screen.js";
 import { Sound } from "./sound.js";
 import { Stage } from "./stage.js";
 import { differInNumbersOnly, INITIAL_VIEW, reduce } from "./state.js";
+import { PageStorage } from "./storage.js";
+import { Tabs } from "./tabs.js";
 import { TicketStore } from "./ticket.js";
 import { findCodecs } from "./video.js";
 
@@ -27,6 +30,8 @@ const query = new URLSearchParams(location.search);
 const page = new Page(document);
 let view = INITIAL_VIEW;
 let isDrawing = false;
+/** @type {Dials | null} */
+let dials = null;
 /** A prompt that was asked for while there was no way to say it. @type {string | null} */
 let unsaid = null;
 
@@ -40,7 +45,7 @@ function dispatch(message) {
   queueMicrotask(() => {
     isDrawing = false;
     page.render(view, performance.now());
-    dials.render(featuresOf(view.session).dials);
+    dials?.render(featuresOf(view.session).dials);
   });
 }
 
@@ -48,6 +53,10 @@ function dispatch(message) {
 function fail(code, message) {
   dispatch({ type: "page.failed", code, message });
 }
+
+// Before anything else can fail: what fails is told in the page, and not in the console alone.
+addEventListener("unhandledrejection", ({ reason }) => fail("page", String(reason)));
+addEventListener("error", ({ message }) => fail("page", message));
 
 // --- what the server says ---
 
@@ -207,20 +216,28 @@ function onVisibility() {
 
 const forced = query.get("codec");
 const codecs = await findCodecs(forced);
-const choice = recallChoice(query.get("transport"), localStorage);
+const choices = new PageStorage(() => localStorage);
+const choice = recallChoice(query.get("transport"), choices);
 const dialer = new Dialer(choice, codecs, forced);
 const wish = {
   model: query.get("model") ?? undefined,
   program: query.get("program") ?? undefined,
   voice: query.has("voice") || undefined, // where the server has one
 };
-const tickets = new TicketStore(sessionStorage, navigator.locks);
+const tickets = new TicketStore(new PageStorage(() => sessionStorage), navigator.locks, Tabs.ofBrowser());
 const connection = new Connection(tickets, dialer, wish, {
   onMessage,
   onMedia,
   onTrack,
   expectsPictures: () => showsNow(view) && !document.hidden,
 });
+/** @type {import("./limits.js").Browser} */
+const browser = {
+  isSecure: globalThis.isSecureContext === true,
+  remembers: tickets.remembers,
+  hasDevices: typeof navigator.mediaDevices?.getUserMedia === "function",
+};
+page.part("limits").textContent = limitsText(browser);
 const offer = new Offer(page, (wished) => connection.renew(wished));
 const inputs = new Inputs(
   page,
@@ -228,11 +245,12 @@ const inputs = new Inputs(
   () => featuresOf(view.session).inputs,
   fail,
   () => dispatch({ type: "page.error_read" }),
+  browser,
 );
 const levers = new Levers(page, held, (action) => connection.send("push_action", { action }));
 new Recorder(page, connection, () => view, fail);
 new Forks(page, connection, tickets, fail);
-const dials = new Dials(page.part("dials"), (name, value) => {
+dials = new Dials(page.part("dials"), (name, value) => {
   connection.send("update", { parameters: { [name]: value } });
 });
 
@@ -244,9 +262,12 @@ new Gestures(page, {
   ask,
   connection,
   dispatch,
-  onSound: () => sound.toggle(),
+  onSound() {
+    if (view.transport !== "webrtc" && !sound.decodes) fail("sound", soundLimit(browser.isSecure));
+    return sound.toggle();
+  },
   onTransport(/** @type {import("./route.js").Choice} */ wanted) {
-    keepChoice(wanted, localStorage);
+    keepChoice(wanted, choices);
     dialer.choose(wanted);
     connection.reattach();
   },
@@ -254,10 +275,8 @@ new Gestures(page, {
 }).listen();
 document.addEventListener("visibilitychange", onVisibility);
 addEventListener("online", hurry);
-addEventListener("pagehide", () => connection.hangUp());
+addEventListener("pagehide", ({ persisted }) => connection.hangUp(persisted));
 addEventListener("pageshow", ({ persisted }) => persisted && connection.reattach());
-addEventListener("unhandledrejection", ({ reason }) => fail("page", String(reason)));
-addEventListener("error", ({ message }) => fail("page", message));
 setInterval(() => dispatch({ type: "page.tick", nowMs: performance.now() }), TICK_MS);
 if (document.hidden) onVisibility();
 await connection.run();

@@ -220,7 +220,8 @@ export class PeerAttachment {
  * @param {RTCRtpTransceiver} line @param {string | null} codec such as `h264`
  */
 function preferCodec(line, codec) {
-  const known = RTCRtpReceiver.getCapabilities("video")?.codecs ?? [];
+  if (!("setCodecPreferences" in line)) return;
+  const known = RTCRtpReceiver.getCapabilities?.("video")?.codecs ?? [];
   const rank = (/** @type {{mimeType: string, sdpFmtpLine?: string}} */ { mimeType, sdpFmtpLine }) => {
     const name = mimeType.replace("video/", "").toLowerCase();
     // Packets of the other mode cannot hold a whole picture.

@@ -51,8 +51,16 @@ export async function send(path, { method, body, token, keepalive = false } = {}
     headers,
     body: body === undefined ? undefined : JSON.stringify(body),
     keepalive,
-    signal: AbortSignal.timeout(LIMIT_MS),
+    signal: after(LIMIT_MS),
   });
   if (!response.ok) throw new RefusedError(response.status, (await response.json()).error);
   return response;
+}
+
+/** @param {number} ms @returns {AbortSignal} one that aborts by then, also in older browsers */
+export function after(ms) {
+  if ("timeout" in AbortSignal) return AbortSignal.timeout(ms);
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), ms);
+  return controller.signal;
 }

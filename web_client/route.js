@@ -46,7 +46,7 @@ export function opened(route, transport) {
   return isFailed ? { ...route, webrtc: "failed" } : route;
 }
 
-/** @param {string | null} asked of the address @param {Storage} storage @returns {Choice} */
+/** @param {string | null} asked of the address @param {import("./storage.js").Keeps} storage @returns {Choice} */
 export function recallChoice(asked, storage) {
   for (const name of [asked, storage.getItem(KEY)]) {
     const found = CHOICES.find((choice) => choice === name);
@@ -55,7 +55,7 @@ export function recallChoice(asked, storage) {
   return "auto";
 }
 
-/** @param {Choice} choice @param {Storage} storage */
+/** @param {Choice} choice @param {import("./storage.js").Keeps} storage */
 export function keepChoice(choice, storage) {
   storage.setItem(KEY, choice);
 }

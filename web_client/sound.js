@@ -5,7 +5,7 @@ import { SoundClock } from "./sound_clock.js";
 
 export class Sound {
   #isOn = false;
-  #element = new Audio();
+  #element = document.createElement("audio");
   #clock = new SoundClock();
   /** @type {AudioContext | null} made at the first gesture that asks for sound */
   #context = null;
@@ -21,13 +21,18 @@ export class Sound {
     this.#element.autoplay = true;
   }
 
+  /** Whether packets can be heard here; tracks always can. */
+  get decodes() {
+    return typeof AudioDecoder !== "undefined" && typeof AudioContext !== "undefined";
+  }
+
   /** @returns {boolean} whether it is on now */
   toggle() {
     this.#isOn = !this.#isOn;
     this.#element.muted = !this.#isOn;
     if (this.#isOn) {
-      this.#context ??= new AudioContext({ latencyHint: "interactive" });
-      this.#context.resume();
+      if (this.decodes) this.#context ??= new AudioContext({ latencyHint: "interactive" });
+      this.#context?.resume();
       this.#element.play().catch(() => {}); // there is no track yet
     } else {
       this.#stop();
@@ -53,7 +58,7 @@ export class Sound {
    */
   push(header, payload) {
     if (!this.#isOn || payload === null || this.#media === null) return;
-    if (typeof AudioDecoder === "undefined") return;
+    if (!this.decodes) return;
     this.#decoder ??= this.#open(this.#media);
     if (header.discontinuity) this.#clock.cut();
     const chunk = { type: /** @type {const} */ ("key"), timestamp: header.pts_us, data: payload };

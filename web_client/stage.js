@@ -36,7 +36,7 @@ export class Stage {
   #picture;
   #glow;
   /** Two pixels, which hold the mean colours of the picture's halves. */
-  #halves = /** @type {CanvasRenderingContext2D} */ (
+  #halves = /** @type {CanvasRenderingContext2D | null} */ (
     Object.assign(document.createElement("canvas"), { width: 2, height: 1 }).getContext("2d", {
       alpha: false,
       willReadFrequently: true,
@@ -55,9 +55,11 @@ export class Stage {
     this.#frame = frame;
     this.#picture = picture;
     this.#glow = glow;
-    this.#halves.imageSmoothingQuality = "high";
+    if (this.#halves !== null) this.#halves.imageSmoothingQuality = "high";
     // In the next frame, for the page may take its height from the picture.
-    new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(stage);
+    const resize = () => requestAnimationFrame(() => this.resize());
+    if (typeof ResizeObserver === "undefined") addEventListener("resize", resize);
+    else new ResizeObserver(resize).observe(stage);
   }
 
   /** Fit the picture to its room anew. */
@@ -76,7 +78,7 @@ export class Stage {
 
   /** Take up the colours of the picture that was just drawn, now and then. @param {number} nowMs */
   light(nowMs) {
-    if (nowMs - this.#lookedAtMs < LIGHT_EVERY_MS) return;
+    if (this.#halves === null || nowMs - this.#lookedAtMs < LIGHT_EVERY_MS) return;
     this.#lookedAtMs = nowMs;
     this.#halves.drawImage(this.#picture, 0, 0, 2, 1);
     const { data } = this.#halves.getImageData(0, 0, 2, 1);

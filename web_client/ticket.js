@@ -1,6 +1,8 @@
 // Which session is this tab's own. A tab that is duplicated gets a copy of the first one's storage;
 // the lock, which only one tab can hold, tells them apart.
 
+import { after } from "./requests.js";
+
 /**
  * @typedef {object} Ticket what lets a client come back
  * @property {string} id
@@ -13,16 +15,26 @@ const KEY = "reverie.session";
 // A reload asks before the page it replaces has let go of its lock.
 const LOCK_WAIT_MS = 700;
 
-/** Keeps the tab's session over reloads. Without locks (plain http) every load is a new session. */
+/** Keeps the tab's session over reloads. Without locks (plain http) the tabs ask each other. */
 export class TicketStore {
   #storage;
   #locks;
+  #tabs;
   #release = () => {};
 
-  /** @param {Storage} storage @param {LockManager | undefined} locks */
-  constructor(storage, locks) {
+  /**
+   * @param {import("./storage.js").PageStorage} storage of the tab
+   * @param {LockManager | undefined} locks @param {import("./tabs.js").Tabs} tabs
+   */
+  constructor(storage, locks, tabs) {
     this.#storage = storage;
     this.#locks = locks;
+    this.#tabs = tabs;
+  }
+
+  /** Whether a reload finds the session again. */
+  get remembers() {
+    return this.#storage.isLasting;
   }
 
   /** @returns {Promise<Ticket | null>} the session that this tab had, unless another tab has it */
@@ -30,13 +42,15 @@ export class TicketStore {
     const stored = this.#storage.getItem(KEY);
     if (stored === null) return null;
     const ticket = /** @type {Ticket} */ (JSON.parse(stored));
-    return (await this.#hold(ticket.id)) ? ticket : null;
+    const held = await this.#hold(ticket.id);
+    return (held ?? (await this.#tabs.take(ticket.id))) ? ticket : null;
   }
 
   /** @param {Ticket} ticket */
   async keep(ticket) {
     this.drop();
     this.#storage.setItem(KEY, JSON.stringify(ticket));
+    this.#tabs.have(ticket.id);
     await this.#hold(ticket.id);
   }
 
@@ -61,20 +75,23 @@ export class TicketStore {
     this.#storage.removeItem(KEY);
     this.#release();
     this.#release = () => {};
+    this.#tabs.drop();
   }
 
-  /** @param {string} id @returns {Promise<boolean>} whether this tab holds the lock now */
+  /** @param {string} id @returns {Promise<boolean | null>} whether this tab has the lock now; null without locks */
   #hold(id) {
     const locks = this.#locks;
-    if (locks === undefined) return Promise.resolve(false);
+    if (locks === undefined) return Promise.resolve(null);
     return new Promise((resolve) => {
-      const options = { signal: AbortSignal.timeout(LOCK_WAIT_MS) };
+      const options = { signal: after(LOCK_WAIT_MS) };
       const held = () =>
         new Promise((release) => {
           this.#release = () => release(undefined);
           resolve(true);
         });
-      locks.request(`reverie.session.${id}`, options, held).catch(() => resolve(false));
+      locks.request(`reverie.session.${id}`, options, held).catch((error) => {
+        resolve(error?.name === "SecurityError" ? null : false); // there are none for this page
+      });
     });
   }
 }

@@ -18,8 +18,12 @@ const H264_PROBE = "avc1.42001f";
 export async function findCodecs(forced) {
   if (forced === "h264" || forced === "jpeg") return [forced];
   if (typeof VideoDecoder === "undefined") return ["jpeg"];
-  const { supported } = await VideoDecoder.isConfigSupported({ codec: H264_PROBE });
-  return supported ? ["h264", "jpeg"] : ["jpeg"];
+  try {
+    const { supported } = await VideoDecoder.isConfigSupported({ codec: H264_PROBE });
+    return supported ? ["h264", "jpeg"] : ["jpeg"];
+  } catch {
+    return ["jpeg"];
+  }
 }
 
 /**

@@ -27,7 +27,10 @@ class ServerProcess:
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
         self._config = folder / "deployment.yaml"
-        self._config.write_text(yaml.safe_dump({**deployment, "server": {"port": self.port}}))
+        server = deployment.get("server", {})
+        assert isinstance(server, dict)
+        settings = {**deployment, "server": {**server, "port": self.port}}
+        self._config.write_text(yaml.safe_dump(settings))
         self._log = folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -4,6 +4,8 @@ import { after, test } from "node:test";
 
 import { Connection } from "../../web_client/connection.js";
 import { Signalling } from "../../web_client/signalling.js";
+import { PageStorage } from "../../web_client/storage.js";
+import { Tabs } from "../../web_client/tabs.js";
 import { TicketStore } from "../../web_client/ticket.js";
 
 /** @type {string[]} what was asked of the server, in order */
@@ -60,7 +62,7 @@ function attachedPage() {
     },
   };
   const connection = new Connection(
-    new TicketStore(storage(), undefined),
+    new TicketStore(new PageStorage(storage), undefined, new Tabs(null)),
     /** @type {any} */ (dialer),
     {},
     /** @type {any} */ ({ onMessage: (/** @type {any} */ message) => told.push(message) }),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
+import { PageStorage } from "../../web_client/storage.js";
+import { Tabs } from "../../web_client/tabs.js";
 import { TicketStore } from "../../web_client/ticket.js";
 
 // The limits inside are timers that do not keep node alive by themselves.
@@ -47,7 +49,8 @@ class Storage {
   }
 }
 
-const tab = (/** @type {any} */ storage, /** @type {any} */ locks) => new TicketStore(storage, locks);
+const tab = (/** @type {any} */ storage, /** @type {any} */ locks, tabs = new Tabs(null)) =>
+  new TicketStore(new PageStorage(() => storage), locks, tabs);
 
 test("a new tab has no session", async () => {
   assert.equal(await tab(new Storage(), new Locks()).recall(), null);
@@ -89,10 +92,59 @@ test("a tab that is reloaded knows what its world was last", async () => {
   assert.deepEqual(await tab(storage, new Locks()).recall(), { ...TICKET, wish });
 });
 
-test("without locks nobody can tell tabs apart, so every load is a new session", async () => {
+const WAIT_MS = 60;
+
+test("without locks a tab that is reloaded has its session again", async () => {
   const storage = new Storage();
   await tab(storage, undefined).keep(TICKET);
-  assert.equal(await tab(storage, undefined).recall(), null);
+  assert.deepEqual(await tab(storage, undefined).recall(), TICKET);
+});
+
+test("without locks a duplicated tab leaves the session to the first one", async () => {
+  const channels = [1, 2, 3].map(() => new BroadcastChannel("reverie.test"));
+  const [first, second, third] = channels.map((each) => new Tabs(/** @type {any} */ (each), WAIT_MS));
+  const storage = new Storage();
+  const store = tab(storage, undefined, first);
+  await store.keep(TICKET);
+  const copy = new Storage(new Map(storage.items));
+  assert.equal(await tab(copy, undefined, second).recall(), null);
+  store.drop();
+  assert.deepEqual(await tab(copy, undefined, third).recall(), TICKET, "the first one is gone");
+  for (const channel of channels) channel.close();
+});
+
+test("of two copies that ask at once one has the session", async () => {
+  const channels = [1, 2].map(() => new BroadcastChannel("reverie.test.twice"));
+  const tabs = channels.map((each) => new Tabs(/** @type {any} */ (each), WAIT_MS));
+  const taken = await Promise.all(tabs.map((each) => each.take("s1")));
+  assert.deepEqual(taken.toSorted(), [false, true]);
+  for (const channel of channels) channel.close();
+});
+
+test("locks that the browser refuses to a page are as good as none", async () => {
+  const locks = { request: () => Promise.reject(Object.assign(new Error(), { name: "SecurityError" })) };
+  const storage = new Storage();
+  await tab(storage, locks).keep(TICKET);
+  assert.deepEqual(await tab(storage, locks).recall(), TICKET);
+});
+
+test("a browser that keeps nothing is played without remembering", async () => {
+  const refuse = () => {
+    throw new DOMException("denied", "SecurityError");
+  };
+  const full = { getItem: () => null, setItem: refuse, removeItem: () => {} };
+  for (const find of [refuse, () => full]) {
+    const storage = new PageStorage(find);
+    const store = new TicketStore(storage, undefined, new Tabs(null));
+    assert.equal(store.remembers, false);
+    await store.keep(TICKET);
+    store.note({ prompt: "a bog" });
+    assert.deepEqual(await store.recall(), { ...TICKET, wish: { prompt: "a bog" } }, "this page");
+  }
+  const filling = { ...full, setItem: (/** @type {string} */ key) => key === "reverie.probe" || refuse() };
+  const storage = new PageStorage(() => filling);
+  storage.setItem("a", "1");
+  assert.equal(storage.getItem("a"), "1");
 });
 
 test("another tab is given a session of its own, and what this one has become", async () => {
