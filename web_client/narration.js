@@ -9,6 +9,7 @@
  * @property {"waiting" | "growing" | "done" | "broken" | "refused"} state
  *   waiting: the question is out; broken: it was interrupted
  * @property {number} [forgotten] the oldest messages, which gave way for the question
+ * @property {string[]} [unknownWords] of the question, as its receipt says
  * @property {boolean} [isStale] whether more of it is told from its beginning: the line was cut
  */
 
@@ -35,6 +36,12 @@ export function refused(lines, id) {
 export function forgetting(lines, id, count) {
   const isIt = (/** @type {Line} */ line) => line.key === id && count > 0;
   return changed(lines, isIt, (line) => ({ ...line, forgotten: count }));
+}
+
+/** A question's receipt came. @param {Lines} lines @param {string} id @param {string[]} unknownWords @returns {Lines} */
+export function received(lines, id, unknownWords) {
+  if (unknownWords.length === 0) return lines;
+  return changed(lines, (line) => line.key === id, (line) => ({ ...line, unknownWords }));
 }
 
 /**

@@ -6,12 +6,12 @@ import { framesPerSecond } from "./showing.js";
 /** @typedef {import("./state.js").View} View */
 
 /**
- * @param {View} view
+ * @param {View} view @param {number} [nowMs]
  * @returns {Record<"fps" | "latency" | "lead" | "dropped", {value: number | null, unit: string}>}
  */
-export function metricsOf(view) {
+export function metricsOf(view, nowMs = -Infinity) {
   const runs = view.link === "open" && view.session?.state === "active";
-  const fps = runs ? framesPerSecond(view.screen) : null;
+  const fps = runs ? framesPerSecond(view.screen, nowMs) : null;
   const latency = medianMs(view.latency);
   return {
     fps: { value: fps === null ? null : Math.round(fps * 10) / 10, unit: "" },
@@ -41,7 +41,7 @@ export class Panel {
   render(view, nowMs) {
     if (nowMs - this.#renderedAtMs < RENDER_EVERY_MS) return;
     this.#renderedAtMs = nowMs;
-    for (const [name, { value, unit }] of Object.entries(metricsOf(view))) {
+    for (const [name, { value, unit }] of Object.entries(metricsOf(view, nowMs))) {
       const cell = /** @type {HTMLElement} */ (this.#cells.get(name));
       const known = value === null ? "" : String(value);
       if (cell.dataset.value === known) continue;

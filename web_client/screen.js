@@ -26,6 +26,8 @@ import { createDecoder } from "./video.js";
 // What a hidden page may keep to show when it is back. The server stops by itself, one lead ahead.
 const HELD_WHILE_HIDDEN = 64;
 const FAILURES_ALLOWED = 2;
+/** What the error of a decoder is called that the browser needed for somebody else. */
+const RECLAIMED = "QuotaExceededError";
 
 export class Screen {
   #canvas;
@@ -88,6 +90,7 @@ export class Screen {
   show() {
     if (!this.#hidden) return;
     this.#hidden = false;
+    if (this.#decoder === null) this.#open();
     for (const { header, payload } of this.#held.splice(0)) this.#decode(header, payload);
     this.#events.onNeedKey();
     this.#present();
@@ -148,12 +151,25 @@ export class Screen {
 
   /** @param {Error} error */
   #onDecoderFailed(error) {
+    // A browser takes the decoder of a page back that nobody looks at: `show` opens another.
+    if (this.#hidden || error.name === RECLAIMED) {
+      this.#decoder?.close();
+      this.#decoder = null;
+      this.#events.onSkipped(this.#decoding.size);
+      this.#decoding.clear();
+      if (!this.#hidden) this.#reopen();
+      return;
+    }
     this.#failures += 1;
     this.#events.onSkipped(this.#decoding.size);
     if (this.#failures > FAILURES_ALLOWED) {
       this.#events.onFailure(error);
       return;
     }
+    this.#reopen();
+  }
+
+  #reopen() {
     this.#open();
     this.#events.onNeedKey();
   }

@@ -40,13 +40,23 @@ export function skipped(showing, count) {
 export function recent(showing, nowMs) {
   const { shownAtMs } = showing;
   if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return showing;
-  return { ...showing, shownAtMs: shownAtMs.filter((atMs) => atMs >= nowMs - FPS_WINDOW_MS) };
+  // The newest two stay whatever their age, for a slow machine has no more.
+  const kept = shownAtMs.filter((atMs, at) => {
+    return atMs >= nowMs - FPS_WINDOW_MS || at >= shownAtMs.length - 2;
+  });
+  return kept.length === shownAtMs.length ? showing : { ...showing, shownAtMs: kept };
 }
 
-/** @param {Showing} showing @returns {number | null} null while too few pictures were shown to tell */
-export function framesPerSecond({ shownAtMs }) {
+/**
+ * @param {Showing} showing @param {number} [nowMs] a picture that is long due counts as slow
+ * @returns {number | null} null while too few pictures were shown to tell
+ */
+export function framesPerSecond({ shownAtMs }, nowMs = -Infinity) {
   if (shownAtMs.length < 2) return null;
   const first = shownAtMs[0];
   const last = shownAtMs[shownAtMs.length - 1];
-  return last > first ? ((shownAtMs.length - 1) * 1000) / (last - first) : null;
+  const gaps = shownAtMs.length - 1;
+  const isDue = nowMs - last > Math.max(FPS_WINDOW_MS, (last - first) / gaps);
+  const end = isDue ? nowMs : last;
+  return end > first ? (gaps * 1000) / (end - first) : null;
 }

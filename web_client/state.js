@@ -271,7 +271,8 @@ function onPrompted(view, { id, text }) {
 function onApplied(view, receipt) {
   const { control, pts_us, unknown_words = [], truncated_at = null, dropped_messages = 0 } = receipt;
   const latency = latencies.applied(view.latency, control, pts_us);
-  const lines = narrations.forgetting(view.lines, control, dropped_messages);
+  const noted = narrations.received(view.lines, control, unknown_words);
+  const lines = narrations.forgetting(noted, control, dropped_messages);
   const next = { ...view, latency, lines };
   const isOdd = unknown_words.length > 0 || truncated_at !== null;
   const isOpening = control === OPENING && view.wish === null && isOdd;

@@ -44,7 +44,7 @@ export class Talk {
 }
 
 /** @param {Line} line */
-function partsOf({ question, text, state, forgotten = 0 }) {
+function partsOf({ question, text, state, forgotten = 0, unknownWords = [] }) {
   const parts = [];
   if (question !== null) parts.push(element("p", "question", question));
   if (forgotten > 0) parts.push(element("small", "note", forgottenOf(forgotten)));
@@ -52,6 +52,9 @@ function partsOf({ question, text, state, forgotten = 0 }) {
   const isSilent = question !== null && text.trim() === "";
   const note = isSilent ? silenceOf(state) : NOTES[/** @type {"broken"} */ (state)];
   if (note !== undefined) parts.push(element("small", "note", note));
+  if (unknownWords.length > 0) {
+    parts.push(element("small", "note", `I do not know: ${unknownWords.join(", ")}.`));
+  }
   return parts;
 }
 

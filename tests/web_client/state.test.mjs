@@ -132,7 +132,8 @@ test("frames a second are those shown of late", () => {
   const view = after(ATTACHED, ...Array.from({ length: 40 }, (_, i) => shown(i, 5000 + i * 100)));
   assert.ok(Math.abs((framesPerSecond(view.screen) ?? 0) - 10) < 0.01);
   assert.ok(view.screen.shownAtMs.length <= 21);
-  assert.equal(framesPerSecond(reduce(view, { type: "page.tick", nowMs: 60_000 }).screen), null);
+  const later = reduce(view, { type: "page.tick", nowMs: 60_000 });
+  assert.ok((framesPerSecond(later.screen, 60_000) ?? 1) < 0.1, "long ago");
 });
 
 test("lead is how far ahead the newest picture was", () => {
@@ -350,4 +351,18 @@ test("the receipt of a turn says on the page how many messages gave way for it",
   const receipt = { type: "control.applied", control: "q", pts_us: 0, dropped_messages: 2 };
   const view = after(ATTACHED, asked, receipt);
   assert.equal(view.lines[0].forgotten, 2);
+});
+
+test("unknown words of a question are noted with its answer", () => {
+  const asked = { type: "page.asked", id: "q", text: "Where is the blargzebra?" };
+  const delta = { type: "text.delta", stream: "words", utterance: 1, text: "Here.", answers: "q" };
+  const view = after(ATTACHED, asked, applied("q", 0, { unknown_words: ["blargzebra"] }), delta);
+  assert.deepEqual(view.lines.map(({ text, unknownWords }) => [text, unknownWords]), [["Here.", ["blargzebra"]]]);
+});
+
+test("a slow machine is shown a number below one, and it falls while nothing comes", () => {
+  const slow = after(ATTACHED, chunk(0), shown(0, 1000), chunk(1), shown(1, 5000));
+  const ticked = reduce(slow, { type: "page.tick", nowMs: 8000 });
+  assert.equal(metricsOf(ticked, 8000).fps.value, 0.3, "four seconds between pictures");
+  assert.equal(framesPerSecond(ticked.screen, 11_000), 0.1);
 });
