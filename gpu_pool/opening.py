@@ -45,7 +45,7 @@ class Opening:
     seed: int
     prompt: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    stop: tuple[str, ...] = ()
     trace: bool = False
     origin: Origin | None = None
+    stop: tuple[str, ...] = ()
     accounts: Accounts = ()
