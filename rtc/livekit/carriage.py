@@ -1,16 +1,21 @@
 """A track that is offered to a room, and whether the connection still carries it.
 
 After a loss the SDK publishes tracks anew by itself. Where that fails, it keeps the publication as
-if nothing had happened, and only a question about the track itself tells.
+if nothing had happened, and only a question about the track itself tells. What the server takes
+away tells the SDK nothing at all (`reports.py`).
 """
 
 import asyncio
+import logging
 from contextlib import suppress
 
 from livekit import rtc
 from livekit.rtc.participant import PublishTrackError, UnpublishTrackError
 
 from reverie.rtc.livekit.errors import NotPublishedError
+from reverie.rtc.livekit.reports import ReportWatch, Traffic
+
+LOGGER = logging.getLogger(__name__)
 
 
 class CarriedTrack:
@@ -28,6 +33,7 @@ class CarriedTrack:
         self._what = what
         self._limit_s = limit_s
         self._published: rtc.LocalTrackPublication | None = None
+        self._reports = ReportWatch()
 
     @property
     def offered(self) -> bool:
@@ -41,6 +47,25 @@ class CarriedTrack:
         if published is not None and not await _is_carried(published, self._limit_s):
             self._published = None
 
+    async def check(self) -> bool:
+        """Take the track back if the server takes it no longer; tell whether it was left.
+
+        For a connection that is up.
+        """
+        published = self._published
+        if published is None or published.track is None:
+            return True
+        try:
+            async with asyncio.timeout(self._limit_s):
+                stats = await published.track.get_stats()
+        except Exception:  # without a place in the connection: `verify` is for that
+            return True
+        if self._reports.is_taken(Traffic.read(stats)):
+            return True
+        LOGGER.warning("the server takes the %s no longer; it is published again", self._what)
+        await self.withdraw(gone=False)
+        return False
+
     async def publish(
         self, track: rtc.LocalAudioTrack | rtc.LocalVideoTrack, options: rtc.TrackPublishOptions
     ) -> None:
@@ -52,6 +77,7 @@ class CarriedTrack:
         try:
             async with asyncio.timeout(self._limit_s):
                 self._published = await self._participant.publish_track(track, options)
+                self._reports = ReportWatch()
         except (TimeoutError, PublishTrackError) as error:
             raise NotPublishedError(f"the room did not take the {self._what}: {error}") from None
 

@@ -72,6 +72,10 @@ class Publication:
         """Count the track as lost if the connection carries it no more."""
         await self._carried.verify()
 
+    async def check(self) -> bool:
+        """Take the track back if the server takes it no longer; tell whether it was left."""
+        return await self._carried.check()
+
     async def publish(self) -> None:
         """Offer the track to the room; do nothing while it is offered already.
 

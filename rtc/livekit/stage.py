@@ -4,6 +4,7 @@ A track is made from the `media.init` of its stream, and anew when that changes.
 said of its streams outlives a room, so the stage of the next room begins with it.
 """
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -33,6 +34,7 @@ class Stage:
         self._participant = participant
         self._options = options
         self._sounds: dict[str, SoundTrack] = {}
+        self._turn = asyncio.Lock()  # or what is on its way into the room would be published twice
 
     async def open(self, inits: Mapping[str, MediaInit]) -> None:
         """Publish what is known of the session's streams.
@@ -49,20 +51,11 @@ class Stage:
         Raises:
             NotPublishedError: the room did not take it.
         """
-        if init.kind == "audio":
-            await self._begin_sound(init)
-            return
-        self._stream = self._stream or init.stream
-        if self._stream != init.stream:
-            return
-        shape = PictureShape(init.width, init.height, init.rate_hz)
-        if self.video is not None and self.video.shape == shape:
-            return
-        before, self.video = self.video, None
-        if before is not None:
-            await before.close()
-        self.video = Publication(self._participant, shape, self._options)
-        await self.video.publish()
+        async with self._turn:
+            if init.kind == "audio":
+                await self._begin_sound(init)
+            else:
+                await self._begin_pictures(init)
 
     async def show(self, chunk: MediaChunk) -> None:
         """Show a picture or play a piece of sound when its time comes."""
@@ -86,14 +79,18 @@ class Stage:
 
     async def mend(self) -> bool:
         """Publish anew what the room has lost; tell whether it has everything now."""
-        tracks: list[SoundTrack | Publication] = [*self._sounds.values()]
-        if self.video is not None:
-            tracks.append(self.video)
-        for track in tracks:
-            await track.verify()
-            with suppress(NotPublishedError):
-                await track.publish()
-        return all(track.offered for track in tracks)
+        async with self._turn:
+            tracks = self._tracks()
+            for track in tracks:
+                await track.verify()
+                with suppress(NotPublishedError):
+                    await track.publish()
+            return all(track.offered for track in tracks)
+
+    async def check(self) -> bool:
+        """Take back what the server takes no longer; tell whether everything was left."""
+        async with self._turn:
+            return all([await track.check() for track in self._tracks()])
 
     async def close(self, *, gone: bool = False) -> None:
         """Take everything back, unless the room is gone and asks for nothing."""
@@ -105,6 +102,22 @@ class Stage:
         finally:
             for sound in sounds.values():
                 await sound.close(gone=gone)
+
+    def _tracks(self) -> list[SoundTrack | Publication]:
+        return [*self._sounds.values(), *([self.video] if self.video is not None else [])]
+
+    async def _begin_pictures(self, init: MediaInit) -> None:
+        self._stream = self._stream or init.stream
+        if self._stream != init.stream:
+            return
+        shape = PictureShape(init.width, init.height, init.rate_hz)
+        if self.video is not None and self.video.shape == shape:
+            return
+        before, self.video = self.video, None
+        if before is not None:
+            await before.close()
+        self.video = Publication(self._participant, shape, self._options)
+        await self.video.publish()
 
     async def _begin_sound(self, init: MediaInit) -> None:
         rate_hz = round(init.rate_hz)

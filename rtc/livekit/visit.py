@@ -40,6 +40,8 @@ EXACT = ("rgb24", "pcm16")
 
 MEND_S = 1.0
 """After a track that the room did not take, until the next try."""
+CHECK_S = 2.0
+"""Between two looks at whether the server still takes the tracks."""
 MEASURE_S = 2.0
 """Between two figures of the frame rate."""
 FAREWELL_S = 2.0
@@ -113,6 +115,7 @@ class Visit:
         tasks.create_task(self._feed(), name="world to room")
         tasks.create_task(self._steer(), name="steering")
         tasks.create_task(self._mend(), name="mend tracks")
+        tasks.create_task(self._check(), name="check tracks")
         tasks.create_task(self._measure(), name="measure")
         tasks.create_task(self._repeat(), name="repeat")
         tasks.create_task(self._watch(), name="viewers")
@@ -192,6 +195,14 @@ class Visit:
             else:
                 self._torn.set()
                 await asyncio.sleep(MEND_S)
+
+    async def _check(self) -> None:
+        """Notice tracks that the server has taken away, which no event tells."""
+        while True:
+            await asyncio.sleep(CHECK_S)
+            is_up = self._room.connection_state == rtc.ConnectionState.CONN_CONNECTED
+            if is_up and not await self._stage.check():
+                self._torn.set()
 
     async def _measure(self) -> None:
         before = 0

@@ -130,6 +130,15 @@ async def seen_again_after(world: World, *faults: str) -> None:
         assert after.session == before.session
 
 
+async def test_pictures_that_the_server_takes_away_are_published_again(world: World) -> None:
+    async with world.guest("ada") as ada:
+        before = await ada.sees(lambda stamp: stamp.chunk >= 2, "the world go on")
+        await world.fault("unpublish")
+        await until(lambda: ada.happened.count("track_published") == 2, "the track again")
+        after = await ada.sees(lambda _: True, "the world again", since=len(ada.stamps))
+        assert after.session == before.session
+
+
 async def test_of_two_worlds_with_one_identity_the_second_is_shown(
     world: World, livekit: LiveKit, home: House
 ) -> None:

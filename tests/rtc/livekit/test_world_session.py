@@ -69,6 +69,23 @@ async def test_a_program_with_sound_is_heard(livekit: LiveKit, engine: Engine) -
         await ada.knows(status="live", model="sounding")
 
 
+async def test_pictures_and_sound_that_the_server_takes_away_come_again(
+    livekit: LiveKit, engine: Engine
+) -> None:
+    livekit.must_be_ours()
+    world = WorldSession(engine=engine, model="sounding")
+    async with started(livekit, world, AgentSession()) as ada:
+        await until(lambda: max(ada.loudness, default=0.0) > 1000, "the tone")
+        await ada.picture()
+        await livekit.fault("unpublish", ada.room_name, WORLD)
+        await until(lambda: ada.happened.count("track_published") == 4, "both again")
+        assert ada.happened.count("track_unpublished") == 2
+        ada.loudness.clear()
+        await ada.picture(what="the pictures again")
+        await until(lambda: max(ada.loudness, default=0.0) > 1000, "the tone again")
+        assert ada.happened.count("track_published") == 4
+
+
 async def test_cutting_off_the_agents_voice_interrupts_the_world(
     livekit: LiveKit, engine: Engine
 ) -> None:

@@ -15,7 +15,8 @@ class FaultApi:
 
     - `sever`: its signalling breaks off; its client will try to come back.
     - `fail_media`: its peer connections are closed, and its signalling is not.
-    - `unpublish`: all that it publishes is lost, and its client is told so.
+    - `unpublish`: all that it publishes is lost, and its client is told so; the SDK ignores it, and
+      what it sends on is neither handed on nor reported.
     - `dismiss`, with `kind`, the name of a `DisconnectReason`: it is told to go for that reason.
     - `refresh`: it gets a fresh token, and no other is accepted from it any more.
 

@@ -18,6 +18,8 @@ from aiortc.rtp import (
     AnyRtcpPacket,
     HeaderExtensionsMap,
     RtcpPsfbPacket,
+    RtcpReceiverInfo,
+    RtcpRrPacket,
     RtcpRtpfbPacket,
     RtpPacket,
     pack_remb_fci,
@@ -26,6 +28,7 @@ from aiortc.rtp import (
 KEPT_PACKETS = 512
 """How many of the last packets a subscriber may ask for again."""
 REMB_EVERY_S = 0.5
+REPORT_EVERY_S = 1.0
 KEY_FRAME_EVERY_S = 0.2
 _SEQUENCES = 1 << 16
 
@@ -97,6 +100,8 @@ class Forwarder:
         self._outputs: dict[RTCRtpSender, _Output] = {}
         self._source_number = 0
         self._next_remb_s = 0.0
+        self._next_report_s = 0.0
+        self._is_closed = False
         self._wants_key_frame = True
         self._next_ask_s = 0.0
         self._receiver.__setattr__("_handle_rtp_packet", self._on_packet)
@@ -112,6 +117,11 @@ class Forwarder:
     def remove(self, sender: RTCRtpSender) -> None:
         """Send to a subscriber no longer."""
         self._outputs.pop(sender, None)
+
+    def close(self) -> None:
+        """Hand nothing on any more, and report nothing; the publisher may send on in vain."""
+        self._is_closed = True
+        self._outputs.clear()
 
     async def ask_for_key_frame(self) -> None:
         """Have the publisher soon begin a picture that needs none before it."""
@@ -134,11 +144,14 @@ class Forwarder:
 
     async def _on_packet(self, packet: RtpPacket, arrival_time_ms: int) -> None:
         del arrival_time_ms
+        if self._is_closed:
+            return
         mime_type = self._mime_types.get(packet.payload_type)
         if mime_type is None or mime_type.endswith("/rtx"):
             return
         self._source_number = packet.ssrc
         await self._allow_the_rate()
+        await self._report(packet)
         for sender, output in list(self._outputs.items()):
             if not await output.send(packet, mime_type):
                 self.remove(sender)
@@ -150,6 +163,23 @@ class Forwarder:
             self._wants_key_frame = False
             self._next_ask_s = time.monotonic() + KEY_FRAME_EVERY_S
             await self._receiver._send_rtcp_pli(self._source_number)
+
+    async def _report(self, packet: RtpPacket) -> None:
+        """Tell the publisher that its packets arrive: aiortc counts none past its own handler."""
+        if time.monotonic() < self._next_report_s:
+            return
+        self._next_report_s = time.monotonic() + REPORT_EVERY_S
+        own = cast("int | None", self._receiver.__getattribute__("_RTCRtpReceiver__rtcp_ssrc"))
+        arrived = RtcpReceiverInfo(
+            ssrc=packet.ssrc,
+            fraction_lost=0,
+            packets_lost=0,
+            highest_sequence=packet.sequence_number,
+            jitter=0,
+            lsr=0,
+            dlsr=0,
+        )
+        await self._receiver._send_rtcp(RtcpRrPacket(ssrc=own or 0, reports=[arrived]))
 
     async def _allow_the_rate(self) -> None:
         """Tell the publisher its bit rate: aiortc measures none without its own decoder."""

@@ -119,7 +119,9 @@ class Peer:
         """Publish some of its tracks no longer, and tell the others."""
         for track in [each for each in self.info.tracks if each.sid in sids]:
             self.info.tracks.remove(track)
-            self.tracks.pop(track.sid, None)
+            forwarder = self.tracks.pop(track.sid, None)
+            if forwarder is not None:
+                forwarder.close()
         if sids:
             await self.room.announce(self)
 
