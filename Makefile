@@ -59,7 +59,7 @@ contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 node-test: browser-tools
-	node --test $(sort $(wildcard tests/web_client/*.test.js tests/web_client/*.test.mjs))
+	node --test $(sort $(wildcard tests/web_client/*.test.mjs tests/web_client/*/*.test.mjs))
 
 browser-tools:
 	@bash .ci/tools

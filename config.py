@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reverie.gpu_pool.options import ModelOptions, PoolOptions
+from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.rtc.options import ServerOptions
-from reverie.sessions.limits import SessionLimits
-from reverie.sessions.recording_options import RecordingOptions
-from reverie.sessions.voice_options import VoiceOptions
+from reverie.sessions.recording.options import RecordingOptions
+from reverie.sessions.state.limits import SessionLimits
+from reverie.sessions.streams.voice_options import VoiceOptions
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

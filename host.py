@@ -14,15 +14,15 @@ from types import TracebackType
 from typing import Self
 
 from reverie.config import Deployment
-from reverie.gpu_pool.pool import Pool
+from reverie.gpu_pool.server.pool import Pool
 from reverie.media import Clock, SpeechError
-from reverie.media.espeak import Espeak, Speech
-from reverie.models.spec import ModelSpec
-from reverie.sessions.errors import VoiceError
-from reverie.sessions.local import LocalSession
-from reverie.sessions.recordings import Recordings
-from reverie.sessions.session_request import SessionRequest
-from reverie.sessions.store import SessionStore
+from reverie.media.audio.espeak import Espeak, Speech
+from reverie.models.contract.spec import ModelSpec
+from reverie.sessions.client.local_session import LocalSession
+from reverie.sessions.protocol.errors import VoiceError
+from reverie.sessions.recording.recordings import Recordings
+from reverie.sessions.runtime.session_request import SessionRequest
+from reverie.sessions.runtime.session_store import SessionStore
 
 DRAIN_S = 10.0
 """For sessions that are still open when an engine is left."""
@@ -185,6 +185,6 @@ class Engine:
             voice=voice,
             stop=tuple(stop),
         )
-        ticket = await self.store.create(request)
-        async with LocalSession(ticket.session, store=self.store) as session:
+        credentials = await self.store.create(request)
+        async with LocalSession(credentials.session, store=self.store) as session:
             yield session

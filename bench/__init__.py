@@ -6,7 +6,7 @@ stands beside `host.py`, and no room imports it.
 """
 
 from reverie.bench.measures import run_bench
-from reverie.bench.report import Report, as_table, write_json
+from reverie.bench.report import BenchReport, as_table, write_json
 from reverie.bench.sizes import BenchOptions
 
-__all__ = ["BenchOptions", "Report", "as_table", "run_bench", "write_json"]
+__all__ = ["BenchOptions", "BenchReport", "as_table", "run_bench", "write_json"]

@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed
 
 from reverie.bench.time_code import SIDE_PX, now_units, paint, sleep_to_tick
 from reverie.media import Size
-from reverie.media.h264 import H264Encoder
+from reverie.media.video.h264 import H264Encoder
 
 RATE_HZ = 30.0
 

@@ -19,7 +19,7 @@ from reverie.bench.bare_media import BareRtc, bare_socket
 from reverie.config import Deployment, Setting
 from reverie.host import Engine
 from reverie.rtc.app import create_app
-from reverie.rtc.edge import Edge
+from reverie.rtc.app_context import AppContext
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.server import Server
 from reverie.sessions import SessionRequest
@@ -66,7 +66,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LatencyTurn:
     """What one turn of one side gave."""
 
     ages_ms: tuple[float, ...]
@@ -87,7 +87,7 @@ async def serving(model: str, mode: Mode, viewers: int = 1) -> AsyncIterator[tup
     ]
     deployment = Deployment.read(settings=settings)
     async with Engine.from_deployment(deployment) as engine:
-        edge = Edge(engine.store, engine.pool, deployment.server)
+        edge = AppContext(engine.store, engine.pool, deployment.server)
         options: ServerOptions = deployment.server
         async with Server(create_app(edge), options, edge.drain).running() as server:
             yield engine, server
@@ -112,7 +112,7 @@ async def media_latency(
     Raises:
         ModuleNotFoundError: playwright, which drives the browser, is not installed.
     """
-    turns: dict[tuple[str, str], list[Turn]] = {}
+    turns: dict[tuple[str, str], list[LatencyTurn]] = {}
     async with (
         serving(MODEL, mode) as (engine, server),
         bare_socket() as url,
@@ -127,7 +127,7 @@ async def media_latency(
             found = await page.evaluate(f"given => bench.{name}(given)", given)
             assert side == "bare" or found["receipts"], "a command has its receipt"
             setup_ms = found["first"] or float("nan")
-            turn = Turn(tuple(found["ages"]), setup_ms, tuple(found["commands"]))
+            turn = LatencyTurn(tuple(found["ages"]), setup_ms, tuple(found["commands"]))
             turns.setdefault((way, side), []).append(turn)
             told(settle_s + seconds)
 
@@ -136,18 +136,18 @@ async def media_latency(
                 ("WebRTC", "ourRtc", "bareRtc", {}),
                 ("WebSocket", "ourSocket", "bareSocket", {"url": url}),
             ):
-                ticket = await engine.store.create(SessionRequest("bench", seed=0))
-                session = {"id": ticket.session.id, "token": ticket.token}
+                credentials = await engine.store.create(SessionRequest("bench", seed=0))
+                session = {"id": credentials.session.id, "token": credentials.token}
                 await take(way, "ours", ours, session)
-                engine.store.close(ticket.session.id)
-                await ticket.session.gone()
+                engine.store.close(credentials.session.id)
+                await credentials.session.gone()
                 await take(way, "bare", theirs, given)
                 await bare.close()
     return tuple(_summed(way, turns[way, "ours"], turns[way, "bare"]) for way in WAYS)
 
 
-def _summed(way: str, ours: list[Turn], bare: list[Turn]) -> Latency:
-    def all_ages(turns: list[Turn]) -> list[float]:
+def _summed(way: str, ours: list[LatencyTurn], bare: list[LatencyTurn]) -> Latency:
+    def all_ages(turns: list[LatencyTurn]) -> list[float]:
         return [age for turn in turns for age in turn.ages_ms]
 
     commands = [took for turn in ours for took in turn.commands_ms]

@@ -17,19 +17,19 @@ from reverie.bench.machine import resident_mib, this_machine
 from reverie.bench.narration import narration_cost
 from reverie.bench.progress import Progress
 from reverie.bench.recording import recording_cost
-from reverie.bench.report import Memory, Reaction, Report, Throughput
+from reverie.bench.report import BenchReport, Memory, Reaction, Throughput
 from reverie.bench.sizes import WARM_UP_CHUNKS, BenchOptions, sized
 from reverie.bench.taking import Told, seconds_for, take
 from reverie.config import Deployment, Setting
 from reverie.host import Engine
 from reverie.models.bare_loop import BareLoop
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
-from reverie.models.registry import find_family
-from reverie.models.spec import LoopSpec
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
+from reverie.models.contract.registry import find_family
+from reverie.models.contract.spec import LoopSpec
 from reverie.sessions import SessionRequest
-from reverie.sessions.events import AnyEvent, ControlApplied, MediaChunk
-from reverie.sessions.session import Session
+from reverie.sessions.client.session import Session
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied, MediaChunk
 
 SETTLE_CHUNKS = 2
 """Chunks that are not counted after a rest: until then the lead still fills."""
@@ -53,13 +53,13 @@ PROMPT = "a quiet green land"
 NAME = "bench"
 REQUEST = SessionRequest(NAME, prompt=PROMPT, seed=0)
 
-Kept = Callable[[Report], None]
+Kept = Callable[[BenchReport], None]
 """Hears what was measured so far, each time that it is more."""
 
 
 async def run_bench(
     options: BenchOptions, progress: Progress | None = None, kept: Kept = lambda _: None
-) -> Report:
+) -> BenchReport:
     """Measure everything, and return it.
 
     Args:
@@ -74,7 +74,7 @@ async def run_bench(
     told = progress.advance
     family = find_family(options.model)
     loop = family.spec.loop(family.spec.programs[0].loops[0])
-    report = Report(family.spec.name, this_machine())
+    report = BenchReport(family.spec.name, this_machine())
     progress.say("starting a worker")
     async with Engine.from_deployment(_deployment(options.model)) as engine:
         progress.say("timing the model")

@@ -14,13 +14,13 @@ from reverie.bench.report import NarrationCost
 from reverie.bench.sizes import BenchOptions
 from reverie.bench.taking import Told, seconds_for, take
 from reverie.engine.emissions import FramesOut, StepTrace, TextOut
-from reverie.gpu_pool import Lease, Notice, Opening
-from reverie.gpu_pool.messages import Seen
+from reverie.gpu_pool import Notification, StartRequest, WorkerHandle
+from reverie.gpu_pool.wire.messages import PlayheadMoved
 from reverie.host import Engine
-from reverie.models.spec import ModelSpec, ProgramSpec, StreamKind
+from reverie.models.contract.spec import ModelSpec, ProgramSpec, StreamKind
 from reverie.sessions import SessionRequest
-from reverie.sessions.events import AnyEvent, TextDelta
-from reverie.sessions.session import Session
+from reverie.sessions.client.session import Session
+from reverie.sessions.protocol.events import AnyEvent, TextDelta
 
 LIMIT_S = 300.0
 
@@ -122,11 +122,13 @@ class _Walk:
 async def _longest_wait(engine: Engine, request: SessionRequest, chunks: int, told: Told) -> int:
     """Return the most units of its siblings that any loop has waited for in so many chunks."""
     watch = _Watch(chunks, told)
-    opening = Opening("bench-trace", request.model, request.program, 0, request.prompt, trace=True)
+    opening = StartRequest(
+        "bench-trace", request.model, request.program, 0, request.prompt, trace=True
+    )
     watch.lease = await engine.pool.lease(opening, watch)
     try:
         if watch.chunks:
-            watch.lease.send(Seen("bench-trace", watch.chunks - 1))
+            watch.lease.send(PlayheadMoved("bench-trace", watch.chunks - 1))
         async with asyncio.timeout(LIMIT_S):
             await watch.enough.wait()
     finally:
@@ -140,19 +142,19 @@ class _Watch:
     def __init__(self, wanted: int, told: Told) -> None:
         self._wanted = wanted
         self._told = told
-        self.lease: Lease | None = None
+        self.lease: WorkerHandle | None = None
         self.enough = asyncio.Event()
         self.chunks = 0
         self.words = 0
         self.longest = 0
 
-    def __call__(self, notice: Notice) -> None:
+    def __call__(self, notice: Notification) -> None:
         match notice:
             case FramesOut(session=session, chunk=chunk, frames=frames):
                 self._told(len(frames))
                 self.chunks = chunk + 1
                 if self.lease is not None:
-                    self.lease.send(Seen(session, chunk))
+                    self.lease.send(PlayheadMoved(session, chunk))
             case TextOut():
                 self.words += 1
             case StepTrace(waited=waited):

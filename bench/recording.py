@@ -16,8 +16,8 @@ from reverie.bench.taking import Told, seconds_for, take
 from reverie.host import Engine
 from reverie.media import Codec
 from reverie.sessions import LocalSession, SessionRequest
-from reverie.sessions.events import AnyEvent
-from reverie.sessions.recording import Recording
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.recording.recording import Recording
 
 WHOLE_S = 30.0
 
@@ -57,9 +57,9 @@ async def _cost(
 ) -> tuple[_Cost, list[Recording]]:
     """Return what it costs, and what was recorded."""
     ratios, more_ms, settle = [], [], options.settle_frames
-    ticket = await engine.store.create(request)
+    credentials = await engine.store.create(request)
     async with (
-        LocalSession(ticket.session, codec=codec) as session,
+        LocalSession(credentials.session, codec=codec) as session,
         aclosing(session.stream()) as events,
     ):
         await take(events, settle, told)
@@ -73,7 +73,7 @@ async def _cost(
             ratios.append(plain_s / recorded_s)
             more_ms.append(1000 * (recorded_cpu_s - plain_cpu_s) / frames)
     cost = _Cost(statistics.median(ratios), statistics.median(more_ms))
-    return cost, await _whole(engine, ticket.session.id)
+    return cost, await _whole(engine, credentials.session.id)
 
 
 async def _turn(events: AsyncIterator[AnyEvent], frames: int, told: Told) -> tuple[float, float]:

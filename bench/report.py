@@ -78,7 +78,7 @@ class NarrationCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BenchReport:
     """Everything that one run has measured; None: not yet, or the model has no such thing.
 
     Attributes:
@@ -102,7 +102,7 @@ class Report:
     complete: bool = False
 
 
-def as_table(report: Report) -> str:
+def as_table(report: BenchReport) -> str:
     """Lay the report out in Markdown, as the README shows it."""
     machine = report.machine
     rows = [*_of_speed(report), *_of_commands(report), *_of_more(report)]
@@ -120,7 +120,7 @@ def as_table(report: Report) -> str:
     )
 
 
-def _remarks(report: Report) -> list[str]:
+def _remarks(report: BenchReport) -> list[str]:
     """Say what a reader has to know of the numbers."""
     remarks = []
     if report.share < 1:
@@ -133,7 +133,7 @@ def _remarks(report: Report) -> list[str]:
     return ["", *remarks] if remarks else []
 
 
-def _of_speed(report: Report) -> list[tuple[str, str]]:
+def _of_speed(report: BenchReport) -> list[tuple[str, str]]:
     rows, speed = [], report.throughput
     if speed is not None:
         rows += [
@@ -146,7 +146,7 @@ def _of_speed(report: Report) -> list[tuple[str, str]]:
     return rows
 
 
-def _of_commands(report: Report) -> list[tuple[str, str]]:
+def _of_commands(report: BenchReport) -> list[tuple[str, str]]:
     rows = []
     if report.reaction is not None:
         rows += [
@@ -160,7 +160,7 @@ def _of_commands(report: Report) -> list[tuple[str, str]]:
     return rows
 
 
-def _of_more(report: Report) -> list[tuple[str, str]]:
+def _of_more(report: BenchReport) -> list[tuple[str, str]]:
     rows, cost, words, memory = [], report.recording, report.narration, report.memory
     if cost is not None:
         rows += [
@@ -181,6 +181,6 @@ def _of_more(report: Report) -> list[tuple[str, str]]:
     return rows
 
 
-def write_json(report: Report, file: Path) -> None:
+def write_json(report: BenchReport, file: Path) -> None:
     """Write everything that was measured."""
     file.write_text(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n", encoding="utf-8")

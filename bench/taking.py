@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable
 
-from reverie.sessions.events import AnyEvent, MediaChunk
+from reverie.sessions.protocol.events import AnyEvent, MediaChunk
 
 Told = Callable[[float], None]
 """Hears of frames that were taken."""

@@ -65,11 +65,11 @@ async def viewers_of_one(
     """
     async with serving(MODEL, mode, max(counts)) as (engine, server):
         for count in counts:
-            ticket = await engine.store.create(SessionRequest("bench", seed=0))
-            session = (ticket.session.id, ticket.watch_token)
+            credentials = await engine.store.create(SessionRequest("bench", seed=0))
+            session = (credentials.session.id, credentials.watch_token)
             found = await _measured(server.url, session, count, (settle_s, seconds))
-            engine.store.close(ticket.session.id)
-            await ticket.session.gone()
+            engine.store.close(credentials.session.id)
+            await credentials.session.gone()
             yield found
             if not 0 <= found.p95_ms <= most_ms:
                 return

@@ -50,15 +50,15 @@ def _frames(text: str) -> int:
 
 
 def _bench(chosen: argparse.Namespace) -> int:
-    from reverie.bench import BenchOptions, Report, as_table, run_bench, write_json
+    from reverie.bench import BenchOptions, BenchReport, as_table, run_bench, write_json
     from reverie.bench.progress import Progress
-    from reverie.gpu_pool.errors import PoolError
-    from reverie.models.errors import ModelError
+    from reverie.gpu_pool.wire.errors import PoolError
+    from reverie.models.contract.errors import ModelError
 
     if chosen.media:
         return _bench_media(chosen)
     options = BenchOptions.chosen(chosen.model, quick=chosen.quick, frames=chosen.frames)
-    found: list[Report] = []
+    found: list[BenchReport] = []
     try:
         with stopped_as_by_ctrl_c(), Progress() as progress:
             found.append(asyncio.run(run_bench(options, progress, found.append)))

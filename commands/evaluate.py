@@ -62,7 +62,7 @@ def add(commands: Commands) -> None:
 
 def _steps(text: str) -> tuple[int, ...]:
     """Read `--steps`: different numbers, with commas between them."""
-    from reverie.models.pocket.sampler import MAX_STEPS
+    from reverie.models.pocket.network.sampler import MAX_STEPS
 
     try:
         steps = tuple(int(part) for part in text.split(","))
@@ -94,7 +94,7 @@ def _eval_pocket(chosen: argparse.Namespace) -> int:
         run_evaluation,
         write_json,
     )
-    from reverie.models.errors import ModelError
+    from reverie.models.contract.errors import ModelError
 
     checkpoint = None if chosen.checkpoint is None else str(chosen.checkpoint)
     options = EvaluationOptions(

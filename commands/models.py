@@ -46,15 +46,15 @@ def add(commands: Commands) -> None:
 
 
 def _models(chosen: argparse.Namespace) -> int:
-    from reverie.models.catalogue import as_text, catalogue
+    from reverie.models.services.catalogue import as_text, catalogue
 
     print(as_text(catalogue(load=chosen.load)))
     return 0
 
 
 def _check_checkpoint(chosen: argparse.Namespace) -> int:
-    from reverie.models.errors import ModelError
-    from reverie.models.fitting import CheckRequest, checked, recognised
+    from reverie.models.contract.errors import ModelError
+    from reverie.models.services.checkpoint_match import CheckRequest, checked, recognised
 
     request = CheckRequest(chosen.path, chosen.parts, chosen.checkpoint, chosen.adapter)
     try:

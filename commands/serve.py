@@ -114,9 +114,9 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
     """Answer at once, load meanwhile, and leave no worker behind however it ends."""
     from reverie.host import Engine
     from reverie.rtc.app import create_app
-    from reverie.rtc.edge import Edge
-    from reverie.rtc.errors import CannotListenError
+    from reverie.rtc.app_context import AppContext
     from reverie.rtc.server import Server, leave_within
+    from reverie.rtc.wire.errors import CannotListenError
     from reverie.sessions import SessionError
 
     engine = Engine(deployment)
@@ -126,7 +126,7 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
         return complain(str(error), FAILED)
     status = 0
     try:
-        edge = Edge(engine.store, engine.pool, deployment.server)
+        edge = AppContext(engine.store, engine.pool, deployment.server)
         app, options = create_app(edge), deployment.server
         server = Server(app, options, edge.drain, on_leaving=leave_within)
         async with asyncio.TaskGroup() as tasks:

@@ -1,10 +1,10 @@
 """When model work runs: drivers, their mailboxes and states, scheduling, admission and cost.
 
 Start at `driver.py`: one loop of a session between a control and the frames or words that show it;
-`batch.py` is who calls it. `planner.py`, `stepper.py` and `travel.py` are what a driver does, over
-what it consists of (`parts.py`). `mailbox.py` merges controls, `states.py` owns cache blocks,
-`lead.py` and `pace.py` hold generation back, `outlet.py` numbers and times what goes out,
-`scheduler.py` picks what runs.
+`batch.py` calls it. `planner.py`, `stepper.py` and `rollback.py` are what a driver does, over the
+context that they share (`loop_context.py`). `mailbox.py` merges controls, `states.py` owns cache
+blocks, `playout_lead.py` and `text_rate.py` hold generation back, `emitter.py` numbers and times
+what goes out, `scheduler.py` picks what runs.
 
 This room imports `models` only. It has no clock, no threads and no I/O: time and results come in,
 emissions are taken.

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import WorkPlan
-from reverie.models.spec import LoopSpec, StreamKind
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import WorkPlan
+from reverie.models.contract.spec import LoopSpec, StreamKind
 
 FRESHNESS = 0.1
 """Weight of the newest measurement in a mean."""

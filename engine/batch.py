@@ -11,16 +11,16 @@ from reverie.engine.admission import CostBook
 from reverie.engine.batch_limit import BatchLimit
 from reverie.engine.candidate import LoopOf
 from reverie.engine.driver import LoopDriver
-from reverie.models.device_errors import let_go, told_apart, with_room_made
-from reverie.models.errors import DeviceMemoryError
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import LoopKernel, StepBatch, StepResult, StepUnit
+from reverie.models.contract.errors import DeviceMemoryError
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import LoopKernel, StepBatch, StepResult, StepUnit
+from reverie.models.services.device_errors import let_go, told_apart, with_room_made
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedUnit:
     """A unit, and whose it is."""
 
     driver: LoopDriver[Any]
@@ -53,7 +53,7 @@ def run_batch(
     begun = []
     for driver in drivers:
         try:
-            begun.append(Begun(driver, driver.begin()))
+            begun.append(StartedUnit(driver, driver.begin()))
         except Exception as error:
             _report(driver, told_apart(error, instance.device))
     if begun:
@@ -70,7 +70,7 @@ class _Run:
     costs: CostBook | None
     limit: BatchLimit | None
 
-    def run(self, begun: Sequence[Begun]) -> None:
+    def run(self, begun: Sequence[StartedUnit]) -> None:
         """Run units at once, or in parts where that fails."""
         started_us = self.now_us()
         failed = self._attempt(begun, started_us)
@@ -90,7 +90,7 @@ class _Run:
             for entry in begun:
                 self.run([entry])
 
-    def _attempt(self, begun: Sequence[Begun], started_us: int) -> Exception | None:
+    def _attempt(self, begun: Sequence[StartedUnit], started_us: int) -> Exception | None:
         """Run units and complete them; return why that failed, and then none is completed."""
         try:
             results = self._results(begun)
@@ -101,7 +101,7 @@ class _Run:
         self._complete(begun, results, started_us)
         return None
 
-    def _results(self, begun: Sequence[Begun]) -> Sequence[StepResult[Any]]:
+    def _results(self, begun: Sequence[StartedUnit]) -> Sequence[StepResult[Any]]:
         def results() -> Sequence[StepResult[Any]]:
             return _results(self.kernel, self.instance, begun)
 
@@ -110,7 +110,7 @@ class _Run:
         return with_room_made(results, self.instance.device)
 
     def _complete(
-        self, begun: Sequence[Begun], results: Sequence[StepResult[Any]], started_us: int
+        self, begun: Sequence[StartedUnit], results: Sequence[StepResult[Any]], started_us: int
     ) -> None:
         ended_us = self.now_us()
         for entry, result in zip(begun, results, strict=True):
@@ -124,7 +124,7 @@ class _Run:
 
 
 def _results(
-    kernel: LoopKernel[Any], instance: ModelInstance, begun: Sequence[Begun]
+    kernel: LoopKernel[Any], instance: ModelInstance, begun: Sequence[StartedUnit]
 ) -> Sequence[StepResult[Any]]:
     batch = StepBatch(instance, tuple(entry.unit for entry in begun))
     with torch.inference_mode():

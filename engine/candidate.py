@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reverie.models.loop import WorkPlan
+from reverie.models.contract.loop import WorkPlan
 
 
 @dataclass(frozen=True, slots=True)

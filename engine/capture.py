@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reverie.models.behavior import Behavior, BehaviorRecord
-from reverie.models.controls import Controls
+from reverie.models.contract.behavior import Behavior, BehaviorRecord
+from reverie.models.contract.controls import Controls
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommittedChunk:
     """What is known of a chunk when it commits; whether anybody ever sees it is not."""
 
     seed: int
@@ -29,7 +29,7 @@ class Capture:
         """Begin empty."""
         self._session = session
         self._loop = loop
-        self._pending: Committed | None = None
+        self._pending: CommittedChunk | None = None
         self._records: list[BehaviorRecord] = []
 
     def committed(
@@ -43,7 +43,7 @@ class Capture:
         """Describe the chunk in the making."""
         # A sight is a sibling's state, alive only while the step runs.
         controls = tuple(replace(controls, sights={}) for controls in taken)
-        self._pending = Committed(seed, weights_version, dict(parameters), controls, behavior)
+        self._pending = CommittedChunk(seed, weights_version, dict(parameters), controls, behavior)
 
     def shown(self, chunk: int) -> None:
         """Note that the chunk is out."""

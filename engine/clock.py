@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reverie.models.spec import StreamSpec
+from reverie.models.contract.spec import StreamSpec
 
 US = 1_000_000
 

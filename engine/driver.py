@@ -8,8 +8,8 @@ A chunk is a transaction. It opens with the unit that takes controls and closes 
 commits; every unit outside of one (a decode, a context pass) stands by itself. What fails is rolled
 back to the last closed one, so nothing that was committed is ever touched.
 
-What it consists of is in `parts.py`; `planner.py` says what could run, `stepper.py` begins and ends
-units, `travel.py` goes back.
+Its parts are in `loop_context.py`; `planner.py` says what could run, `stepper.py` begins and ends
+units, `rollback.py` goes back.
 """
 
 import logging
@@ -18,27 +18,26 @@ from typing import Generic
 
 from reverie.engine.candidate import Candidate
 from reverie.engine.capture import Capture
+from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.emissions import Emission, FaultCode
+from reverie.engine.emitter import Emitter
 from reverie.engine.errors import BadStepError, WeightsChangedError
-from reverie.engine.history import Moment
 from reverie.engine.inputs import ControlInput
-from reverie.engine.lead import Lead
+from reverie.engine.loop_context import Course, Look, LoopContext
 from reverie.engine.mailbox import Mailbox
-from reverie.engine.making import Making
+from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
-from reverie.engine.outlet import Outlet
-from reverie.engine.parts import Course, Look, Parts
 from reverie.engine.planner import Planner
+from reverie.engine.playout_lead import PlayoutLead
 from reverie.engine.position import Position
-from reverie.engine.states import States
+from reverie.engine.rollback import Rollback
+from reverie.engine.states import LoopStates
 from reverie.engine.stepper import Stepper
-from reverie.engine.travel import Travel
-from reverie.models.behavior import BehaviorRecord
-from reverie.models.blocks import LoopState
-from reverie.models.device_errors import told_apart
-from reverie.models.errors import DeviceMemoryError
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.behavior import BehaviorRecord
+from reverie.models.contract.blocks import LoopState
+from reverie.models.contract.errors import DeviceMemoryError
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import (
     Durable,
     LoopKernel,
     LoopRequest,
@@ -46,6 +45,7 @@ from reverie.models.loop import (
     StepResult,
     StepUnit,
 )
+from reverie.models.services.device_errors import told_apart
 
 log = logging.getLogger(__name__)
 
@@ -60,13 +60,13 @@ def _first(
     durable: Durable | None,
     chunks: int,
     pts_us: int,
-) -> Moment[S]:
+) -> Checkpoint[S]:
     if durable:
         WeightsChangedError.unless_same(durable, instance.weights_version)
         state = kernel.revive(durable, request, instance)
-        return Moment(state, chunks - 1, None, {}, media_us=pts_us)
+        return Checkpoint(state, chunks - 1, None, {}, media_us=pts_us)
     state = kernel.init_state(request, instance)
-    return Moment(state, -1, request.prompt, request.parameters)
+    return Checkpoint(state, -1, request.prompt, request.parameters)
 
 
 class LoopDriver(Generic[S]):
@@ -86,7 +86,7 @@ class LoopDriver(Generic[S]):
         beside: Callable[[], int] | None = None,
         course: Course = Course(),  # noqa: B008  # frozen
         mailbox: Mailbox | None = None,
-        start: Moment[S] | None = None,
+        start: Checkpoint[S] | None = None,
     ) -> None:
         """Begin anew, go on for a driver that was lost, or part from one that goes on itself.
 
@@ -105,23 +105,23 @@ class LoopDriver(Generic[S]):
             start: where it parts from another, whose blocks it shares from then on; see `parting`.
         """
         first = start or _first(kernel, instance, request, durable, chunks, pts_us)
-        outlet = Outlet(
+        emitter = Emitter(
             request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us, beside
         )
         # What each chunk keeps beside the cache was counted when the session was let in.
         stretches = (course.kept or course.reported) and not kernel.spec.chunk_bytes
         rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
         reads_prompt = kernel.spec.prompt_tokens > 0 and bool(request.prompt)
-        self._parts: Parts[S] = Parts(
+        self._context: LoopContext[S] = LoopContext(
             kernel=kernel,
             instance=instance,
             request=request,
             options=options,
             sights=sights or {},
-            outlet=outlet,
-            mailbox=mailbox or Mailbox(request, kernel.spec, outlet.tell),
+            emitter=emitter,
+            mailbox=mailbox or Mailbox(request, kernel.spec, emitter.tell),
             capture=Capture(request.session, kernel.spec.name),
-            states=States(
+            states=LoopStates(
                 instance.blocks,
                 first,
                 history=max(options.history_chunks, options.lead_chunks) + 1,
@@ -129,23 +129,23 @@ class LoopDriver(Generic[S]):
                 budget=kernel.spec.blocks_a_session(options.history_chunks),
                 since=self._needed_us if stretches else None,
             ),
-            lead=Lead(options.lead_chunks, round(1e6 / rates[0])) if rates else None,
+            lead=PlayoutLead(options.lead_chunks, round(1e6 / rates[0])) if rates else None,
             course=course,
-            making=Making(opening=options.receipt_for_opening and reads_prompt),
+            open_chunk=OpenChunk(opening=options.receipt_for_opening and reads_prompt),
         )
-        self._planner = Planner(self._parts)
-        self._stepper = Stepper(self._parts)
-        self._travel = Travel(self._parts)
+        self._planner = Planner(self._context)
+        self._stepper = Stepper(self._context)
+        self._rollback = Rollback(self._context)
         self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
         if mailbox is not None:
-            mailbox.hand_over((), outlet.tell)
+            mailbox.hand_over((), emitter.tell)
         if durable or chunks or start:
-            self._parts.jump(first)
+            self._context.jump(first)
 
     def _needed_us(self) -> int:
         """Return the media time that it has to be able to go back to."""
-        lead, kept = self._parts.lead, self._parts.course.kept
+        lead, kept = self._context.lead, self._context.course.kept
         times = [lead.seen_us] if lead is not None else []
         return min([*times, *([kept()] if kept is not None else [])], default=0)
 
@@ -154,72 +154,72 @@ class LoopDriver(Generic[S]):
     @property
     def session(self) -> str:
         """Whose loop it is."""
-        return self._parts.session
+        return self._context.session
 
     @property
     def loop(self) -> str:
         """Which loop it is."""
-        return self._parts.kernel.spec.name
+        return self._context.kernel.spec.name
 
     @property
     def position(self) -> Position:
         """Where the session stands now."""
-        return Position(self._parts.states.now.chunk, self._parts.outlet.next_us)
+        return Position(self._context.states.now.chunk, self._context.emitter.next_us)
 
     @property
     def next_chunk(self) -> int:
         """The number that the next new chunk will have."""
-        return self._parts.outlet.chunk + self._parts.making.frames_out
+        return self._context.emitter.chunk + self._context.open_chunk.frames_out
 
     @property
     def request(self) -> LoopRequest:
         """What a driver that takes this one's place should ask for."""
-        return self._parts.wanted_request()
+        return self._context.wanted_request()
 
     @property
     def sight(self) -> LoopState | None:
         """The newest state whose frames are out, for loops that read this one; None before one."""
-        newest = self._parts.states.history.newest
+        newest = self._context.states.history.newest
         return newest.state if newest.shown else None
 
     @property
     def is_paced(self) -> bool:
         """Whether a viewer's playhead paces it; a loop of text keeps to a pace of its own."""
-        return self._parts.lead is not None
+        return self._context.lead is not None
 
     @property
     def paused(self) -> bool:
         """Whether it waits for `resume` or `advance`."""
-        return self._parts.gate.paused
+        return self._context.gate.paused
 
     @property
     def held(self) -> bool:
         """Whether it is paused, with no chunk left to advance by."""
-        return self._parts.gate.held
+        return self._context.gate.held
 
     @property
     def state(self) -> S:
         """The state that the next unit starts from."""
-        return self._parts.states.now.state
+        return self._context.states.now.state
 
     @property
     def ended(self) -> bool:
         """Whether the loop has failed for good or was closed: `ready` will only say None."""
-        return self._parts.ended
+        return self._context.ended
 
     def take_emissions(self) -> list[Emission]:
         """Return what has happened since the last call, in order, and forget it."""
-        return self._parts.outlet.take()
+        return self._context.emitter.take()
 
     def take_behavior(self) -> list[BehaviorRecord]:
         """Return records of the chunks since the last call, and forget them; `options.capture`."""
-        return self._parts.capture.take()
+        return self._context.capture.take()
 
     # --- what comes from the session ---
 
     def takes(self, item: ControlInput) -> bool:
         """Tell whether an input is for this loop."""
-        return self._parts.mailbox.takes(item)
+        return self._context.mailbox.takes(item)
 
     def push(self, inputs: Sequence[ControlInput], *, silent: bool = False) -> None:
         """Put controls into the mailbox; each will have a receipt.
@@ -233,12 +233,12 @@ class LoopDriver(Generic[S]):
             UnknownControlError: the loop does not take one of them; none was taken.
             LoopEndedError: the loop has ended.
         """
-        self._parts.require_alive()
-        self._parts.mailbox.push(inputs, silent=silent)
+        self._context.require_alive()
+        self._context.mailbox.push(inputs, silent=silent)
 
     def release_keys(self) -> None:
         """Let go of every held key."""
-        self._parts.mailbox.release_keys()
+        self._context.mailbox.release_keys()
 
     def seen(self, chunk: int, now_us: int, *, in_time: bool = False) -> int:
         """Note that the viewer has seen every frame up to and including `chunk`.
@@ -246,94 +246,94 @@ class LoopDriver(Generic[S]):
         Args:
             chunk: one of this loop's.
             now_us: the time.
-            in_time: whether that counts only once it can have been played; see `Lead.seen`.
+            in_time: whether that counts only once it can have been played; see `PlayoutLead.seen`.
 
         Returns:
             The media time up to which that is.
         """
-        if self._parts.lead is None:
+        if self._context.lead is None:
             return 0
-        return self._parts.lead.seen(min(chunk, self.next_chunk - 1), now_us, in_time=in_time)
+        return self._context.lead.seen(min(chunk, self.next_chunk - 1), now_us, in_time=in_time)
 
     def seen_until(self, media_us: int, now_us: int, *, in_time: bool = False) -> None:
         """Note what was seen by the media time that the viewer of another loop has come to."""
-        if self._parts.lead is not None:
-            self._parts.lead.seen_until(media_us, now_us, in_time=in_time)
+        if self._context.lead is not None:
+            self._context.lead.seen_until(media_us, now_us, in_time=in_time)
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundary while nobody watches."""
-        self._parts.gate.watched(watched)
+        self._context.gate.watched(watched)
 
     def pause(self) -> Position:
         """Run no further unit; may be repeated."""
-        self._parts.gate.pause()
+        self._context.gate.pause()
         return self.position
 
     def resume(self) -> Position:
         """Go on; may be repeated."""
-        self._parts.gate.resume()
+        self._context.gate.resume()
         return self.position
 
     def advance(self, chunks: int) -> Position:
         """Put out `chunks` more chunks, then be paused. They wait for the viewer like any."""
-        self._parts.gate.advance(chunks)
+        self._context.gate.advance(chunks)
         return self.position
 
     def follow(self) -> Position:
         """Be paused, but go as far as the loop that leads."""
-        self._parts.gate.follow()
+        self._context.gate.follow()
         return self.position
 
     def go_on_at(self, media_us: int) -> None:
         """Begin the next frame at `media_us`, which has not passed, as the other loops do."""
-        self._parts.outlet.go_on_at(media_us)
+        self._context.emitter.go_on_at(media_us)
 
     @property
     def kept_us(self) -> int:
         """The media time that it can go back to."""
-        history = self._parts.states.history
+        history = self._context.states.history
         return next(iter(history)).media_us if len(history) else 0
 
     def media_us(self, chunk: int | None) -> int:
         """Return when the newest kept chunk that is not after `chunk` ended; None: the newest."""
-        history = self._parts.states.history
+        history = self._context.states.history
         if not len(history):  # it was closed
-            return self._parts.outlet.next_us
+            return self._context.emitter.next_us
         return (history.newest if chunk is None else history.at_or_before(chunk)).media_us
 
-    def parting(self, until_us: int | None) -> Moment[S]:
+    def parting(self, until_us: int | None) -> Checkpoint[S]:
         """Return where another driver can part from this one: by a media time, or the newest chunk.
 
         It is good for as long as this driver runs no unit; one that was made with it shares the
         cache blocks, and copies none.
         """
-        history = self._parts.states.history
+        history = self._context.states.history
         return history.newest if until_us is None else history.until(until_us)
 
     def durable(self) -> Durable | None:
         """Return what of the newest chunk's state outlives the worker; None when nothing does."""
-        newest = self._parts.states.history.newest
-        return self._parts.durable_part(newest.state) if newest.chunk >= 0 else None
+        newest = self._context.states.history.newest
+        return self._context.durable_part(newest.state) if newest.chunk >= 0 else None
 
     def interrupt(self, seen: int | None) -> Position:
         """Drop what is unfinished or unseen; go on from `seen`, or from the oldest kept chunk.
 
         Prompt, parameters and held keys stay as the person last set them.
         """
-        self._parts.require_alive()
-        history = self._parts.states.history
-        self._travel.interrupt(history.at_or_before(-1 if seen is None else seen))
+        self._context.require_alive()
+        history = self._context.states.history
+        self._rollback.interrupt(history.at_or_before(-1 if seen is None else seen))
         return self.position
 
     def interrupt_until(self, media_us: int) -> Position:
         """Do the same from the media time that was seen, of whichever loop's chunks."""
-        self._parts.require_alive()
-        self._travel.interrupt(self._parts.states.history.until(media_us))
+        self._context.require_alive()
+        self._rollback.interrupt(self._context.states.history.until(media_us))
         return self.position
 
     def break_off(self) -> Position:
         """End the utterance in the making, for a loop of text; what waits is still answered."""
-        self._travel.break_off()
+        self._rollback.break_off()
         return self.position
 
     def rewind(self, chunk: int) -> Position:
@@ -342,7 +342,7 @@ class LoopDriver(Generic[S]):
         Raises:
             ChunkNotKeptError: it is not kept any more.
         """
-        self._travel.rewind(chunk)
+        self._rollback.rewind(chunk)
         return self.position
 
     def rewind_until(self, media_us: int) -> Position:
@@ -351,7 +351,7 @@ class LoopDriver(Generic[S]):
         Raises:
             ChunkNotKeptError: nothing as old is kept any more.
         """
-        self._travel.rewind_until(media_us)
+        self._rollback.rewind_until(media_us)
         return self.position
 
     def require_kept(self, media_us: int) -> None:
@@ -360,11 +360,11 @@ class LoopDriver(Generic[S]):
         Raises:
             ChunkNotKeptError: nothing as old is kept any more.
         """
-        self._travel.require_kept(media_us)
+        self._rollback.require_kept(media_us)
 
     def reset(self, seed: int | None = None) -> Position:
         """Begin again under the prompt and parameters now in effect; None keeps the seed."""
-        self._travel.reset(seed)
+        self._rollback.reset(seed)
         return self.position
 
     def snapshot(self, name: str, until_us: int | None = None) -> Position:
@@ -378,15 +378,15 @@ class LoopDriver(Generic[S]):
             NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
             SnapshotLimitError: there are too many already.
         """
-        return self._travel.snapshot(name, until_us)
+        return self._rollback.snapshot(name, until_us)
 
     def kept(self, name: str) -> Durable | None:
         """Return what another driver could `keep` of a snapshot; None when nothing of it lasts."""
-        return self._travel.kept(name)
+        return self._rollback.kept(name)
 
     def keep(self, name: str, chunk: int, durable: Durable) -> None:
         """Keep what a driver that was lost had kept under `name`."""
-        self._travel.keep(name, chunk, durable)
+        self._rollback.keep(name, chunk, durable)
 
     def restore(self, name: str) -> Position:
         """Go on from a kept state; prompt and parameters stay as they are.
@@ -394,7 +394,7 @@ class LoopDriver(Generic[S]):
         Raises:
             UnknownSnapshotError: there is none of that name.
         """
-        self._travel.restore(name)
+        self._rollback.restore(name)
         return self.position
 
     def hand_over(self) -> Mailbox:
@@ -402,31 +402,31 @@ class LoopDriver(Generic[S]):
 
         What was being answered is given up: it may be what has failed.
         """
-        parts = self._parts
-        assert parts.ended, "only what has ended has a successor"
-        given_up = [entry.taken for entry in parts.making.taken]
-        parts.making.taken.clear()
-        parts.mailbox.hand_over(given_up, parts.outlet.tell)
-        return parts.mailbox
+        context = self._context
+        assert context.ended, "only what has ended has a successor"
+        given_up = [entry.taken for entry in context.open_chunk.taken]
+        context.open_chunk.taken.clear()
+        context.mailbox.hand_over(given_up, context.emitter.tell)
+        return context.mailbox
 
     def give_up(self) -> None:
         """Answer what waits, where nobody takes the place of this one, which has ended."""
-        self._parts.put_back_controls()
-        self._parts.mailbox.abandon()
+        self._context.put_back_controls()
+        self._context.mailbox.abandon()
 
     def close(self) -> Position:
         """End the loop and give every block back; may be repeated."""
-        parts = self._parts
-        assert parts.unit is None, "a unit is running"
+        context = self._context
+        assert context.unit is None, "a unit is running"
         if not self._closed:
-            parts.end()
+            context.end()
             self._closed = True
             try:
-                parts.kernel.finalize(parts.states.now.state, parts.instance)
+                context.kernel.finalize(context.states.now.state, context.instance)
             except Exception as error:
-                told_apart(error, parts.instance.device)
+                told_apart(error, context.instance.device)
                 log.exception("session %s: finalize failed", self.session)
-            parts.states.clear()
+            context.states.clear()
         return self.position
 
     # --- what the step thread does with it ---
@@ -465,14 +465,14 @@ class LoopDriver(Generic[S]):
 
     def refuse(self, code: FaultCode, message: str) -> None:
         """End the loop at once: what it is to go on with cannot be had, however often it tries."""
-        self._parts.strikes += 1
-        self._parts.fault(code, message)
+        self._context.strikes += 1
+        self._context.fault(code, message)
 
     def fail(self, error: Exception) -> None:
         """Roll back after `begin` or the kernel raised; the second time in a row ends the loop."""
         if isinstance(error, BadStepError):
-            self._parts.fault(error.code, str(error))
+            self._context.fault(error.code, str(error))
         elif isinstance(error, DeviceMemoryError):
-            self._parts.fault(FaultCode.OUT_OF_MEMORY, str(error))
+            self._context.fault(FaultCode.OUT_OF_MEMORY, str(error))
         else:
-            self._parts.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")
+            self._context.fault(FaultCode.STEP_RAISED, f"{type(error).__name__}: {error}")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.engine.inputs import ControlId
-from reverie.models.loop import Durable
+from reverie.models.contract.loop import Durable
 
 Frames = NDArray[np.uint8]
 """RGB frames [F, H, W, 3]."""

@@ -18,44 +18,44 @@ EngineError
 from typing import ClassVar
 
 from reverie.engine.emissions import FaultCode
-from reverie.models.loop import Durable
+from reverie.models.contract.loop import Durable
 
 
 class EngineError(Exception):
     """Base of all errors of this room."""
 
 
-class RefusedError(EngineError):
+class EngineRefusedError(EngineError):
     """A request of the session that changed nothing."""
 
     code: ClassVar[str] = "refused"
 
 
-class ChunkNotKeptError(RefusedError):
+class ChunkNotKeptError(EngineRefusedError):
     """The chunk to go back to is not kept."""
 
     code = "chunk_not_kept"
 
 
-class UnknownSnapshotError(RefusedError):
+class UnknownSnapshotError(EngineRefusedError):
     """No snapshot has that name."""
 
     code = "unknown_snapshot"
 
 
-class NoSnapshotError(RefusedError):
+class NoSnapshotError(EngineRefusedError):
     """There is nothing that a snapshot could keep."""
 
     code = "no_snapshot"
 
 
-class SnapshotLimitError(RefusedError):
+class SnapshotLimitError(EngineRefusedError):
     """The session has as many snapshots as it may have."""
 
     code = "snapshot_limit"
 
 
-class WeightsChangedError(RefusedError):
+class WeightsChangedError(EngineRefusedError):
     """A state that outlived its worker was made by other weights than the new worker has."""
 
     code = "weights_changed"
@@ -72,19 +72,19 @@ class WeightsChangedError(RefusedError):
             raise cls(f"{made}; these are {weights_version}")
 
 
-class UnknownLoopError(RefusedError):
+class UnknownLoopError(EngineRefusedError):
     """The program runs no loop of that name."""
 
     code = "unknown_loop"
 
 
-class UnknownControlError(RefusedError):
+class UnknownControlError(EngineRefusedError):
     """The loop takes no such control."""
 
     code = "unknown_control"
 
 
-class LoopEndedError(RefusedError):
+class LoopEndedError(EngineRefusedError):
     """The loop has ended."""
 
     code = "loop_ended"

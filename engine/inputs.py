@@ -6,7 +6,7 @@ Every input carries the id of the command that made it, for the receipt.
 from dataclasses import dataclass
 from typing import NewType
 
-from reverie.models.controls import KeyEdge, MediaInput
+from reverie.models.contract.controls import KeyEdge, MediaInput
 
 ControlId = NewType("ControlId", str)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reverie.engine.inputs import ControlId
-from reverie.models.controls import KeyEdge, KeyInput
+from reverie.models.contract.controls import KeyEdge, KeyInput
 
 
 @dataclass(frozen=True, slots=True)

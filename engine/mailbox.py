@@ -22,9 +22,9 @@ from reverie.engine.inputs import (
     TurnInput,
 )
 from reverie.engine.key_queue import KeyQueue, TaggedEdge
-from reverie.models.controls import Controls, Merge, Turn
-from reverie.models.loop import LoopRequest
-from reverie.models.spec import LoopSpec
+from reverie.models.contract.controls import Controls, Merge, Turn
+from reverie.models.contract.loop import LoopRequest
+from reverie.models.contract.spec import LoopSpec
 
 KEY_EDGES = 64
 TURNS = 32
@@ -34,7 +34,7 @@ SHOWN_AGAIN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueuedControls:
     """A waiting text or number, and the control that brought it; None for a silent one."""
 
     value: str | float
@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenControls:
     """What one step took, with all that is needed to put it back.
 
     Attributes:
@@ -54,7 +54,7 @@ class Taken:
     receipts: tuple[ControlId, ...] = ()
     prompt: ControlId | None = None
     edges: Mapping[str, tuple[TaggedEdge, ...]] = field(default_factory=dict)
-    latest: Mapping[str, Wanted] = field(default_factory=dict)
+    latest: Mapping[str, QueuedControls] = field(default_factory=dict)
     turns: tuple[tuple[str, ControlId], ...] = ()
     media: Mapping[str, tuple[StreamInput, ...]] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class Mailbox:
         self._keys = {
             name: KeyQueue(tuple(keys), KEY_EDGES) for name, keys in self._legal_keys.items()
         }
-        self._latest: dict[str, Wanted] = {}
+        self._latest: dict[str, QueuedControls] = {}
         self._axes: dict[str, float] = {}
         self._turns: deque[tuple[str, ControlId]] = deque()
         self._inputs = {spec.name: spec for spec in loop.inputs if spec.capacity}
@@ -148,10 +148,10 @@ class Mailbox:
         Silent: whoever asked for it has had a receipt. What is still waiting comes first.
         """
         if self._takes_prompt and prompt != self.prompt:
-            self._latest.setdefault(PROMPT, Wanted(self.prompt, None))
+            self._latest.setdefault(PROMPT, QueuedControls(self.prompt, None))
         for name, value in self.parameters.items():
             if name in self._parameter_names and parameters.get(name) != value:
-                self._latest.setdefault(name, Wanted(value, None))
+                self._latest.setdefault(name, QueuedControls(value, None))
 
     def peek(self) -> Controls:
         """Return what a step that takes controls now would see."""
@@ -172,7 +172,7 @@ class Mailbox:
             },
         )
 
-    def take(self) -> Taken:
+    def take(self) -> TakenControls:
         """Remove and return what the next step takes; keys that are held stay held.
 
         Of several turns that is the oldest, so that each gets its receipt as it is taken up; of a
@@ -183,7 +183,7 @@ class Mailbox:
         later = {control for _, control in list(self._turns)[1:]}
         for name, waiting in self._media.items():
             later.update(item.control for item in list(waiting)[len(media[name]) :])
-        taken = Taken(
+        taken = TakenControls(
             controls=self.peek(),
             receipts=tuple(control for control in self._receipts if control not in later),
             prompt=prompt.control if prompt else None,
@@ -205,7 +205,7 @@ class Mailbox:
     def _next_media(self, name: str) -> tuple[StreamInput, ...]:
         return tuple(self._media[name])[: self._inputs[name].capacity]
 
-    def put_back(self, taken: Taken) -> None:
+    def put_back(self, taken: TakenControls) -> None:
         """Undo a `take`: what it returned comes before what has come since."""
         self._receipts[:0] = taken.receipts
         for name, edges in taken.edges.items():
@@ -224,7 +224,7 @@ class Mailbox:
         self._bound_receipts()
 
     def hand_over(
-        self, given_up: Sequence[Taken], tell: Callable[[ControlSuperseded], None]
+        self, given_up: Sequence[TakenControls], tell: Callable[[ControlSuperseded], None]
     ) -> None:
         """Go on for another driver, which hears by `tell`; what was `given_up` will never act."""
         for taken in given_up:
@@ -242,10 +242,10 @@ class Mailbox:
         match item:
             case PromptInput(control, text):
                 self.prompt = text
-                self._replace(PROMPT, Wanted(text, control))
+                self._replace(PROMPT, QueuedControls(text, control))
             case ParameterInput(control, name, value):
                 self.parameters[name] = value
-                self._replace(name, Wanted(value, control))
+                self._replace(name, QueuedControls(value, control))
             case AxisInput(_, name, value):
                 self._axes[name] = self._axes.get(name, 0.0) + value
             case TurnInput(control, text):
@@ -258,7 +258,7 @@ class Mailbox:
                 self._media[name].append(item)
                 self._bound_media(name)
 
-    def _replace(self, name: str, wanted: Wanted) -> None:
+    def _replace(self, name: str, wanted: QueuedControls) -> None:
         older = self._latest.get(name)
         self._latest[name] = wanted
         if older is not None:

@@ -10,8 +10,15 @@ from torch import Tensor
 
 from reverie.engine.emissions import FaultCode, Frames, Samples
 from reverie.engine.errors import BadStepError
-from reverie.models.loop import AudioOutput, FrameOutput, Output, StepResult, StepUnit, TextOutput
-from reverie.models.spec import LoopSpec, StreamKind, StreamSpec
+from reverie.models.contract.loop import (
+    AudioOutput,
+    FrameOutput,
+    Output,
+    StepResult,
+    StepUnit,
+    TextOutput,
+)
+from reverie.models.contract.spec import LoopSpec, StreamKind, StreamSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from typing import Generic
 from reverie.engine.candidate import Candidate
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
-from reverie.engine.parts import Parts
+from reverie.engine.loop_context import LoopContext
 from reverie.engine.plans import checked_plan
-from reverie.models.device_errors import told_apart
-from reverie.models.errors import DeviceMemoryError
-from reverie.models.loop import S, WorkPlan
+from reverie.models.contract.errors import DeviceMemoryError
+from reverie.models.contract.loop import S, WorkPlan
+from reverie.models.services.device_errors import told_apart
 
 log = logging.getLogger(__name__)
 
@@ -22,50 +22,57 @@ class Planner(Generic[S]):
         wake_us: until when pace or lead held back what could have run, when it was last asked.
     """
 
-    def __init__(self, parts: Parts[S]) -> None:
+    def __init__(self, context: LoopContext[S]) -> None:
         self.wake_us: int | None = None
-        self._parts = parts
+        self._context = context
 
     def ready(self, now_us: int) -> Candidate | None:
         """Return the unit that could run now, and remember it."""
-        parts = self._parts
-        parts.planned = self.wake_us = None
-        if parts.ended or not parts.gate.open(parts.making.begun, behind=parts.is_behind):
+        context = self._context
+        context.planned = self.wake_us = None
+        if context.ended or not context.gate.open(
+            context.open_chunk.begun, behind=context.is_behind
+        ):
             return None
-        if parts.lead is None and now_us < parts.pace.due_us:
-            self.wake_us = parts.pace.due_us
+        if context.lead is None and now_us < context.pace.due_us:
+            self.wake_us = context.pace.due_us
             return None
-        if parts.gate.refresh and parts.making.open and parts.mailbox.has_news:
-            parts.roll_back()
+        if context.gate.refresh and context.open_chunk.open and context.mailbox.has_news:
+            context.roll_back()
         deadline_us = self._deadline_us(now_us)
         plan = self._plan()
-        if plan is not None and plan.commits and parts.lead is not None and parts.is_full(now_us):
+        if (
+            plan is not None
+            and plan.commits
+            and context.lead is not None
+            and context.is_full(now_us)
+        ):
             plan = self._plan_anew(now_us, deadline_us)
-            self.wake_us = parts.lead.opens_us
-        parts.planned = plan
+            self.wake_us = context.lead.opens_us
+        context.planned = plan
         if plan is None:
             return None
-        anew = plan.takes_controls and parts.is_between_chunks
-        running = parts.making.begun and not anew
-        return Candidate(parts.session, plan, deadline_us, running)
+        anew = plan.takes_controls and context.is_between_chunks
+        running = context.open_chunk.begun and not anew
+        return Candidate(context.session, plan, deadline_us, running)
 
     def _deadline_us(self, now_us: int) -> int:
-        parts = self._parts
-        if parts.lead is not None:
-            return parts.lead.deadline_us(now_us)
-        return parts.pace.deadline_us(now_us)
+        context = self._context
+        if context.lead is not None:
+            return context.lead.deadline_us(now_us)
+        return context.pace.deadline_us(now_us)
 
     def _plan(self) -> WorkPlan | None:
-        parts = self._parts
+        context = self._context
         try:
-            controls = parts.seeing(parts.mailbox.peek())
-            answer = parts.kernel.plan_step(parts.states.now.state, controls)
-            return checked_plan(answer, parts.kernel.spec)
+            controls = context.seeing(context.mailbox.peek())
+            answer = context.kernel.plan_step(context.states.now.state, controls)
+            return checked_plan(answer, context.kernel.spec)
         except BadStepError as error:
             self._give_up(error.code, str(error))
         except Exception as error:
-            told = told_apart(error, parts.instance.device)
-            log.exception("session %s: plan_step failed", parts.session)
+            told = told_apart(error, context.instance.device)
+            log.exception("session %s: plan_step failed", context.session)
             if isinstance(told, DeviceMemoryError):
                 self._give_up(FaultCode.OUT_OF_MEMORY, str(told))
             else:
@@ -74,17 +81,17 @@ class Planner(Generic[S]):
 
     def _give_up(self, code: FaultCode, message: str) -> None:
         # Planning is pure: asking again would give the same answer.
-        self._parts.strikes += 1
-        self._parts.fault(code, message)
+        self._context.strikes += 1
+        self._context.fault(code, message)
 
     def _plan_anew(self, now_us: int, deadline_us: int) -> WorkPlan | None:
         """At the full lead: take up controls that came, once a chunk and when there is time."""
-        parts, making = self._parts, self._parts.making
+        context, open_chunk = self._context, self._context.open_chunk
         # Long past the deadline the viewer is away, and there is time as well.
-        has_time = abs(deadline_us - now_us) >= making.spent_us
-        if not (making.open and parts.mailbox.has_news and has_time) or making.refreshed:
+        has_time = abs(deadline_us - now_us) >= open_chunk.spent_us
+        if not (open_chunk.open and context.mailbox.has_news and has_time) or open_chunk.refreshed:
             return None
-        parts.roll_back()
-        parts.making.refreshed = True
+        context.roll_back()
+        context.open_chunk.refreshed = True
         plan = self._plan()
         return None if plan is None or plan.commits else plan

@@ -8,8 +8,8 @@ import numpy as np
 
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
-from reverie.models.loop import BatchKey, Idle, WorkPlan
-from reverie.models.spec import LoopSpec
+from reverie.models.contract.loop import BatchKey, Idle, WorkPlan
+from reverie.models.contract.spec import LoopSpec
 
 _KEY_TUPLES = ("shape", "adapters")
 _FLAGS = ("takes_controls", "commits", "shows")

@@ -22,21 +22,21 @@ from reverie.engine.inputs import (
 )
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
-from reverie.models.behavior import NOTHING_ASKED, BehaviorRecord, Steering
-from reverie.models.controls import KeyEdge
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import Durable, LoopKernel, LoopRequest
+from reverie.models.contract.behavior import NOTHING_ASKED, ActionRecord, BehaviorRecord
+from reverie.models.contract.controls import KeyEdge
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import Durable, LoopKernel, LoopRequest
 
 SCRIPT = ControlId("script")
 WALK = "walk"
 OPTIONS = DriverOptions(history_chunks=0, snapshot_every_us=0, snapshots=1, capture=True)
 
-Script = Callable[[str, int], Steering]
+Script = Callable[[str, int], ActionRecord]
 """(session, chunk about to be made) -> what is asked of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
+class RolloutChunk:
     """One chunk of one session.
 
     Attributes:
@@ -54,10 +54,10 @@ class _Walker:
     def __init__(self, driver: LoopDriver[Any]) -> None:
         self.driver = driver
         self.frames: dict[str, Frames] = {}
-        self.done: Rolled | None = None
+        self.done: RolloutChunk | None = None
         self._held: dict[str, tuple[str, ...]] = {}
 
-    def steer(self, steering: Steering) -> None:
+    def steer(self, steering: ActionRecord) -> None:
         """Ask for the next chunk."""
         self.done, self.frames = None, {}
         self.driver.push(self._inputs(steering))
@@ -70,10 +70,10 @@ class _Walker:
             elif isinstance(emission, StepFailed) and emission.fatal:
                 raise RolloutError(f"session {self.driver.session}: {emission.message}")
         for record in self.driver.take_behavior():
-            self.done = Rolled(record, self.frames)
+            self.done = RolloutChunk(record, self.frames)
             self.driver.seen(record.chunk, 0)
 
-    def _inputs(self, steering: Steering) -> list[ControlInput]:
+    def _inputs(self, steering: ActionRecord) -> list[ControlInput]:
         inputs: list[ControlInput] = []
         if steering.prompt is not None:
             inputs.append(PromptInput(SCRIPT, steering.prompt))
@@ -131,7 +131,7 @@ class Rollouts:
         for session in list(self._walkers):
             self.close(session)
 
-    def advance(self, steering: Mapping[str, Steering]) -> dict[str, Rolled]:
+    def advance(self, steering: Mapping[str, ActionRecord]) -> dict[str, RolloutChunk]:
         """Make one chunk of every session; nothing is asked of those that `steering` leaves out.
 
         Raises:
@@ -178,7 +178,7 @@ def roll_out(
     script: Script,
     chunks: int,
     starts: Mapping[str, Durable] | None = None,
-) -> dict[str, list[Rolled]]:
+) -> dict[str, list[RolloutChunk]]:
     """Run sessions from their beginning for so many chunks, then end them.
 
     Args:
@@ -188,7 +188,7 @@ def roll_out(
         chunks: of each session.
         starts: given states, by session; others begin anew.
     """
-    made: dict[str, list[Rolled]] = {request.session: [] for request in requests}
+    made: dict[str, list[RolloutChunk]] = {request.session: [] for request in requests}
     try:
         for request in requests:
             rollouts.open(request, (starts or {}).get(request.session))

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Generic
 
+from reverie.engine.checkpoints import BlockHolder, Checkpoint, CheckpointHistory, NamedSnapshots
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
-from reverie.engine.history import BlockHolder, History, Moment, Snapshots
-from reverie.models.blocks import BlockId, BlockPool
-from reverie.models.loop import S
+from reverie.models.contract.blocks import BlockId, BlockPool
+from reverie.models.contract.loop import S
 
 
-class States(Generic[S]):
+class LoopStates(Generic[S]):
     """Holds the blocks of every state that a session may still need, and of no other.
 
     Attributes:
@@ -24,7 +24,7 @@ class States(Generic[S]):
     def __init__(
         self,
         pool: BlockPool | None,
-        first: Moment[S],
+        first: Checkpoint[S],
         history: int,
         snapshots: int,
         budget: int,
@@ -38,14 +38,14 @@ class States(Generic[S]):
             history: how many moments to keep, the first one among them.
             snapshots: how many names to keep.
             budget: blocks that the session was admitted for.
-            since: the media time that history should reach back to; see `History`.
+            since: the media time that history should reach back to; see `CheckpointHistory`.
         """
         self._holder = BlockHolder(pool)
         self._budget = budget
         self.now = self.safe = first
         self._holder.retain((*first.state.blocks, *first.state.blocks))
-        self.history: History[S] = History(self._holder, history, since)
-        self.snapshots: Snapshots[S] = Snapshots(self._holder, snapshots)
+        self.history: CheckpointHistory[S] = CheckpointHistory(self._holder, history, since)
+        self.snapshots: NamedSnapshots[S] = NamedSnapshots(self._holder, snapshots)
         self.history.push(first)
 
     def reserve(self, count: int) -> tuple[BlockId, ...]:
@@ -78,11 +78,11 @@ class States(Generic[S]):
             if not (self.snapshots.give_up_blocks() or self.history.drop_oldest()):
                 return
 
-    def adopt(self, moment: Moment[S], reserved: Sequence[BlockId]) -> None:
-        """Work on from `moment`; those of the unit's blocks that it does not refer to are free."""
-        self._holder.retain(moment.state.blocks)
+    def adopt(self, checkpoint: Checkpoint[S], reserved: Sequence[BlockId]) -> None:
+        """Continue from `checkpoint`; the unit's blocks that it does not refer to are freed."""
+        self._holder.retain(checkpoint.state.blocks)
         self._holder.release((*reserved, *self.now.state.blocks))
-        self.now = moment
+        self.now = checkpoint
 
     def settle(self) -> None:
         """Make the present state the one to fall back to."""
@@ -100,9 +100,9 @@ class States(Generic[S]):
         self.settle()
         self.history.push(self.now)
 
-    def go_to(self, moment: Moment[S], kept: Moment[S]) -> None:
-        """Work on from `moment`, which stands right after the chunk of `kept`."""
-        self.adopt(moment, ())
+    def go_to(self, checkpoint: Checkpoint[S], kept: Checkpoint[S]) -> None:
+        """Work on from `checkpoint`, which stands right after the chunk of `kept`."""
+        self.adopt(checkpoint, ())
         self.settle()
         self.history.restart_at(kept)
 

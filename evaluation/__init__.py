@@ -6,13 +6,13 @@ picture shows, `samples.py` how sure a figure is, `bars.py` how good it has to b
 it.
 """
 
-from reverie.evaluation.report import Report, as_table, write_json
+from reverie.evaluation.report import EvaluationReport, as_table, write_json
 from reverie.evaluation.run import EvaluationOptions, run_evaluation
 from reverie.evaluation.strip import draw_strip
 
 __all__ = [
     "EvaluationOptions",
-    "Report",
+    "EvaluationReport",
     "as_table",
     "draw_strip",
     "run_evaluation",

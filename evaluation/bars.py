@@ -122,7 +122,7 @@ def known_shortfalls(path: Path = KNOWN_SHORTFALLS) -> KnownShortfalls:
     return found
 
 
-class Verdict(StrEnum):
+class BarResult(StrEnum):
     """How a figure stands to its bar."""
 
     TOLD = "told"
@@ -135,13 +135,13 @@ class Verdict(StrEnum):
     MISSED = "missed"
 
 
-def judge(measure: Measure, found: Estimate, known: Mapping[str, Shortfall]) -> Verdict:
+def judge(measure: Measure, found: Estimate, known: Mapping[str, Shortfall]) -> BarResult:
     """Hold a figure against its bar and against what is known."""
     if measure.bar is None:
-        return Verdict.TOLD
+        return BarResult.TOLD
     if found.value >= measure.bar:
-        return Verdict.MET
+        return BarResult.MET
     if found.high >= measure.bar:
-        return Verdict.WITHIN
+        return BarResult.WITHIN
     listed = known.get(measure.name)
-    return Verdict.SHORT if listed and found.high >= listed.figure else Verdict.MISSED
+    return BarResult.SHORT if listed and found.high >= listed.figure else BarResult.MISSED

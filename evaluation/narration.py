@@ -5,28 +5,28 @@ from contextlib import closing
 
 import numpy as np
 
+from reverie.evaluation.model_rig import ModelRig
 from reverie.evaluation.samples import Sample
-from reverie.evaluation.stage import Theatre
 from reverie.evaluation.trials import BACK, one_each
-from reverie.evaluation.worlds import World, true_states
-from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.narration_facts import Truth, Unreadable, truths
-from reverie.models.pocket.narration_questions import ask
-from reverie.models.pocket.narration_sentences import facts
-from reverie.models.pocket.simulator import advance
+from reverie.evaluation.worlds import EvaluatedWorld, true_states
+from reverie.models.pocket.narration.facts import Truth, Unreadable, truths
+from reverie.models.pocket.narration.questions import ask
+from reverie.models.pocket.narration.sentences import facts
+from reverie.models.pocket.simulator.biomes import Action
+from reverie.models.pocket.simulator.simulator import advance
 
 QUESTIONS = 6
 """Asked in each world, one after another."""
 
 
-def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_narration(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Let narrators tell of true first pictures, and ask them about these.
 
     Who says nothing has said one thing that is not true.
     """
     waiting = np.full(len(worlds), Action.WAIT)
     told_of = truths(true_states(worlds), waiting)
-    with closing(theatre.teller(worlds, [Action.WAIT] * len(worlds))) as teller:
+    with closing(model_rig.teller(worlds, [Action.WAIT] * len(worlds))) as teller:
         yield from _facts("narration_facts", worlds, told_of, teller.tell())
         rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
         for _ in range(QUESTIONS):
@@ -39,17 +39,19 @@ def try_narration(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]
             yield from one_each("narration_answers", worlds, right)
 
 
-def try_narration_walking(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_narration_walking(
+    model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]
+) -> Iterator[Sample]:
     """Let narrators tell of the picture after one step; it is the model's own."""
     ways = [list(BACK)[world.number % len(BACK)] for world in worlds]
     steps = np.array(ways)
     told_of = truths(advance(true_states(worlds), steps), steps)
-    with closing(theatre.teller(worlds, ways)) as teller:
+    with closing(model_rig.teller(worlds, ways)) as teller:
         yield from _facts("narration_walking", worlds, told_of, teller.tell())
 
 
 def _facts(
-    measure: str, worlds: Sequence[World], told_of: Sequence[Truth], texts: Sequence[str]
+    measure: str, worlds: Sequence[EvaluatedWorld], told_of: Sequence[Truth], texts: Sequence[str]
 ) -> Iterator[Sample]:
     for world, truth, text in zip(worlds, told_of, texts, strict=True):
         stated = facts(text) or (Unreadable(text),)

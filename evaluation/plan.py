@@ -17,7 +17,7 @@ from reverie.evaluation.trials import (
     try_short_walks,
     try_standing,
 )
-from reverie.evaluation.worlds import Stream, World, draw_worlds
+from reverie.evaluation.worlds import EvaluatedWorld, Stream, draw_worlds
 
 # One step of N worlds together takes as long as so many steps of one world: measured on two cores.
 _STEP_ALONE, _STEP_EACH = 0.6, 0.27
@@ -45,7 +45,7 @@ class Part:
     group: int
     steps: int
 
-    def groups(self) -> Iterator[tuple[World, ...]]:
+    def groups(self) -> Iterator[tuple[EvaluatedWorld, ...]]:
         """Cut the worlds into groups of nearly equal size."""
         worlds = draw_worlds(self.stream, self.worlds)
         count = -(-len(worlds) // self.group)

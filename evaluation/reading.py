@@ -12,18 +12,18 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.palettes import palettes
-from reverie.models.pocket.simulator import (
+from reverie.models.pocket.simulator.biomes import Biome, Hour
+from reverie.models.pocket.simulator.palettes import palettes
+from reverie.models.pocket.simulator.simulator import (
     CELL_PX,
     FRAME_PX,
     WALKER_LEFT_PX,
     WALKER_TOP_PX,
     WorldState,
 )
-from reverie.models.pocket.terrain import Tile
-from reverie.models.pocket.tiles import TILE_PX, atlas, texture_of
-from reverie.models.pocket.walker import (
+from reverie.models.pocket.simulator.terrain import Tile
+from reverie.models.pocket.simulator.tiles import TILE_PX, atlas, texture_of
+from reverie.models.pocket.simulator.walker import (
     TRANSPARENT,
     WALKER_HEIGHT_PX,
     WALKER_WIDTH_PX,
@@ -44,7 +44,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PictureReading:
     """What was read in N pictures.
 
     Attributes:
@@ -74,10 +74,10 @@ def psnr(made: NDArray[np.uint8], true: NDArray[np.uint8]) -> float:
     return float(10 * np.log10(255**2 / max(error, 255**2 * 1e-10)))
 
 
-def read(frames_NHWC: NDArray[np.uint8], state: WorldState) -> Reading:
+def read(frames_NHWC: NDArray[np.uint8], state: WorldState) -> PictureReading:
     """Read pictures that should show worlds like `state`, on any map."""
     rows = [_read_land(frame, state, row) for row, frame in enumerate(frames_NHWC)]
-    return Reading(
+    return PictureReading(
         legal=np.array([row.legal for row in rows]),
         readable=np.array([row.readable for row in rows]),
         kinds=np.stack([row.kinds for row in rows]),

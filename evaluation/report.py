@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from reverie.bench.machine import Machine
-from reverie.evaluation.bars import Measure, Unit, Verdict
+from reverie.evaluation.bars import BarResult, Measure, Unit
 from reverie.evaluation.samples import Estimate
 
 FPS_TITLE = "frames a second of one session"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One measure, and how it stands to its bar.
 
     Attributes:
@@ -21,7 +21,7 @@ class Row:
 
     measure: Measure
     found: Estimate
-    verdict: Verdict
+    verdict: BarResult
     why: str = ""
 
 
@@ -35,11 +35,11 @@ class Column:
 
     steps: int
     fps: float
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """One evaluation.
 
     Attributes:
@@ -66,15 +66,15 @@ class Report:
         return self.jobs_done < self.jobs
 
     @property
-    def missed(self) -> tuple[Row, ...]:
+    def missed(self) -> tuple[ReportRow, ...]:
         """What fails: bars of the served steps that are missed, and not known to be."""
         judged = [column for column in self.columns if column.steps == self.served_steps]
         return tuple(
-            row for column in judged for row in column.rows if row.verdict is Verdict.MISSED
+            row for column in judged for row in column.rows if row.verdict is BarResult.MISSED
         )
 
 
-def as_table(report: Report) -> str:
+def as_table(report: EvaluationReport) -> str:
     """Lay the report out in Markdown, as the README shows it."""
     machine, columns = report.machine, report.columns
     steps = ", ".join(str(column.steps) for column in columns)
@@ -89,7 +89,7 @@ def as_table(report: Report) -> str:
     return "\n".join([about, *_lacking(report), "", *lines, *_reasons(columns)])
 
 
-def _lacking(report: Report) -> list[str]:
+def _lacking(report: EvaluationReport) -> list[str]:
     """Say what a reader might miss in the table."""
     lines = []
     if report.left_out:
@@ -116,7 +116,7 @@ def _alone(column: Column) -> list[tuple[str, ...]]:
             _interval(row),
             f"{row.found.trials:,} ({row.found.worlds})",
             _bar(row.measure),
-            "" if row.verdict is Verdict.TOLD else row.verdict.value,
+            "" if row.verdict is BarResult.TOLD else row.verdict.value,
         )
         for row in column.rows
     ]
@@ -134,7 +134,7 @@ def _side_by_side(columns: tuple[Column, ...]) -> list[tuple[str, ...]]:
     return [*lines, (FPS_TITLE, "", *(f"{column.fps:.1f}" for column in columns))]
 
 
-def _cell(row: Row | None) -> str:
+def _cell(row: ReportRow | None) -> str:
     if row is None:  # it was stopped before
         return ""
     return f"{_figure(row.measure, row.found.value)} ({_interval(row)})"
@@ -149,7 +149,7 @@ def _figure(measure: Measure, value: float) -> str:
     return f"{value:.1f} dB" if measure.unit is Unit.DB else f"{100 * value:.1f} %"
 
 
-def _interval(row: Row) -> str:
+def _interval(row: ReportRow) -> str:
     scale = 1 if row.measure.unit is Unit.DB else 100
     return f"{scale * row.found.low:.1f} to {scale * row.found.high:.1f}"
 
@@ -160,6 +160,6 @@ def _bar(measure: Measure) -> str:
     return f"{measure.bar:.0f} dB" if measure.unit is Unit.DB else f"{100 * measure.bar:.0f} %"
 
 
-def write_json(report: Report, file: Path) -> None:
+def write_json(report: EvaluationReport, file: Path) -> None:
     """Write everything that was measured."""
     file.write_text(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -12,14 +12,14 @@ import numpy as np
 
 from reverie.bench.machine import this_machine
 from reverie.bench.progress import Progress
-from reverie.evaluation.bars import MEASURES, Shortfall, Unit, Verdict, judge, known_shortfalls
-from reverie.evaluation.crew import Job, play_all
+from reverie.evaluation.bars import MEASURES, BarResult, Shortfall, Unit, judge, known_shortfalls
+from reverie.evaluation.model_rig import RigParts, ServedModelRig
 from reverie.evaluation.plan import FULL, QUICK, Plan, within
-from reverie.evaluation.report import Column, Report, Row
+from reverie.evaluation.report import Column, EvaluationReport, ReportRow
 from reverie.evaluation.samples import Sample, estimate
-from reverie.evaluation.stage import House, ServedTheatre
+from reverie.evaluation.worker_pool import Job, play_all
 from reverie.evaluation.worlds import Stream, draw_worlds
-from reverie.models.pocket.biomes import Action
+from reverie.models.pocket.simulator.biomes import Action
 from reverie.models.pocket.spec import DEFAULT_STEPS
 
 WARM_UP_FRAMES = 8
@@ -50,7 +50,9 @@ class EvaluationOptions:
     minutes: float = QUICK_MINUTES
 
 
-def run_evaluation(options: EvaluationOptions, progress: Progress | None = None) -> Report:
+def run_evaluation(
+    options: EvaluationOptions, progress: Progress | None = None
+) -> EvaluationReport:
     """Measure everything; one that is interrupted (Ctrl-C) reports what it has found by then.
 
     Args:
@@ -64,7 +66,7 @@ def run_evaluation(options: EvaluationOptions, progress: Progress | None = None)
     progress = progress or Progress(quiet=True)
     machine, started_s = this_machine(), time.monotonic()
     progress.say("loading the model")
-    house = House.load(options.checkpoint)
+    house = RigParts.load(options.checkpoint)
     weights = house.instance.weights_version
     known = known_shortfalls().of(weights)
     all_steps = options.steps or (DEFAULT_STEPS,)
@@ -84,7 +86,7 @@ def run_evaluation(options: EvaluationOptions, progress: Progress | None = None)
     if options.quick:
         jobs = _soon_told(jobs, workers)
     found = _play(house, options.checkpoint, jobs, workers, progress)
-    return Report(
+    return EvaluationReport(
         weights=weights,
         plan="quick" if options.quick else "full",
         served_steps=DEFAULT_STEPS,
@@ -123,7 +125,7 @@ class _Found:
 
 
 def _play(
-    house: House, checkpoint: str | None, jobs: Sequence[Job], workers: int, progress: Progress
+    house: RigParts, checkpoint: str | None, jobs: Sequence[Job], workers: int, progress: Progress
 ) -> _Found:
     """Play until all is done, or somebody stops it."""
     found = _Found({job.steps: [] for job in jobs})
@@ -140,7 +142,7 @@ def _play(
     return found
 
 
-def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[Row, ...]:
+def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[ReportRow, ...]:
     """Make a row of every measure that was tried, in the order of the table."""
     rows = []
     for measure in MEASURES:
@@ -149,17 +151,17 @@ def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[
             most = inf if measure.unit is Unit.DB else 1.0
             found = estimate(own, share=measure.unit is Unit.SHARE, most=most)
             verdict = judge(measure, found, known)
-            why = known[measure.name].why if verdict is Verdict.SHORT else ""
-            rows.append(Row(measure, found, verdict, why))
+            why = known[measure.name].why if verdict is BarResult.SHORT else ""
+            rows.append(ReportRow(measure, found, verdict, why))
     return tuple(rows)
 
 
-def frames_a_second(house: House, steps: int) -> float:
+def frames_a_second(house: RigParts, steps: int) -> float:
     """Return the frame rate of one session that walks, the median of a few rounds."""
     worlds = draw_worlds(Stream.SPEED, 1)
     right = np.full(1, Action.RIGHT)
     rates = []
-    with closing(ServedTheatre(house, steps).stage(worlds)) as stage:
+    with closing(ServedModelRig(house, steps).stage(worlds)) as stage:
         stage.begin()
         for _ in range(WARM_UP_FRAMES):
             stage.act(right)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from reverie.evaluation.model_rig import ModelRig, Pictures, RigParts, ServedModelRig
 from reverie.evaluation.run import EvaluationOptions
-from reverie.evaluation.stage import House, Pictures, ServedTheatre, Theatre
 from reverie.evaluation.trials import random_walk
 from reverie.evaluation.worlds import Stream, draw_worlds
 from reverie.models.pocket.spec import DEFAULT_STEPS
@@ -20,7 +20,7 @@ GAP_PX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StripRow:
     """A walk: what is typed first, and at frame `CHANGES_AT`."""
 
     first: str
@@ -28,9 +28,9 @@ class Row:
 
 
 ROWS = (
-    Row("a green meadow by day", "now it is night"),
-    Row("a frozen lake land at dusk", "a volcanic land at night"),
-    Row("a candy land by day", "a neon city at night"),
+    StripRow("a green meadow by day", "now it is night"),
+    StripRow("a frozen lake land at dusk", "a volcanic land at night"),
+    StripRow("a candy land by day", "a neon city at night"),
 )
 
 
@@ -41,16 +41,16 @@ def draw_strip(path: Path, options: EvaluationOptions) -> None:
         CheckpointError: the weights are missing or do not fit.
         OSError: the file cannot be written.
     """
-    house = House.load(options.checkpoint)
+    house = RigParts.load(options.checkpoint)
     steps = options.steps[0] if options.steps else DEFAULT_STEPS
-    Image.fromarray(join(frames(ServedTheatre(house, steps)))).save(path, optimize=True)
+    Image.fromarray(join(frames(ServedModelRig(house, steps)))).save(path, optimize=True)
 
 
-def frames(theatre: Theatre) -> list[Pictures]:
+def frames(model_rig: ModelRig) -> list[Pictures]:
     """Walk and return the shown pictures, a list over time of uint8 [rows, H, W, 3]."""
     drawn = draw_worlds(Stream.STRIP, len(ROWS))
     worlds = [world.under(row.first) for world, row in zip(drawn, ROWS, strict=True)]
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         shown = [stage.begin()]
         for frame, actions in enumerate(random_walk(worlds, max(SHOWN)), start=1):
             if frame == CHANGES_AT:

@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.evaluation.reading import UNREAD, Reading, psnr, read, walkers
+from reverie.evaluation.model_rig import Ints, ModelRig, RigSessions
+from reverie.evaluation.reading import UNREAD, PictureReading, psnr, read, walkers
 from reverie.evaluation.samples import Sample
-from reverie.evaluation.stage import Ints, Stage, Theatre
-from reverie.evaluation.worlds import World, true_states
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.captions import biome_caption, hour_caption, whole_caption
-from reverie.models.pocket.simulator import CELL_PX, WorldState, advance, render
+from reverie.evaluation.worlds import EvaluatedWorld, true_states
+from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
+from reverie.models.pocket.simulator.captions import biome_caption, hour_caption, whole_caption
+from reverie.models.pocket.simulator.simulator import CELL_PX, WorldState, advance, render
 
 TOUR_FRAMES = 4
 """Frames out, and as many back; also what is walked before actions are tried again."""
@@ -37,13 +37,13 @@ BACK = {
     Action.RIGHT: Action.LEFT,
 }
 
-Trial = Callable[[Theatre, Sequence[World]], Iterator[Sample]]
+Trial = Callable[[ModelRig, Sequence[EvaluatedWorld]], Iterator[Sample]]
 
 
-def try_actions(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_actions(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Try every action from the first picture, and again from one after a short walk."""
     state = true_states(worlds)
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         first = stage.begin()
         yield from one_each(
             "codec", worlds, [psnr(*pair) for pair in zip(first, render(state), strict=True)]
@@ -55,7 +55,9 @@ def try_actions(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
         yield from _every_action(stage, state, worlds)
 
 
-def _every_action(stage: Stage, state: WorldState, worlds: Sequence[World]) -> Iterator[Sample]:
+def _every_action(
+    stage: RigSessions, state: WorldState, worlds: Sequence[EvaluatedWorld]
+) -> Iterator[Sample]:
     choices = [advance(state, np.full(len(worlds), action)) for action in Action]
     renders = np.stack([render(choice) for choice in choices]).astype(np.float32)
     for action in Action:
@@ -65,19 +67,19 @@ def _every_action(stage: Stage, state: WorldState, worlds: Sequence[World]) -> I
         stage.go_back()
 
 
-def try_prompts(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_prompts(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Ask for another biome, hour or both after the first picture."""
     state = true_states(worlds)
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         stage.begin()
         kinds = read(render(state), state).kinds
         yield from _recolour(stage, state, worlds, kinds, "prompt")
 
 
-def try_short_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_short_walks(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Look after `SHORT_FRAMES` of walking, and ask for other colours then."""
     state = true_states(worlds)
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         made = stage.begin()
         yield from one_each("true_commonest", worlds, read(render(state), state).commonest)
         for actions in random_walk(worlds, SHORT_FRAMES):
@@ -87,10 +89,10 @@ def try_short_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sampl
         yield from _recolour(stage, state, worlds, found.kinds, "late_prompt")
 
 
-def try_long_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_long_walks(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Look after `SHORT_FRAMES` and `LONG_FRAMES` of walking, and at the walker on the way."""
     state = true_states(worlds)
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         stage.begin()
         for number, actions in enumerate(random_walk(worlds, LONG_FRAMES), start=1):
             made, state = stage.act(actions), advance(state, actions)
@@ -104,11 +106,11 @@ def try_long_walks(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample
                 yield from one_each("walk_1000_colours", worlds, found.coloured)
 
 
-def try_standing(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_standing(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Stand still for `STILL_FRAMES`."""
     state = true_states(worlds)
     kinds = read(render(state), state).kinds
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         made = stage.begin()
         wait = np.full(len(worlds), Action.WAIT)
         for number in range(1, STILL_FRAMES + 1):
@@ -123,10 +125,10 @@ def try_standing(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
         yield from _kept("still_kept", worlds, kinds, found.kinds)
 
 
-def try_memory(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def try_memory(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Walk out and back, each world another way, and look at what never left the view."""
     state = true_states(worlds)
-    with closing(theatre.stage(worlds)) as stage:
+    with closing(model_rig.stage(worlds)) as stage:
         made = stage.begin()
         ways = np.array([list(BACK)[world.number % len(BACK)] for world in worlds])
         back = np.array([BACK[Action(way)] for way in ways])
@@ -153,9 +155,9 @@ def _stayed(way: Action) -> tuple[slice, slice]:
 
 
 def _recolour(
-    stage: Stage,
+    stage: RigSessions,
     state: WorldState,
-    worlds: Sequence[World],
+    worlds: Sequence[EvaluatedWorld],
     kinds_NT: NDArray[np.uint8],
     measure: str,
 ) -> Iterator[Sample]:
@@ -177,7 +179,7 @@ def _recolour(
 
 def _kept(
     measure: str,
-    worlds: Sequence[World],
+    worlds: Sequence[EvaluatedWorld],
     before_NT: NDArray[np.uint8],
     after_NT: NDArray[np.uint8],
 ) -> Iterator[Sample]:
@@ -188,7 +190,7 @@ def _kept(
         yield Sample(measure, world.seed, int(kept.sum()), int(readable.sum()))
 
 
-def _wish(world: World) -> World:
+def _wish(world: EvaluatedWorld) -> EvaluatedWorld:
     """Draw what is asked for: half name both biome and hour, a quarter each name one of them."""
     rng = np.random.default_rng([world.seed, 1])
     biome = Biome((world.biome + int(rng.integers(1, len(Biome)))) % len(Biome))
@@ -203,7 +205,7 @@ def _wish(world: World) -> World:
     return replace(world, prompt=caption.text, biome=biome, hour=hour)
 
 
-def random_walk(worlds: Sequence[World], frames: int) -> Iterator[Ints]:
+def random_walk(worlds: Sequence[EvaluatedWorld], frames: int) -> Iterator[Ints]:
     """Draw a random walk of each world's own: `frames` times [N]."""
     rngs = [np.random.default_rng([world.seed, 2]) for world in worlds]
     actions = np.array([rng.integers(len(Action)) for rng in rngs])
@@ -214,7 +216,9 @@ def random_walk(worlds: Sequence[World], frames: int) -> Iterator[Ints]:
         yield actions
 
 
-def _land(found: Reading, worlds: Sequence[World], measure: str) -> Iterator[Sample]:
+def _land(
+    found: PictureReading, worlds: Sequence[EvaluatedWorld], measure: str
+) -> Iterator[Sample]:
     yield from one_each(f"{measure}_commonest", worlds, found.commonest)
     for row, world in enumerate(worlds):
         legal, readable = int(found.legal[row]), int(found.readable[row])
@@ -222,7 +226,7 @@ def _land(found: Reading, worlds: Sequence[World], measure: str) -> Iterator[Sam
 
 
 def one_each(
-    measure: str, worlds: Sequence[World], values: Sequence[float] | NDArray[np.generic]
+    measure: str, worlds: Sequence[EvaluatedWorld], values: Sequence[float] | NDArray[np.generic]
 ) -> Iterator[Sample]:
     """Yield one trial for each world."""
     for world, value in zip(worlds, values, strict=True):

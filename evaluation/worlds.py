@@ -10,11 +10,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.captions import read_caption, whole_caption
-from reverie.models.pocket.first_frame import first_state
-from reverie.models.pocket.simulator import WorldState, stack_states
+from reverie.models.pocket.simulator.biomes import Biome, Hour
+from reverie.models.pocket.simulator.captions import read_caption, whole_caption
+from reverie.models.pocket.simulator.simulator import WorldState, stack_states
 from reverie.models.pocket.training.states import SEEDS
+from reverie.models.pocket.world.first_frame import first_state
 
 _FIRST_SEED = SEEDS + 987_654
 _STREAM_SEEDS = 100_000
@@ -36,7 +36,7 @@ class Stream(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class EvaluatedWorld:
     """One session to open.
 
     Attributes:
@@ -51,7 +51,7 @@ class World:
     biome: Biome
     hour: Hour
 
-    def under(self, prompt: str) -> "World":
+    def under(self, prompt: str) -> "EvaluatedWorld":
         """Return the world that this session would be in under a prompt that names everything.
 
         Raises:
@@ -60,22 +60,22 @@ class World:
         named = read_caption(prompt)
         if named.biome is None or named.hour is None:
             raise ValueError(f"{prompt!r} names no biome, or no hour")
-        return World(self.number, self.seed, prompt, named.biome, named.hour)
+        return EvaluatedWorld(self.number, self.seed, prompt, named.biome, named.hour)
 
 
-def draw_worlds(stream: Stream, count: int) -> tuple[World, ...]:
+def draw_worlds(stream: Stream, count: int) -> tuple[EvaluatedWorld, ...]:
     """Return the first `count` worlds of a stream; 24 of them have every biome at every hour."""
     return tuple(_world(stream, number) for number in range(count))
 
 
-def _world(stream: Stream, number: int) -> World:
+def _world(stream: Stream, number: int) -> EvaluatedWorld:
     pair = number * _STRIDE % (len(Biome) * len(Hour))
     biome, hour = Biome(pair % len(Biome)), Hour(pair % len(Hour))
     seed = _FIRST_SEED + stream * _STREAM_SEEDS + number
     caption = whole_caption(np.random.default_rng(seed), biome, hour)
-    return World(number, seed, caption.text, biome, hour)
+    return EvaluatedWorld(number, seed, caption.text, biome, hour)
 
 
-def true_states(worlds: Sequence[World]) -> WorldState:
+def true_states(worlds: Sequence[EvaluatedWorld]) -> WorldState:
     """Return the simulator's state behind the first frames of sessions in these worlds."""
     return stack_states([first_state(world.seed, world.biome, world.hour) for world in worlds])

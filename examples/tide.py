@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, scaled_dot_product_attention
 
-from reverie.models.blocks import BlockId, BlockPool
-from reverie.models.controls import Controls, ControlSpec, Merge
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.blocks import BlockId, BlockPool
+from reverie.models.contract.controls import Controls, ControlSpec, Merge
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import (
     BatchKey,
     FrameOutput,
     Idle,
@@ -28,8 +28,8 @@ from reverie.models.loop import (
     StepUnit,
     WorkPlan,
 )
-from reverie.models.seeds import normal
-from reverie.models.spec import (
+from reverie.models.contract.seeds import normal
+from reverie.models.contract.spec import (
     CacheSpec,
     Capability,
     CapabilityMatrix,

@@ -2,13 +2,15 @@
 
 `Pool` is what the rooms above use: `lease` a slot for a session, `send` and `ask` through the
 lease, hear everything through a sink. Start reading at `pool.py` for the server's side and at
-`worker.py` for the worker's, where `resident.py` is a session; between them lie `connection.py`
-(messages) and `ring.py` (frames).
+`worker.py` for the worker's, where `worker_session.py` is a session; between them lie
+`connection.py` (messages) and `ring.py` (frames).
 
 Imports engine and models; never sessions, rtc or a codec.
 """
 
-from reverie.gpu_pool.errors import (
+from reverie.gpu_pool.server.pool import ModelStatus, Pool
+from reverie.gpu_pool.server.worker_handle import WorkerHandle
+from reverie.gpu_pool.wire.errors import (
     AskTimeoutError,
     LeaseEndedError,
     ModelUnavailableError,
@@ -20,22 +22,24 @@ from reverie.gpu_pool.errors import (
     UnknownDeploymentError,
     WorkerLostError,
 )
-from reverie.gpu_pool.lease import Lease
-from reverie.gpu_pool.notices import Notice, Recovered, SessionLost, Sink, WorkerLost
-from reverie.gpu_pool.opening import Opening, Origin
-from reverie.gpu_pool.options import ModelOptions, PoolOptions
-from reverie.gpu_pool.pool import ModelStatus, Pool
+from reverie.gpu_pool.wire.notifications import (
+    Notification,
+    Recovered,
+    SessionLost,
+    Sink,
+    WorkerLost,
+)
+from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
+from reverie.gpu_pool.wire.start_request import ForkOrigin, StartRequest
 
 __all__ = [
     "AskTimeoutError",
-    "Lease",
+    "ForkOrigin",
     "LeaseEndedError",
     "ModelOptions",
     "ModelStatus",
     "ModelUnavailableError",
-    "Notice",
-    "Opening",
-    "Origin",
+    "Notification",
     "Pool",
     "PoolClosedError",
     "PoolError",
@@ -46,7 +50,9 @@ __all__ = [
     "SessionExistsError",
     "SessionLost",
     "Sink",
+    "StartRequest",
     "UnknownDeploymentError",
+    "WorkerHandle",
     "WorkerLost",
     "WorkerLostError",
 ]

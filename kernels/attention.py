@@ -17,7 +17,7 @@ from torch.nn import functional
 AUTO = "auto"
 
 
-class Attention(Protocol):
+class AttentionBackend(Protocol):
     """One backend."""
 
     def __call__(self, q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ def flash(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
     return mixed.transpose(1, 2)
 
 
-BACKENDS: dict[str, Attention] = {
+BACKENDS: dict[str, AttentionBackend] = {
     "plain": plain,
     "products": products,
     "sdpa": sdpa,
@@ -69,7 +69,7 @@ BACKENDS: dict[str, Attention] = {
 }
 
 
-def choose_attention(name: str, device: torch.device, dtype: torch.dtype) -> Attention:
+def choose_attention(name: str, device: torch.device, dtype: torch.dtype) -> AttentionBackend:
     """Return a backend for a model on `device` in `dtype`.
 
     Args:

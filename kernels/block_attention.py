@@ -5,9 +5,9 @@
 
 A session's window is a row of block ids (the sink first, then the newest), and the blocks lie in
 one storage for all sessions. What a query sees is its session's window and then the keys of the
-call itself (`own`). `Gathered` copies windows out of the storage and attends to the copy with a
-backend of `attention.py`; the other backend, `block_attention_triton.py`, reads the blocks where
-they are and is imported only when it is chosen.
+call itself (`own`). `GatheredAttention` copies windows out of the storage and attends to the copy
+with a backend of `attention.py`; the other backend, `block_attention_triton.py`, reads the blocks
+where they are and is imported only when it is chosen.
 
 Shapes: B sessions, A heads, Q queries, K own keys, d channels of a head, S blocks of N tokens in
 the storage, M blocks of the longest window.
@@ -25,7 +25,7 @@ from torch import Tensor
 from reverie.kernels.attention import (
     AUTO,
     BACKENDS,
-    Attention,
+    AttentionBackend,
     UnknownBackendError,
     choose_attention,
     plain,
@@ -86,10 +86,10 @@ class BlockAttention(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredAttention:
     """Copies each window out of the storage, then attends to it and the own keys as one."""
 
-    attention: Attention = plain
+    attention: AttentionBackend = plain
 
     def __call__(self, q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor, past: BlockWindow) -> Tensor:
         """Attend, session by session: their windows differ in length."""
@@ -121,7 +121,7 @@ def choose_block_attention(name: str, device: torch.device, dtype: torch.dtype) 
         UnknownBackendError: it does not exist, or cannot run here.
     """
     if name != TRITON:
-        return Gathered(choose_attention(name, device, dtype))
+        return GatheredAttention(choose_attention(name, device, dtype))
     if find_spec("triton") is None:
         raise UnknownBackendError(
             "triton is not installed: pip install '.[gpu]' in a checkout of reverie (Linux only)"

@@ -5,11 +5,21 @@ each subscription; `audio_fanout.py` does the same with sound. This room imports
 neither sockets nor sessions nor models.
 """
 
-from reverie.media.audio_fanout import AudioFanout, AudioSubscription
-from reverie.media.audio_intake import AudioIntake
-from reverie.media.clips import is_clip, read_clip
+from reverie.media.audio.audio_fanout import AudioFanout, AudioSubscription
+from reverie.media.audio.audio_intake import AudioIntake
+from reverie.media.audio.sound import (
+    OPUS_HZ,
+    PACKET_US,
+    AudioCodec,
+    DeliverSound,
+    Sound,
+    SoundFormat,
+    SoundPacket,
+    SoundShape,
+    SoundTag,
+)
+from reverie.media.audio.speech_edges import SpeechDetector, SpeechEdge
 from reverie.media.clock import Clock, MonotonicClock
-from reverie.media.encoders import OpenEncoder, open_encoder
 from reverie.media.errors import (
     BadInputError,
     EncodeError,
@@ -21,23 +31,8 @@ from reverie.media.errors import (
     UnsupportedPictureError,
     UnsupportedSoundError,
 )
-from reverie.media.fanout import VideoFanout
-from reverie.media.fitting import fit
-from reverie.media.pictures import PICTURE_FILE, IntakeLimits, read_picture
+from reverie.media.files.clips import is_clip, read_clip
 from reverie.media.raw import Piece, RawAudio, RawVideo
-from reverie.media.sound import (
-    OPUS_HZ,
-    PACKET_US,
-    AudioCodec,
-    DeliverSound,
-    Sound,
-    SoundFormat,
-    SoundPacket,
-    SoundShape,
-    SoundTag,
-)
-from reverie.media.subscription import Deliver, VideoSubscription
-from reverie.media.turns import SpeechDetector, SpeechEdge
 from reverie.media.types import (
     Codec,
     Container,
@@ -49,8 +44,13 @@ from reverie.media.types import (
     StreamFormat,
     VideoEncoder,
 )
-from reverie.media.upright import upright_pixels
-from reverie.media.video_intake import VideoIntake
+from reverie.media.video.encoders import OpenEncoder, open_encoder
+from reverie.media.video.fitting import fit
+from reverie.media.video.pictures import PICTURE_FILE, IntakeLimits, read_picture
+from reverie.media.video.subscription import Deliver, VideoSubscription
+from reverie.media.video.upright import upright_pixels
+from reverie.media.video.video_fanout import VideoFanout
+from reverie.media.video.video_intake import VideoIntake
 
 __all__ = [
     "OPUS_HZ",

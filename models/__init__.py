@@ -5,11 +5,11 @@ Start at `loop.py` for the contract, at `frame_generator.py` for the short way t
 media.
 """
 
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import Idle, LoopKernel, StepBatch, StepResult, StepUnit, WorkPlan
+from reverie.models.contract.registry import ModelFamily, find_family
+from reverie.models.contract.spec import LoopSpec, ModelSpec, ProgramSpec
 from reverie.models.frame_generator import FrameGenerator, FrameGeneratorFamily
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import Idle, LoopKernel, StepBatch, StepResult, StepUnit, WorkPlan
-from reverie.models.registry import ModelFamily, find_family
-from reverie.models.spec import LoopSpec, ModelSpec, ProgramSpec
 
 __all__ = [
     "FrameGenerator",

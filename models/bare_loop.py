@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from reverie.models.blocks import BlockId, LoopState
-from reverie.models.controls import NO_CONTROLS
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.blocks import BlockId, LoopState
+from reverie.models.contract.controls import NO_CONTROLS
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import (
     FrameOutput,
     Idle,
     LoopKernel,

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from reverie.models.blocks import BlockId
-from reverie.models.controls import Controls, Merge
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import Controls, Merge
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import (
     AudioOutput,
     BatchKey,
     FrameOutput,
@@ -29,7 +29,7 @@ from reverie.models.loop import (
     StepUnit,
     WorkPlan,
 )
-from reverie.models.spec import (
+from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,

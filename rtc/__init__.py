@@ -9,22 +9,22 @@ and of models only what describes them.
 """
 
 from reverie.rtc.app import create_app
-from reverie.rtc.client import connect
-from reverie.rtc.edge import Edge
-from reverie.rtc.errors import (
+from reverie.rtc.app_context import AppContext
+from reverie.rtc.client.connect import connect
+from reverie.rtc.client.remote_session import RemoteSession
+from reverie.rtc.options import ServerOptions
+from reverie.rtc.server import Server
+from reverie.rtc.wire.errors import (
     ConnectionLostError,
     RefusedError,
     RtcError,
     ServerError,
     ServerRefusedError,
 )
-from reverie.rtc.options import ServerOptions
-from reverie.rtc.remote import RemoteSession
-from reverie.rtc.server import Server
 
 __all__ = [
+    "AppContext",
     "ConnectionLostError",
-    "Edge",
     "RefusedError",
     "RemoteSession",
     "RtcError",

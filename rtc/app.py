@@ -15,32 +15,32 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from reverie.rtc.door import Door
-from reverie.rtc.edge import Edge
+from reverie.rtc.app_context import AppContext
 from reverie.rtc.forwarding import ForwardedRequests
-from reverie.rtc.handshake import Hello
-from reverie.rtc.http_json import error_response, json_response
+from reverie.rtc.http.json_bodies import error_response, json_response
+from reverie.rtc.http.recording_routes import RecordingRoutes
+from reverie.rtc.http.session_routes import SessionRoutes, with_typed_errors
+from reverie.rtc.http.upload_routes import UploadRoutes
+from reverie.rtc.http.web_files import WebFiles
 from reverie.rtc.origins import OriginGuard, TrustRules
-from reverie.rtc.peers import PeerRoom
-from reverie.rtc.recordings import RecordingRoutes
-from reverie.rtc.rest import SessionRoutes, with_typed_errors
-from reverie.rtc.signalling import Signalling
-from reverie.rtc.uploads import UploadRoutes
-from reverie.rtc.web_files import WebFiles
-from reverie.rtc.whip import WhipRoutes
-from reverie.sessions.schema import protocol_schema
+from reverie.rtc.webrtc.peer_registry import PeerRegistry
+from reverie.rtc.webrtc.signalling import Signalling
+from reverie.rtc.webrtc.whip import WhipRoutes
+from reverie.rtc.websocket.endpoint import WebSocketEndpoint
+from reverie.rtc.websocket.handshake import Hello
+from reverie.sessions.protocol.schema import protocol_schema
 
 
-def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
-    """Return the application that serves what is behind `edge`.
+def create_app(context: AppContext, web_files: WebFiles | None = None) -> Starlette:
+    """Return the application that serves what is behind `context`.
 
     Args:
         edge: the sessions, models and limits.
         web_files: the page; None serves the client of the package.
     """
-    sessions, health = SessionRoutes(edge), Health(edge)
-    room = PeerRoom(edge)
-    signalling = Signalling(edge, room)
+    sessions, health = SessionRoutes(context), Health(context)
+    room = PeerRegistry(context)
+    signalling = Signalling(context, room)
     files = web_files or WebFiles.of_package()
     get = partial(Route, methods=["GET"])
     typed = with_typed_errors
@@ -64,19 +64,19 @@ def create_app(edge: Edge, web_files: WebFiles | None = None) -> Starlette:
             get(one + "/webrtc/{peer}", typed(signalling.show)),
             Route(one + "/webrtc/{peer}", typed(signalling.patch), methods=["PATCH"]),
             Route(one + "/webrtc/{peer}", typed(signalling.delete), methods=["DELETE"]),
-            *_standard(one + "/whep", WhipRoutes(edge, room, "whep")),
-            *_standard(one + "/whip", WhipRoutes(edge, room, "whip")),
-            *_recordings(one, RecordingRoutes(edge)),
-            Route(one + "/inputs/{stream}", typed(UploadRoutes(edge).put), methods=["PUT"]),
-            WebSocketRoute(one + "/ws", Door(edge).open),
+            *_standard(one + "/whep", WhipRoutes(context, room, "whep")),
+            *_standard(one + "/whip", WhipRoutes(context, room, "whip")),
+            *_recordings(one, RecordingRoutes(context)),
+            Route(one + "/inputs/{stream}", typed(UploadRoutes(context).put), methods=["PUT"]),
+            WebSocketRoute(one + "/ws", WebSocketEndpoint(context).open),
             WebSocketRoute("/{path:path}", _no_socket_here),
         ],
         middleware=[
-            Middleware(ForwardedRequests, options=edge.options),
-            Middleware(OriginGuard, rules=TrustRules(edge.options)),
+            Middleware(ForwardedRequests, options=context.options),
+            Middleware(OriginGuard, rules=TrustRules(context.options)),
         ],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
-        lifespan=lambda _: _living(edge, room),
+        lifespan=lambda _: _living(context, room),
     )
 
 
@@ -106,9 +106,9 @@ def _standard(path: str, routes: WhipRoutes) -> tuple[Route, ...]:
 
 
 @asynccontextmanager
-async def _living(edge: Edge, room: PeerRoom) -> AsyncIterator[None]:
+async def _living(context: AppContext, room: PeerRegistry) -> AsyncIterator[None]:
     async with room.running(), asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(edge.metrics.watch_loop(), name="loop delay")
+        watching = tasks.create_task(context.metrics.watch_loop(), name="loop delay")
         yield
         watching.cancel()
 
@@ -116,8 +116,8 @@ async def _living(edge: Edge, room: PeerRoom) -> AsyncIterator[None]:
 class Health:
     """Says how the server is doing."""
 
-    def __init__(self, edge: Edge) -> None:
-        self._edge = edge
+    def __init__(self, context: AppContext) -> None:
+        self._context = context
 
     async def alive(self, _: Request) -> Response:
         """Answer as long as the event loop runs."""
@@ -125,7 +125,7 @@ class Health:
 
     async def ready(self, _: Request) -> Response:
         """Say whether a new session would run, and how each model is doing."""
-        edge = self._edge
+        context = self._context
         models = {
             name: {
                 "ready": status.ready,
@@ -135,23 +135,25 @@ class Health:
                 "waiting": status.waiting,
                 "workers_lost": status.losses,
             }
-            for name, status in edge.models.status.items()
+            for name, status in context.models.status.items()
         }
         body = {
-            "ready": edge.ready,
-            "draining": edge.draining,
-            "exhausted": edge.exhausted,
-            "sessions": len(edge.store),
+            "ready": context.ready,
+            "draining": context.draining,
+            "exhausted": context.exhausted,
+            "sessions": len(context.store),
             "models": models,
         }
-        return json_response(body, HTTPStatus.OK if edge.ready else HTTPStatus.SERVICE_UNAVAILABLE)
+        return json_response(
+            body, HTTPStatus.OK if context.ready else HTTPStatus.SERVICE_UNAVAILABLE
+        )
 
     async def metrics(self, _: Request) -> Response:
         """Show the counters."""
-        metrics = self._edge.metrics
-        metrics.ready.set(self._edge.ready)
-        metrics.sessions.set(len(self._edge.store))
-        for name, status in self._edge.models.status.items():
+        metrics = self._context.metrics
+        metrics.ready.set(self._context.ready)
+        metrics.sessions.set(len(self._context.store))
+        for name, status in self._context.models.status.items():
             metrics.slots.labels(name).set(status.slots)
             metrics.busy.labels(name).set(status.busy)
             metrics.waiting.labels(name).set(status.waiting)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
-from reverie.gpu_pool.shares import Accounts, held_by, who_gives_way
+from reverie.gpu_pool.wire.shares import Accounts, held_by, who_gives_way
 from reverie.rtc.addresses import Addresses
 from reverie.rtc.options import ServerOptions
 

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reverie.rtc.http_json import error_response
+from reverie.rtc.http.json_bodies import error_response
 from reverie.rtc.options import ServerOptions
 
 _PREFLIGHT = {

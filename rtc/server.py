@@ -19,10 +19,10 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from reverie.rtc.errors import CannotListenError
-from reverie.rtc.http_connection import EdgeConfig, HttpConnection
+from reverie.rtc.http.connection import EdgeConfig, HttpConnection
 from reverie.rtc.options import ServerOptions
-from reverie.rtc.ws_connection import WsConnection
+from reverie.rtc.websocket.connection import WebSocketConnection
+from reverie.rtc.wire.errors import CannotListenError
 
 FORCED_EXIT = 130
 
@@ -185,7 +185,7 @@ def _uvicorn_config(app: ASGIApp, options: ServerOptions) -> EdgeConfig:
         host=options.host,
         port=options.port,
         http=HttpConnection,
-        ws=WsConnection,
+        ws=WebSocketConnection,
         ws_max_size=options.message_bytes,
         ws_per_message_deflate=False,  # video does not shrink, and small messages may not grow
         ws_ping_interval=options.ping_interval_s,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from reverie.gpu_pool.shares import Accounts, held_by, who_gives_way
+from reverie.gpu_pool.wire.shares import Accounts, held_by, who_gives_way
 
 
 @dataclass(frozen=True, slots=True, eq=False)

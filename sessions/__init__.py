@@ -1,13 +1,17 @@
 """What a session is, apart from sockets and models: its life, its commands and events, its people.
 
-Start at `session.py` for what a program sees, at `hosted.py` for the server's side, and at
+Start at `session.py` for what a program sees, at `server_session.py` for the server's side, and at
 `commands.py` and `events.py` for the vocabulary. This room knows the pool by two protocols
-(`leases.py`) and hands frames to `media`; it never imports `rtc`, and never runs a model.
+(`backend.py`) and hands frames to `media`; it never imports `rtc`, and never runs a model.
 """
 
-from reverie.sessions.attachment import Attachment, AttachOptions, Role
-from reverie.sessions.commands import COMMAND, PROTOCOL, AnyCommand
-from reverie.sessions.errors import (
+from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role
+from reverie.sessions.client.local_session import LocalSession
+from reverie.sessions.client.pixels import to_picture
+from reverie.sessions.client.samples import to_samples
+from reverie.sessions.client.session import Session
+from reverie.sessions.protocol.commands import COMMAND, PROTOCOL, AnyCommand
+from reverie.sessions.protocol.errors import (
     AttachmentEndedError,
     BadRequestError,
     CommandError,
@@ -20,16 +24,12 @@ from reverie.sessions.errors import (
     UnknownOwnerError,
     UnknownSessionError,
 )
-from reverie.sessions.events import EVENT, AnyEvent
-from reverie.sessions.hosted import HostedSession
-from reverie.sessions.limits import SessionLimits
-from reverie.sessions.local import LocalSession
-from reverie.sessions.parsing import check_opening, parse_command
-from reverie.sessions.pixels import to_picture
-from reverie.sessions.samples import to_samples
-from reverie.sessions.session import Session
-from reverie.sessions.session_request import SessionRequest
-from reverie.sessions.store import SessionStore, Ticket
+from reverie.sessions.protocol.events import EVENT, AnyEvent
+from reverie.sessions.protocol.parsing import check_opening, parse_command
+from reverie.sessions.runtime.server_session import ServerSession
+from reverie.sessions.runtime.session_request import SessionRequest
+from reverie.sessions.runtime.session_store import SessionCredentials, SessionStore
+from reverie.sessions.state.limits import SessionLimits
 
 __all__ = [
     "COMMAND",
@@ -43,18 +43,18 @@ __all__ = [
     "BadRequestError",
     "CommandError",
     "ErrorCode",
-    "HostedSession",
     "LocalSession",
     "NotPixelsError",
     "NotSamplesError",
     "Role",
+    "ServerSession",
     "Session",
+    "SessionCredentials",
     "SessionEndedError",
     "SessionError",
     "SessionLimits",
     "SessionRequest",
     "SessionStore",
-    "Ticket",
     "TooManyError",
     "UnknownOwnerError",
     "UnknownSessionError",

@@ -13,13 +13,13 @@ HELD = (
 )  # fmt: skip
 """Those of the first table; other tables hold others, and some of these once more."""
 SUITES = {
-    "C": "support/case_suite.py",
-    "S": "support/session_suite.py",
-    "T": "support/text_suite.py",
-    "W": "rtc/test_webrtc.py",
-    "M": "rtc/test_webrtc_media.py",
-    "P": "rtc/test_webrtc_paths.py",
-    "I": "support/media_suite.py",
+    "C": "support/suites/case_suite.py",
+    "S": "support/suites/session_suite.py",
+    "T": "support/suites/text_suite.py",
+    "W": "rtc/webrtc/test_peer.py",
+    "M": "rtc/webrtc/test_peer_media.py",
+    "P": "rtc/webrtc/test_peer_paths.py",
+    "I": "support/suites/media_suite.py",
 }
 WORD = re.compile(rf"(?:\b([{''.join(SUITES)}]) |; |, |^|\s|\()`([^`]+)`")
 
@@ -51,7 +51,7 @@ def names(cell: str) -> Iterator[tuple[str, str]]:
 
 def files(named: str) -> list[Path]:
     """Return the files of that name, which may leave out its room."""
-    return [*TESTS.glob(named), *TESTS.glob(f"*/{named}")]
+    return [*TESTS.glob(named), *TESTS.glob(f"**/{named}")]
 
 
 def test_every_case_has_its_row() -> None:

@@ -10,11 +10,11 @@ from session_suite import looking
 from stub_model import LOCATION
 
 from reverie.config import Deployment, DeploymentError
-from reverie.gpu_pool.errors import ModelUnavailableError
-from reverie.gpu_pool.options import ModelOptions, PoolOptions
+from reverie.gpu_pool.wire.errors import ModelUnavailableError
+from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
-from reverie.sessions.errors import BadRequestError, SessionEndedError, TooManyError
-from reverie.sessions.limits import SessionLimits
+from reverie.sessions.protocol.errors import BadRequestError, SessionEndedError, TooManyError
+from reverie.sessions.state.limits import SessionLimits
 
 
 def deployment(family: str = LOCATION, **pool: object) -> Deployment:

@@ -104,7 +104,7 @@ def test_the_wheel_holds_exactly_the_right_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         files = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert files == expected_files()
-    must = {"reverie/py.typed", "reverie/sessions/schema.json", "reverie/web_client/index.html"}
+    must = {"reverie/py.typed", "reverie/sessions/protocol/schema.json", "reverie/web_client/index.html"}
     assert must <= files
 
 
@@ -116,7 +116,7 @@ def test_the_wheel_runs_from_another_folder_without_the_checkout(
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     script = (
-        "import reverie, importlib.resources as r, reverie.models.registry as m;"
+        "import reverie, importlib.resources as r, reverie.models.contract.registry as m;"
         "print(reverie.__file__);"
         "assert (r.files('reverie.web_client') / 'index.html').is_file();"
         "m.find_family('pocket')"

@@ -1,28 +1,28 @@
 // The wiring: connection and screens bring messages, `reduce` makes the view, `Page` shows it.
 
-import { Connection } from "./connection.js";
-import { Dialer } from "./dialer.js";
-import { Dials } from "./dials.js";
-import { featuresOf, showsNow } from "./features.js";
-import { Forks } from "./forks.js";
-import { Gestures } from "./gestures.js";
-import { Inputs } from "./inputs.js";
-import { HeldKeys } from "./keys.js";
-import { Levers } from "./levers.js";
-import { limitsText, soundLimit } from "./limits.js";
-import { Offer } from "./offer.js";
-import { Page } from "./page.js";
-import { PeerScreen } from "./peer_screen.js";
-import { Recorder } from "./recorder.js";
-import { keepChoice, recallChoice } from "./route.js";
-import { Screen } from "./screen.js";
-import { Sound } from "./sound.js";
-import { Stage } from "./stage.js";
+import { Connection } from "./transport/connection.js";
+import { Dialer } from "./transport/dialer.js";
+import { ParameterSliders } from "./input/parameter_sliders.js";
+import { featuresOf, showsNow } from "./ui/features.js";
+import { Forks } from "./ui/forks.js";
+import { Gestures } from "./input/gestures.js";
+import { Inputs } from "./input/inputs.js";
+import { HeldKeys } from "./input/keys.js";
+import { ControlButtons } from "./input/control_buttons.js";
+import { limitsText, soundLimit } from "./ui/limits.js";
+import { ModelMenu } from "./ui/model_menu.js";
+import { Page } from "./ui/page.js";
+import { PeerScreen } from "./media/peer_screen.js";
+import { Recorder } from "./media/recorder.js";
+import { keepChoice, recallChoice } from "./transport/transport_choice.js";
+import { Screen } from "./media/screen.js";
+import { Sound } from "./media/sound.js";
+import { Layout } from "./ui/layout.js";
 import { differInNumbersOnly, INITIAL_VIEW, reduce } from "./state.js";
-import { PageStorage } from "./storage.js";
-import { Tabs } from "./tabs.js";
-import { TicketStore } from "./ticket.js";
-import { findCodecs } from "./video.js";
+import { PageStorage } from "./transport/storage.js";
+import { Tabs } from "./transport/tabs.js";
+import { StoredSession } from "./transport/stored_session.js";
+import { findCodecs } from "./media/video_decoder.js";
 
 const TICK_MS = 250;
 
@@ -30,7 +30,7 @@ const query = new URLSearchParams(location.search);
 const page = new Page(document);
 let view = INITIAL_VIEW;
 let isDrawing = false;
-/** @type {Dials | null} */
+/** @type {ParameterSliders | null} */
 let dials = null;
 /** A prompt that was asked for while there was no way to say it. @type {string | null} */
 let unsaid = null;
@@ -121,7 +121,7 @@ function onInit(media) {
   }
 }
 
-/** @param {import("./wire.js").MediaChunk} header @param {Uint8Array | null} payload */
+/** @param {import("./transport/wire.js").MediaChunk} header @param {Uint8Array | null} payload */
 function onMedia(header, payload) {
   dispatch(header);
   if (header.stream === view.sound) sound.push(header, payload);
@@ -136,14 +136,14 @@ function onTrack(track) {
 
 // --- what is shown ---
 
-const stage = new Stage(
+const stage = new Layout(
   page.part("stage"),
   page.part("frame"),
   page.part("picture"),
   page.part("glow"),
 );
 
-/** @type {import("./screen.js").ScreenEvents} */
+/** @type {import("./media/screen.js").ScreenEvents} */
 const screenEvents = {
   onDrawn(atMs) {
     connection.attachment?.notePresented();
@@ -224,21 +224,21 @@ const wish = {
   program: query.get("program") ?? undefined,
   voice: query.has("voice") || undefined, // where the server has one
 };
-const tickets = new TicketStore(new PageStorage(() => sessionStorage), navigator.locks, Tabs.ofBrowser());
+const tickets = new StoredSession(new PageStorage(() => sessionStorage), navigator.locks, Tabs.ofBrowser());
 const connection = new Connection(tickets, dialer, wish, {
   onMessage,
   onMedia,
   onTrack,
   expectsPictures: () => showsNow(view) && !document.hidden,
 });
-/** @type {import("./limits.js").Browser} */
+/** @type {import("./ui/limits.js").Browser} */
 const browser = {
   isSecure: globalThis.isSecureContext === true,
   remembers: tickets.remembers,
   hasDevices: typeof navigator.mediaDevices?.getUserMedia === "function",
 };
 page.part("limits").textContent = limitsText(browser);
-const offer = new Offer(page, (wished) => connection.renew(wished));
+const offer = new ModelMenu(page, (wished) => connection.renew(wished));
 const inputs = new Inputs(
   page,
   connection,
@@ -247,10 +247,10 @@ const inputs = new Inputs(
   () => dispatch({ type: "page.error_read" }),
   browser,
 );
-const levers = new Levers(page, held, (action) => connection.send("push_action", { action }));
+const levers = new ControlButtons(page, held, (action) => connection.send("push_action", { action }));
 new Recorder(page, connection, () => view, fail);
 new Forks(page, connection, tickets, fail);
-dials = new Dials(page.part("dials"), (name, value) => {
+dials = new ParameterSliders(page.part("dials"), (name, value) => {
   connection.send("update", { parameters: { [name]: value } });
 });
 
@@ -266,7 +266,7 @@ new Gestures(page, {
     if (view.transport !== "webrtc" && !sound.decodes) fail("sound", soundLimit(browser.isSecure));
     return sound.toggle();
   },
-  onTransport(/** @type {import("./route.js").Choice} */ wanted) {
+  onTransport(/** @type {import("./transport/transport_choice.js").Choice} */ wanted) {
     keepChoice(wanted, choices);
     dialer.choose(wanted);
     connection.reattach();

@@ -1,13 +1,13 @@
 // What the page shows, as a pure function of what happened: (view, message) -> next view.
 // Messages are the server's events, and what the page itself notices: types that begin with `page.`.
 
-import * as latencies from "./latency.js";
-import * as narrations from "./narration.js";
-import * as showings from "./showing.js";
-import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
+import * as latencies from "./media/latency.js";
+import * as narrations from "./ui/narration.js";
+import * as showings from "./media/playback_stats.js";
+import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_status.js";
 
 /**
- * @typedef {import("./wish.js").Wish} Wish
+ * @typedef {import("./ui/prompt_status.js").Wish} PromptStatus
  *
  * @typedef {object} Kept
  * @property {"recording" | "clip"} kind
@@ -24,7 +24,7 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {string} ending why the session itself ended, as the server says it
  * @property {"retry" | "renew" | null} offer what can be done about a link that is over
  * @property {"driver" | "viewer" | null} role
- * @property {import("./route.js").Transport | null} transport that the link takes, once it is open
+ * @property {import("./transport/transport_choice.js").Transport | null} transport that the link takes, once it is open
  * @property {string} id of the session
  * @property {any} session the server's SessionView, once attached
  * @property {number | null} promptChars how long a prompt may be, once the server has said so
@@ -40,7 +40,7 @@ import { newWish, SPOKEN_CHARS, wishText } from "./wish.js";
  * @property {string | null} sound the stream that can be heard
  * @property {latencies.Latency} latency
  * @property {showings.Showing} screen
- * @property {Wish | null} wish the newest prompt that was asked for here, and what became of it
+ * @property {PromptStatus | null} wish the newest prompt that was asked for here, and what became of it
  * @property {narrations.Lines} lines what was said and asked
  * @property {boolean} isHeard whether the model hears somebody speak
  * @property {{code: string, message: string} | null} error
@@ -247,7 +247,7 @@ function onError(view, message) {
   const next = withError(settled(view, message.command, "refused"), message);
   return next.wish === view.wish || next.wish === null
     ? next
-    : said(next, wishText(next.wish, SPOKEN_CHARS)); // not the prompt before
+    : said(next, promptStatusText(next.wish, SPOKEN_CHARS)); // not the prompt before
 }
 
 /** @param {View} view */
@@ -264,7 +264,7 @@ function onPressed(view, { id, atMs }) {
 
 /** @param {View} view */
 function onPrompted(view, { id, text }) {
-  return { ...view, wish: newWish(id, text), error: null };
+  return { ...view, wish: newPromptStatus(id, text), error: null };
 }
 
 /** @param {View} view */
@@ -276,16 +276,16 @@ function onApplied(view, receipt) {
   const next = { ...view, latency, lines };
   const isOdd = unknown_words.length > 0 || truncated_at !== null;
   const isOpening = control === OPENING && view.wish === null && isOdd;
-  const asked = isOpening ? newWish(OPENING, view.session?.prompt ?? "") : view.wish;
+  const asked = isOpening ? newPromptStatus(OPENING, view.session?.prompt ?? "") : view.wish;
   if (asked?.id !== control) return next;
-  /** @type {Wish} */
+  /** @type {PromptStatus} */
   const wish = {
     ...asked,
     outcome: "applied",
     unknownWords: unknown_words,
     truncatedAt: truncated_at,
   };
-  const told = wishText(wish, SPOKEN_CHARS);
+  const told = promptStatusText(wish, SPOKEN_CHARS);
   return said({ ...next, wish }, isOpening ? `${view.notice} ${told}`.trim() : told);
 }
 
@@ -296,7 +296,7 @@ function onApplied(view, receipt) {
 function settled(view, id, outcome) {
   const latency = latencies.forgotten(view.latency, id);
   const isWish = view.wish !== null && view.wish.id === id;
-  const wish = isWish ? { .../** @type {Wish} */ (view.wish), outcome } : view.wish;
+  const wish = isWish ? { .../** @type {PromptStatus} */ (view.wish), outcome } : view.wish;
   return { ...view, latency, wish, lines: narrations.refused(view.lines, id) };
 }
 

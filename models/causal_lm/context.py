@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Callable
 
-from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS
-from reverie.models.errors import OptionError
-from reverie.models.instance import LoadOptions
-from reverie.models.spec import ModelSpec
+from reverie.models.causal_lm.config import CONTEXT, PAGE_TOKENS
+from reverie.models.contract.errors import OptionError
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.spec import ModelSpec
 
 logger = logging.getLogger(__name__)
 

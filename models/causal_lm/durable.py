@@ -11,7 +11,7 @@ from dataclasses import asdict
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.sampling import SamplingOptions
 from reverie.models.causal_lm.state import ChatState
-from reverie.models.loop import Durable
+from reverie.models.contract.loop import Durable
 
 
 def durable_chat(state: ChatState, loop: str, weights_version: str) -> Durable:

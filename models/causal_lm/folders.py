@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from reverie.models.checkpoints import (
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.services.checkpoints import (
     NOTHING,
     CheckpointManifest,
     CheckpointReport,
@@ -15,15 +16,14 @@ from reverie.models.checkpoints import (
     of_fault,
     read_config,
 )
-from reverie.models.errors import CheckpointError
-from reverie.models.transformers_folders import (
+from reverie.models.services.transformers_folders import (
     lacking_tokenizer,
     read_tokenizer,
     require_words_fit,
     tokenizer_files,
     weights_report,
 )
-from reverie.models.weight_files import files_of
+from reverie.models.services.weight_files import files_of
 
 STEM = "model"
 SUFFIXES = (".safetensors",)

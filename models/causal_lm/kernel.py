@@ -12,16 +12,15 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from reverie.models.adapters import NO_ADAPTERS, Adapters
-from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.conversation import Conversation, Message, Spelled, until_stop
 from reverie.models.causal_lm.durable import durable_chat, revived_chat
 from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
 from reverie.models.causal_lm.state import ChatState
-from reverie.models.controls import Controls
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import (
     BatchKey,
     Durable,
     Idle,
@@ -35,7 +34,8 @@ from reverie.models.loop import (
     TextOutput,
     WorkPlan,
 )
-from reverie.models.spec import LoopSpec
+from reverie.models.contract.spec import LoopSpec
+from reverie.models.services.adapters import NO_ADAPTERS, Adapters
 
 PIECE = 64
 """Tokens that one unit reads at most."""

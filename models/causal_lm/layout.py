@@ -16,7 +16,7 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from reverie.models.causal_lm.working_cache import empty_cache
-from reverie.models.errors import CheckpointError
+from reverie.models.contract.errors import CheckpointError
 
 PROBE = (0, 1, 2)
 TOLERANCE = 1e-2

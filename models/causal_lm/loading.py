@@ -19,22 +19,23 @@ from transformers import (
 )
 
 from reverie.kernels.attention import AUTO
-from reverie.models.adapters import NONE_FITTED, Fitted
 from reverie.models.causal_lm import loras
+from reverie.models.causal_lm.config import PAGE_TOKENS, RANDOM
 from reverie.models.causal_lm.context import context_for
 from reverie.models.causal_lm.conversation import Conversation
 from reverie.models.causal_lm.defaults import SpeakingDefaults, speaking_defaults
 from reverie.models.causal_lm.folders import check
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.layout import probed
-from reverie.models.causal_lm.spec import PAGE_TOKENS, RANDOM, chat_spec
-from reverie.models.checkpoints import SHOWN
-from reverie.models.errors import CheckpointError, OptionError
-from reverie.models.instance import LoadOptions
-from reverie.models.placement import device_of, half_on_cuda, precision_of
-from reverie.models.room import free_bytes_of
-from reverie.models.spec import ModelSpec
-from reverie.models.transformers_folders import read_tokenizer
+from reverie.models.causal_lm.spec import chat_spec
+from reverie.models.contract.errors import CheckpointError, OptionError
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.spec import ModelSpec
+from reverie.models.services.adapters import NONE_FITTED, FittedAdapters
+from reverie.models.services.capacity import free_bytes_of
+from reverie.models.services.checkpoints import SHOWN
+from reverie.models.services.placement import device_of, half_on_cuda, precision_of
+from reverie.models.services.transformers_folders import read_tokenizer
 
 _ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
 """What the library calls the backends."""
@@ -115,7 +116,7 @@ def speaker_of(
     version: str,
     device: torch.device,
     options: LoadOptions,
-    fitted: Fitted = NONE_FITTED,
+    fitted: FittedAdapters = NONE_FITTED,
 ) -> LoadedSpeaker:
     """Let a loaded model speak.
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from torch import nn
 from transformers import PreTrainedModel
 
-from reverie.models.adapters import Fitted, fit_adapters
+from reverie.models.causal_lm.config import COMPONENT, RANDOM
 from reverie.models.causal_lm.folders import bare_model
-from reverie.models.causal_lm.spec import COMPONENT, RANDOM
-from reverie.models.checkpoints import CheckpointReport
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import AdapterOption
-from reverie.models.lora import read_lora
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import AdapterOption
+from reverie.models.services.adapters import FittedAdapters, fit_adapters
+from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.lora import read_lora
 
 
 def own_name(name: str) -> str:
@@ -19,7 +19,7 @@ def own_name(name: str) -> str:
     return f"{COMPONENT}.{name}"
 
 
-def fit(options: tuple[AdapterOption, ...], model: PreTrainedModel) -> Fitted:
+def fit(options: tuple[AdapterOption, ...], model: PreTrainedModel) -> FittedAdapters:
     """Merge LoRAs into a model, or put them beside.
 
     Raises:

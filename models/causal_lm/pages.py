@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from reverie.models.blocks import BlockId, BlockPool
+from reverie.models.causal_lm.config import PAGE_TOKENS
 from reverie.models.causal_lm.layout import CacheLayout
-from reverie.models.causal_lm.spec import PAGE_TOKENS
 from reverie.models.causal_lm.working_cache import WorkingCache, empty_cache
+from reverie.models.contract.blocks import BlockId, BlockPool
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from reverie.models.blocks import BlockPool
-from reverie.models.checkpoints import CheckpointReport
-from reverie.models.controls import ParameterSpec
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel
-from reverie.models.room import room_for
-from reverie.models.spec import (
+from reverie.models.causal_lm.config import (
+    COMPONENT,
+    CONTEXT,
+    GROWTH,
+    PAGE_TOKENS,
+    SPARE_TOKENS,
+)
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.contract.controls import ParameterSpec
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import LoopKernel
+from reverie.models.contract.spec import (
     CacheSpec,
     Capability,
     CapabilityMatrix,
@@ -31,19 +36,11 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
+from reverie.models.services.capacity import room_for
+from reverie.models.services.checkpoints import CheckpointReport
 
 if TYPE_CHECKING:
     from reverie.models.causal_lm.loading import LoadedSpeaker
-
-RANDOM = "random"
-"""The checkpoint that is no file: tiny random weights."""
-COMPONENT = "model"
-CONTEXT = 2048
-"""Tokens of a model that names no longest context, and the least that memory is made room for."""
-PAGE_TOKENS = 32
-SPARE_TOKENS = 64
-GROWTH = 4
-"""A cache in one piece that is full grows by a quarter and some tokens more."""
 
 PARAMETERS = (
     ParameterSpec("temperature", 0.0, 0.0, 4.0, label="Temperature: 0 is the likeliest"),

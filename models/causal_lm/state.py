@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from reverie.models.adapters import OFF, Mix
-from reverie.models.blocks import BlockId
 from reverie.models.causal_lm.conversation import Message, Spelled
 from reverie.models.causal_lm.pages import CachedTokens
 from reverie.models.causal_lm.sampling import SamplingOptions
+from reverie.models.contract.blocks import BlockId
+from reverie.models.services.adapters import OFF, Mix
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from reverie.models.causal_lm.spec import GROWTH, SPARE_TOKENS
+from reverie.models.causal_lm.config import GROWTH, SPARE_TOKENS
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # of its base

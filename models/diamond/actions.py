@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from reverie.models.controls import Controls, ControlSpec, KeyInput, Merge, ParameterSpec
+from reverie.models.contract.controls import Controls, ControlSpec, KeyInput, Merge, ParameterSpec
 from reverie.models.diamond.atari import presses_of
 from reverie.models.diamond.config import MOUSE_X, MOUSE_Y, GameConfig
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from reverie.models.checkpoints import SHOWN, CheckpointManifest, StoredTensor
+from reverie.models.contract.errors import CheckpointError, OptionError
+from reverie.models.contract.instance import AUTO
 from reverie.models.diamond.atari import ACTIONS, FULL, game_called, numbered
-from reverie.models.errors import CheckpointError, OptionError
-from reverie.models.instance import AUTO
+from reverie.models.services.checkpoints import SHOWN, CheckpointManifest, StoredTensor
 
 
 def _part(name: str) -> CheckpointManifest:

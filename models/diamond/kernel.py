@@ -11,15 +11,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from reverie.models.controls import Controls
-from reverie.models.diamond.actions import QUALITY, action_of
-from reverie.models.diamond.config import GameConfig, SamplerConfig
-from reverie.models.diamond.denoiser import Denoiser
-from reverie.models.diamond.sampler import Drawing, advanced, calls_left
-from reverie.models.diamond.starts import Start, enlarged
-from reverie.models.diamond.state import DiamondState, Phase
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import (
     BatchKey,
     FrameOutput,
     Idle,
@@ -31,8 +25,14 @@ from reverie.models.loop import (
     StepUnit,
     WorkPlan,
 )
-from reverie.models.seeds import Draw, normal
-from reverie.models.spec import LoopSpec
+from reverie.models.contract.seeds import Draw, normal
+from reverie.models.contract.spec import LoopSpec
+from reverie.models.diamond.actions import QUALITY, action_of
+from reverie.models.diamond.config import GameConfig, SamplerConfig
+from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.sampler import SamplingState, advanced, calls_left
+from reverie.models.diamond.starts import Start, enlarged
+from reverie.models.diamond.state import DiamondPhase, DiamondState
 
 Result = StepResult[DiamondState]
 
@@ -67,20 +67,20 @@ class DiamondKernel(LoopKernel[DiamondState]):
         )
 
     def plan_step(self, state: DiamondState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `Phase`."""
+        """Name the next unit; its order is that of `DiamondPhase`."""
         match state.phase:
-            case Phase.BEGIN:
+            case DiamondPhase.BEGIN:
                 return self._plan(state, "begin", commits=True, shows=True)
-            case Phase.FRAME:
+            case DiamondPhase.FRAME:
                 begun = replace(
-                    state, drawing=Drawing(state.shown_CHW), fine=_fine(state, controls)
+                    state, drawing=SamplingState(state.shown_CHW), fine=_fine(state, controls)
                 )
                 return self._plan(state, "denoise", takes=True, commits=self._left(begun) == 1)
-            case Phase.DENOISE:
+            case DiamondPhase.DENOISE:
                 return self._plan(state, "denoise", commits=self._left(state) == 1)
-            case Phase.UPSAMPLE:
+            case DiamondPhase.UPSAMPLE:
                 return self._plan(state, "upsample")
-            case Phase.SHOW:
+            case DiamondPhase.SHOW:
                 return self._plan(state, "show", shows=True)
 
     def run_step(self, batch: StepBatch[DiamondState]) -> Sequence[Result]:
@@ -109,14 +109,14 @@ class DiamondKernel(LoopKernel[DiamondState]):
                 return self._show(unit.state)
 
     def _denoise(self, state: DiamondState, controls: Controls) -> Result:
-        if state.phase is Phase.FRAME:
+        if state.phase is DiamondPhase.FRAME:
             action = action_of(controls, self._game).to(self._instance.device)
             state = replace(
                 state,
-                phase=Phase.DENOISE,
+                phase=DiamondPhase.DENOISE,
                 fine=_fine(state, controls),
                 actions=(*state.actions[:-1], action),
-                drawing=Drawing(self._noise(state, "picture", 0, state.pictures[-1].shape)),
+                drawing=SamplingState(self._noise(state, "picture", 0, state.pictures[-1].shape)),
             )
         assert state.drawing is not None, "a picture is in the making"
         sampler = self._sampler(state)
@@ -132,7 +132,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         large = self._parts.upsampler is not None
         state = replace(
             state,
-            phase=Phase.UPSAMPLE if large else Phase.SHOW,
+            phase=DiamondPhase.UPSAMPLE if large else DiamondPhase.SHOW,
             frame=state.frame + 1,
             pictures=(*state.pictures[1:], made),
             # The newest action stays until the next picture begins, which replaces it.
@@ -159,7 +159,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         assert config is not None, "an upsampler has a sampler"
         drawing = state.enlarging
         if drawing is None:
-            drawing = Drawing(self._noise(state, "large", 0, state.shown_CHW.shape))
+            drawing = SamplingState(self._noise(state, "large", 0, state.shown_CHW.shape))
         drawing = advanced(
             drawing,
             config,
@@ -168,7 +168,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         )
         if not drawing.done(config):
             return StepResult(replace(state, enlarging=drawing), checks=(drawing.x_CHW,))
-        state = replace(state, phase=Phase.SHOW, enlarging=None, shown_CHW=drawing.x_CHW)
+        state = replace(state, phase=DiamondPhase.SHOW, enlarging=None, shown_CHW=drawing.x_CHW)
         return StepResult(state, checks=(drawing.x_CHW,))
 
     def _large(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
@@ -187,7 +187,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
 
     def _show(self, state: DiamondState) -> Result:
         frames = (state.shown_CHW / 2 + 0.5).clamp(0, 1).permute(1, 2, 0)[None]
-        return StepResult(replace(state, phase=Phase.FRAME), (FrameOutput("video", frames),))
+        return StepResult(replace(state, phase=DiamondPhase.FRAME), (FrameOutput("video", frames),))
 
     def _plan(
         self,

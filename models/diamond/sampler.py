@@ -1,6 +1,6 @@
 """A picture from noise, one denoise call at a time: Euler's or Heun's method.
 
-A call is a work unit; what is between two calls is a `Drawing`. The public sampler tells the
+A call is a work unit; what is between two calls is a `SamplingState`. The public sampler tells the
 network the level before churn, not the one after it; so does this one. Pictures begin as plain
 normal noise, whatever the first level is: so they do there.
 
@@ -23,7 +23,7 @@ Noise = Callable[[int], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class SamplingState:
     """A picture in the making.
 
     Attributes:
@@ -43,7 +43,7 @@ class Drawing:
         return self.step == config.steps
 
 
-def calls_left(drawing: Drawing, config: SamplerConfig) -> int:
+def calls_left(drawing: SamplingState, config: SamplerConfig) -> int:
     """Return how many denoise calls it takes to finish."""
     left = config.steps - drawing.step
     if not config.heun:
@@ -51,7 +51,9 @@ def calls_left(drawing: Drawing, config: SamplerConfig) -> int:
     return 2 * left - 1 - (drawing.guess_CHW is not None)
 
 
-def advanced(drawing: Drawing, config: SamplerConfig, denoise: Denoise, noise: Noise) -> Drawing:
+def advanced(
+    drawing: SamplingState, config: SamplerConfig, denoise: Denoise, noise: Noise
+) -> SamplingState:
     """Make one denoise call."""
     sigmas = config.sigmas()
     sigma, after = sigmas[drawing.step], sigmas[drawing.step + 1]
@@ -60,7 +62,7 @@ def advanced(drawing: Drawing, config: SamplerConfig, denoise: Denoise, noise: N
         assert drawing.slope_CHW is not None, "a guess came of a slope"
         second = (drawing.guess_CHW - denoise(drawing.guess_CHW, after)) / after
         moved = drawing.x_CHW + (drawing.slope_CHW + second) / 2 * (after - churned)
-        return Drawing(moved, drawing.step + 1)
+        return SamplingState(moved, drawing.step + 1)
     x = drawing.x_CHW
     if churned > sigma:
         added = config.churn_noise * math.sqrt(churned**2 - sigma**2)
@@ -69,7 +71,7 @@ def advanced(drawing: Drawing, config: SamplerConfig, denoise: Denoise, noise: N
     moved = x + slope * (after - churned)
     if config.heun and after > 0:
         return replace(drawing, x_CHW=x, guess_CHW=moved, slope_CHW=slope)
-    return Drawing(moved, drawing.step + 1)
+    return SamplingState(moved, drawing.step + 1)
 
 
 def _gamma(sigma: float, config: SamplerConfig) -> float:

@@ -17,27 +17,11 @@ from typing import Any
 
 import torch
 
-from reverie.models.attending import attention_of
-from reverie.models.checkpoints import (
-    NOTHING,
-    CheckpointReport,
-    StoredTensor,
-    fill,
-    inspect,
-)
-from reverie.models.diamond.actions import control_specs, parameter_specs
-from reverie.models.diamond.agent import WEIGHTS, Agent
-from reverie.models.diamond.atari import ACTIONS, FULL, keys_of
-from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
-from reverie.models.diamond.denoiser import PICTURE, Denoiser
-from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
-from reverie.models.diamond.starts import check_starts, read_starts, start_of
-from reverie.models.errors import CheckpointError, OptionError
-from reverie.models.instance import AUTO, LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel
-from reverie.models.placement import device_of
-from reverie.models.seeds import Draw, normal
-from reverie.models.spec import (
+from reverie.models.contract.errors import CheckpointError, OptionError
+from reverie.models.contract.instance import AUTO, LoadOptions, ModelInstance
+from reverie.models.contract.loop import LoopKernel
+from reverie.models.contract.seeds import Draw, normal
+from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
@@ -47,6 +31,22 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
+from reverie.models.diamond.actions import control_specs, parameter_specs
+from reverie.models.diamond.agent import WEIGHTS, Agent
+from reverie.models.diamond.atari import ACTIONS, FULL, keys_of
+from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
+from reverie.models.diamond.denoiser import PICTURE, Denoiser
+from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
+from reverie.models.diamond.starts import check_starts, read_starts, start_of
+from reverie.models.services.attention_choice import attention_of
+from reverie.models.services.checkpoints import (
+    NOTHING,
+    CheckpointReport,
+    StoredTensor,
+    fill,
+    inspect,
+)
+from reverie.models.services.placement import device_of
 
 RANDOM = "random"
 FLOAT32 = 4

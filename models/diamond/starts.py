@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reverie.models.checkpoints import NOTHING, CheckpointReport, of_fault
+from reverie.models.contract.errors import CheckpointError
 from reverie.models.diamond.actions import idle_action
 from reverie.models.diamond.config import GameConfig
-from reverie.models.errors import CheckpointError
-from reverie.models.start_pictures import LACKING, PICTURES, read_picture
-from reverie.models.weight_files import refuse_stand_in
+from reverie.models.services.checkpoints import NOTHING, CheckpointReport, of_fault
+from reverie.models.services.start_pictures import LACKING, PICTURES, read_picture
+from reverie.models.services.weight_files import refuse_stand_in
 
 _SPAWNS = "spawn/*/low_res.npy"
 

@@ -8,11 +8,11 @@ from enum import Enum, auto
 
 from torch import Tensor
 
-from reverie.models.blocks import BlockId
-from reverie.models.diamond.sampler import Drawing
+from reverie.models.contract.blocks import BlockId
+from reverie.models.diamond.sampler import SamplingState
 
 
-class Phase(Enum):
+class DiamondPhase(Enum):
     """What comes next."""
 
     BEGIN = auto()
@@ -46,10 +46,10 @@ class DiamondState:
     pictures: tuple[Tensor, ...]
     actions: tuple[Tensor, ...]
     shown_CHW: Tensor
-    phase: Phase = Phase.BEGIN
+    phase: DiamondPhase = DiamondPhase.BEGIN
     frame: int = 0
-    drawing: Drawing | None = None
-    enlarging: Drawing | None = None
+    drawing: SamplingState | None = None
+    enlarging: SamplingState | None = None
     fine: bool = False
 
     @property

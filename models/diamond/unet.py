@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reverie.kernels.attention import Attention, sdpa
+from reverie.kernels.attention import AttentionBackend, sdpa
 from reverie.models.diamond.config import UNetConfig
 
 GROUP = 32
@@ -63,7 +63,7 @@ class SelfAttention2d(nn.Module):
         self.norm = GroupNorm(channels)
         self.qkv_proj = nn.Conv2d(channels, 3 * channels, 1)
         self.out_proj = nn.Conv2d(channels, channels, 1)
-        self.attention: Attention = sdpa  # see `UNet.attend_with`
+        self.attention: AttentionBackend = sdpa  # see `UNet.attend_with`
 
     def forward(self, x_BCHW: Tensor) -> Tensor:
         """Return the same shape."""
@@ -193,7 +193,7 @@ class UNet(nn.Module):
             x, _ = cast(ResBlocks, block)(upsample(x), condition_BD, beside[::-1])
         return x[..., :H, :W]
 
-    def attend_with(self, attention: Attention) -> None:
+    def attend_with(self, attention: AttentionBackend) -> None:
         """Have every level attend by another backend; the model stays the same."""
         for part in self.modules():
             if isinstance(part, SelfAttention2d):

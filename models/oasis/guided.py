@@ -6,7 +6,8 @@ The branch without the action is that of an idle row; both look back on the same
 import torch
 from torch import Tensor
 
-from reverie.models.guidance import (
+from reverie.models.oasis.transformer import OasisTransformer
+from reverie.models.services.guidance.policies import (
     Branch,
     CFGPolicy,
     CombineSpace,
@@ -16,7 +17,6 @@ from reverie.models.guidance import (
     Unguided,
     guide,
 )
-from reverie.models.oasis.transformer import OasisTransformer
 
 SPACE = CombineSpace.VELOCITY
 WEIGHT = "action_guidance"

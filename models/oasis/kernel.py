@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from reverie.models.blocks import BlockId
-from reverie.models.controls import Controls
-from reverie.models.guidance import GuidedCall
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import (
     BatchKey,
     FrameOutput,
     Idle,
@@ -28,14 +27,15 @@ from reverie.models.loop import (
     StepUnit,
     WorkPlan,
 )
+from reverie.models.contract.seeds import Draw, normal
+from reverie.models.contract.spec import LoopSpec
 from reverie.models.oasis.config import ACTIONS, CAMERA
 from reverie.models.oasis.ddim import CONTEXT_LEVEL, LEVELS, NOISE_LIMIT, Ddim
 from reverie.models.oasis.guided import SPACE, WEIGHT, guided_velocity, policy_of
-from reverie.models.oasis.state import OasisState, Phase, SeenFrame
+from reverie.models.oasis.state import OasisPhase, OasisState, SeenFrame
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
-from reverie.models.seeds import Draw, normal
-from reverie.models.spec import LoopSpec
+from reverie.models.services.guidance.policies import GuidedCall
 
 CONTROL = "play"
 Result = StepResult[OasisState]
@@ -65,19 +65,19 @@ class OasisKernel(LoopKernel[OasisState]):
         return OasisState(request.seed, action_guidance=request.parameters.get(WEIGHT, 1.0))
 
     def plan_step(self, state: OasisState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `Phase`."""
+        """Name the next unit; its order is that of `OasisPhase`."""
         last = state.step + 1 == len(self._parts.ddim.levels)
         match state.phase:
-            case Phase.BEGIN:
+            case OasisPhase.BEGIN:
                 return self._plan(state, "encode", "vae", commits=True)
-            case Phase.DECODE:
+            case OasisPhase.DECODE:
                 return self._plan(state, "decode", "vae", shows=True)
-            case Phase.CONTEXT:
+            case OasisPhase.CONTEXT:
                 writes = len(state.window) if state.slid else 1
                 return self._plan(state, "context", "transformer", writes=writes)
-            case Phase.FRAME:
+            case OasisPhase.FRAME:
                 return self._plan(state, "denoise", "transformer", takes=True, commits=last)
-            case Phase.DENOISE:
+            case OasisPhase.DENOISE:
                 return self._plan(state, "denoise", "transformer", commits=last)
 
     def run_step(self, batch: StepBatch[OasisState]) -> Sequence[Result]:
@@ -110,7 +110,7 @@ class OasisKernel(LoopKernel[OasisState]):
         window = (*state.window, frame)
         return replace(
             state,
-            phase=Phase.DECODE,
+            phase=OasisPhase.DECODE,
             frame=state.frame + 1,
             step=0,
             point_Zhw=None,
@@ -121,7 +121,7 @@ class OasisKernel(LoopKernel[OasisState]):
     def _decode(self, state: OasisState) -> Result:
         pictures_BCHW = self._parts.vae.decode(state.window[-1].latents_Zhw[None])
         frames = pictures_BCHW.clamp(0, 1).permute(0, 2, 3, 1)
-        state = replace(state, phase=Phase.CONTEXT)
+        state = replace(state, phase=OasisPhase.CONTEXT)
         return StepResult(state, (FrameOutput("video", frames),))
 
     def _context(self, state: OasisState, reserved: tuple[BlockId, ...]) -> Result:
@@ -139,11 +139,11 @@ class OasisKernel(LoopKernel[OasisState]):
         )
         for block, cached in zip(reserved, output.cached_BF2LNAd[0], strict=True):
             pool.view(block).copy_(cached)
-        state = replace(state, phase=Phase.FRAME, blocks=(*kept, *reserved))
+        state = replace(state, phase=OasisPhase.FRAME, blocks=(*kept, *reserved))
         return StepResult(state, checks=(output.cached_BF2LNAd,))
 
     def _denoise(self, state: OasisState, controls: Controls) -> Result:
-        if state.phase is Phase.FRAME:
+        if state.phase is OasisPhase.FRAME:
             state = self._begun(state, controls)
         assert state.point_Zhw is not None, "a frame begins with noise"
         assert state.action_E is not None, "and with an action"
@@ -164,7 +164,7 @@ class OasisKernel(LoopKernel[OasisState]):
         if state.step + 1 == len(ddim.levels):
             made = self._made(state, SeenFrame(point, state.action_E))
             return StepResult(made, checks=(point,))
-        state = replace(state, phase=Phase.DENOISE, step=state.step + 1, point_Zhw=point)
+        state = replace(state, phase=OasisPhase.DENOISE, step=state.step + 1, point_Zhw=point)
         return StepResult(state, checks=(point,))
 
     def _begun(self, state: OasisState, controls: Controls) -> OasisState:

@@ -11,29 +11,13 @@ from typing import Any
 
 import torch
 
-from reverie.models.attending import attention_of
-from reverie.models.blocks import BlockPool
-from reverie.models.checkpoints import (
-    CheckpointManifest,
-    CheckpointReport,
-    fill,
-    inspect,
-    of_fault,
-)
-from reverie.models.controls import ControlSpec, Merge, ParameterSpec
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel
-from reverie.models.oasis.config import CAMERA, KEYS, DitConfig, VaeConfig
-from reverie.models.oasis.ddim import Ddim
-from reverie.models.oasis.guided import WEIGHT
-from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
-from reverie.models.oasis.transformer import OasisTransformer
-from reverie.models.oasis.vae import OasisVae
-from reverie.models.placement import device_of, half_on_cuda, precision_of
-from reverie.models.room import room_for
-from reverie.models.seeds import Draw, normal
-from reverie.models.spec import (
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import LoopKernel
+from reverie.models.contract.seeds import Draw, normal
+from reverie.models.contract.spec import (
     CacheSpec,
     Capability,
     CapabilityMatrix,
@@ -45,8 +29,24 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
-from reverie.models.start_pictures import check_starts, read_starts
-from reverie.models.weight_files import Places, one_network
+from reverie.models.oasis.config import CAMERA, KEYS, DitConfig, VaeConfig
+from reverie.models.oasis.ddim import Ddim
+from reverie.models.oasis.guided import WEIGHT
+from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
+from reverie.models.oasis.transformer import OasisTransformer
+from reverie.models.oasis.vae import OasisVae
+from reverie.models.services.attention_choice import attention_of
+from reverie.models.services.capacity import room_for
+from reverie.models.services.checkpoints import (
+    CheckpointManifest,
+    CheckpointReport,
+    fill,
+    inspect,
+    of_fault,
+)
+from reverie.models.services.placement import device_of, half_on_cuda, precision_of
+from reverie.models.services.start_pictures import check_starts, read_starts
+from reverie.models.services.weight_files import Places, one_network
 
 RANDOM = "random"
 RATE_HZ = 20.0

@@ -8,10 +8,10 @@ from enum import Enum, auto
 
 from torch import Tensor
 
-from reverie.models.blocks import BlockId
+from reverie.models.contract.blocks import BlockId
 
 
-class Phase(Enum):
+class OasisPhase(Enum):
     """What comes next."""
 
     BEGIN = auto()
@@ -36,7 +36,7 @@ class SeenFrame:
 
 @dataclass(frozen=True, slots=True)
 class OasisState:
-    """A session's state; see `Phase` for the order of things.
+    """A session's state; see `OasisPhase` for the order of things.
 
     Attributes:
         frame: frames that are final.
@@ -50,7 +50,7 @@ class OasisState:
     """
 
     seed: int
-    phase: Phase = Phase.BEGIN
+    phase: OasisPhase = OasisPhase.BEGIN
     frame: int = 0
     step: int = 0
     point_Zhw: Tensor | None = None

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reverie.kernels.attention import Attention, sdpa
+from reverie.kernels.attention import AttentionBackend, sdpa
 from reverie.models.oasis.config import DitConfig
 from reverie.models.oasis.rotary import frame_angles, place_angles, turn
 
@@ -68,10 +68,10 @@ class Mlp(nn.Module):
         return result
 
 
-class Block(nn.Module):
+class OasisBlock(nn.Module):
     """A spatial and a temporal half, each shifted, scaled and gated by its frame's condition."""
 
-    def __init__(self, config: DitConfig, attention: Attention) -> None:
+    def __init__(self, config: DitConfig, attention: AttentionBackend) -> None:
         super().__init__()
         self.hidden, self.attention = config.hidden, attention
         for half in ("s", "t"):
@@ -199,13 +199,13 @@ class FinalLayer(nn.Module):
 class OasisTransformer(nn.Module):
     """The public DiT."""
 
-    def __init__(self, config: DitConfig, attention: Attention = sdpa) -> None:
+    def __init__(self, config: DitConfig, attention: AttentionBackend = sdpa) -> None:
         super().__init__()
         self.config = config
         self.x_embedder = PatchEmbed(config)
         self.t_embedder = TimestepEmbedder(config.hidden)
         self.external_cond = nn.Linear(config.actions, config.hidden)
-        self.blocks = nn.ModuleList(Block(config, attention) for _ in range(config.depth))
+        self.blocks = nn.ModuleList(OasisBlock(config, attention) for _ in range(config.depth))
         self.final_layer = FinalLayer(config)
 
     def forward(
@@ -234,10 +234,10 @@ class OasisTransformer(nn.Module):
         patches = self.final_layer(x_BFND, condition)
         return DitOutput(self._cells(patches), torch.stack(kept, dim=3))
 
-    def attend_with(self, attention: Attention) -> None:
+    def attend_with(self, attention: AttentionBackend) -> None:
         """Have all blocks attend by another backend; the model stays the same."""
         for block in self.blocks:
-            cast(Block, block).attention = attention
+            cast(OasisBlock, block).attention = attention
 
     @property
     def dtype(self) -> torch.dtype:

@@ -7,7 +7,7 @@ pixels. Names of parameters are the public ones.
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reverie.kernels.attention import Attention, sdpa
+from reverie.kernels.attention import AttentionBackend, sdpa
 from reverie.models.oasis.config import VaeConfig
 from reverie.models.oasis.rotary import place_angles, turn
 
@@ -22,7 +22,7 @@ class VaeAttention(nn.Module):
         self.config = config
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.proj = nn.Linear(config.width, config.width)
-        self.attention: Attention = sdpa  # see `OasisVae.attend_with`
+        self.attention: AttentionBackend = sdpa  # see `OasisVae.attend_with`
 
     def forward(self, x_BND: Tensor) -> Tensor:
         """Return the same shape."""
@@ -114,7 +114,7 @@ class OasisVae(nn.Module):
         pictures = cut.permute(0, 3, 1, 4, 2, 5).reshape(-1, 3, config.rows * p, config.columns * p)
         return pictures / 2 + 0.5
 
-    def attend_with(self, attention: Attention) -> None:
+    def attend_with(self, attention: AttentionBackend) -> None:
         """Have all blocks attend by another backend; the model stays the same."""
         for part in self.modules():
             if isinstance(part, VaeAttention):

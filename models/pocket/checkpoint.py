@@ -11,21 +11,21 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from reverie.models.checkpoints import (
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.pocket.config import PocketConfig
+from reverie.models.pocket.narration.vocabulary import NarrationVocabulary
+from reverie.models.pocket.network.codec import PictureCodec
+from reverie.models.pocket.network.narrator import Narrator
+from reverie.models.pocket.network.networks import PocketNets, fast_dtype
+from reverie.models.pocket.network.text_encoder import TextEncoder
+from reverie.models.pocket.network.vocabulary import Vocabulary
+from reverie.models.pocket.network.world_model import WorldModel
+from reverie.models.services.checkpoints import (
     CheckpointManifest,
     CheckpointReport,
     inspect,
     of_fault,
 )
-from reverie.models.errors import CheckpointError
-from reverie.models.pocket.codec import Codec
-from reverie.models.pocket.config import PocketConfig
-from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
-from reverie.models.pocket.narrator_net import Narrator
-from reverie.models.pocket.nets import PocketNets, fast_dtype
-from reverie.models.pocket.text_encoder import TextEncoder
-from reverie.models.pocket.vocabulary import Vocabulary
-from reverie.models.pocket.world import WorldModel
 
 __all__ = [
     "SHIPPED_WEIGHTS",
@@ -55,7 +55,7 @@ class TrainingRecord:
 class PocketParts:
     """Everything that a weights file holds: networks, their sizes, their words."""
 
-    codec: Codec
+    codec: PictureCodec
     text: TextEncoder
     world: WorldModel
     narrator: Narrator
@@ -141,7 +141,7 @@ def _parts(path: Path, metadata: Mapping[str, str]) -> PocketParts:
     try:
         config = PocketConfig.from_dict(json.loads(metadata["config"]))
         return PocketParts(
-            Codec(config.codec),
+            PictureCodec(config.codec),
             TextEncoder(config.text),
             WorldModel(config.world),
             Narrator(config.narrator, config.world),

@@ -3,7 +3,24 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from reverie.models.pocket.codec import CodecConfig
+
+@dataclass(frozen=True, slots=True)
+class CodecConfig:
+    """Sizes of the codec.
+
+    Attributes:
+        cell_px: side of the square of pixels behind one latent cell.
+        latent_channels: numbers for one cell.
+        encoder_width: hidden channels of the encoder, which mixes no cells.
+        decoder_width: channels of the decoder's 3 x 3 convolutions.
+        decoder_blocks: residual blocks of the decoder.
+    """
+
+    cell_px: int = 8
+    latent_channels: int = 8
+    encoder_width: int = 256
+    decoder_width: int = 128
+    decoder_blocks: int = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,31 +8,12 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from reverie.models.attending import attention_of
-from reverie.models.blocks import BlockPool
-from reverie.models.checkpoints import CheckpointReport
-from reverie.models.controls import ControlSpec, Merge, ParameterSpec
-from reverie.models.errors import CheckpointError
-from reverie.models.guidance import CombineSpace
-from reverie.models.guiding import Guiding, guiding_of
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel
-from reverie.models.placement import device_of, precision_of
-from reverie.models.pocket import continuation, restyle
-from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, check_pocket, load_pocket
-from reverie.models.pocket.config import WorldConfig
-from reverie.models.pocket.continuation import ContinuationKernel
-from reverie.models.pocket.kernel import PocketKernel
-from reverie.models.pocket.moves import MOVES
-from reverie.models.pocket.narrator import NarratorKernel
-from reverie.models.pocket.narrator_units import STREAM as NARRATION
-from reverie.models.pocket.nets import PocketNets, fast_attention, fast_dtype
-from reverie.models.pocket.restyle import RestyleKernel
-from reverie.models.pocket.sampler import MAX_STEPS
-from reverie.models.pocket.simulator import FRAME_PX
-from reverie.models.pocket.state import Phase
-from reverie.models.pocket.vocabulary import MAX_TOKENS
-from reverie.models.spec import (
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import LoopKernel
+from reverie.models.contract.spec import (
     PACE,
     CacheSpec,
     Capability,
@@ -46,6 +27,25 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
+from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, check_pocket, load_pocket
+from reverie.models.pocket.config import WorldConfig
+from reverie.models.pocket.narrator.kernel import NarratorKernel
+from reverie.models.pocket.narrator.units import STREAM as NARRATION
+from reverie.models.pocket.network.networks import PocketNets, fast_attention, fast_dtype
+from reverie.models.pocket.network.sampler import MAX_STEPS
+from reverie.models.pocket.network.vocabulary import MAX_TOKENS
+from reverie.models.pocket.simulator.simulator import FRAME_PX
+from reverie.models.pocket.world import continuation, restyle
+from reverie.models.pocket.world.actions import MOVES
+from reverie.models.pocket.world.continuation import ContinuationKernel
+from reverie.models.pocket.world.kernel import PocketKernel
+from reverie.models.pocket.world.restyle import PocketRestyleKernel
+from reverie.models.pocket.world.state import PocketPhase
+from reverie.models.services.attention_choice import attention_of
+from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.guidance.policies import CombineSpace
+from reverie.models.services.guidance.select import Guiding, guiding_of
+from reverie.models.services.placement import device_of, precision_of
 
 WINDOW = 6
 """Frames that attention sees, the one in the making included."""
@@ -184,7 +184,7 @@ POCKET = ModelSpec(
         CacheSpec(
             "world",
             producers=(WORLD_MODEL.name, CONTINUATION.name, RESTYLE.name),
-            units=(Phase.CONTEXT,),
+            units=(PocketPhase.CONTEXT,),
             shape=block_shape(_SIZES),
         ),
     ),
@@ -196,7 +196,7 @@ POCKET = ModelSpec(
 _KERNELS: dict[str, type[PocketKernel]] = {
     WORLD_MODEL.name: PocketKernel,
     CONTINUATION.name: ContinuationKernel,
-    RESTYLE.name: RestyleKernel,
+    RESTYLE.name: PocketRestyleKernel,
 }
 
 

@@ -12,6 +12,12 @@ from typing import Any
 TIMES = 1000
 """Timesteps of pure noise."""
 
+GRID = (60, 104)
+"""Rows and columns of the latents: 480 x 832 pixels."""
+CELL_PX = 8
+RANDOM = "random"
+"""The checkpoint that is no file: tiny random weights."""
+
 
 @dataclass(frozen=True, slots=True)
 class WanConfig:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from reverie.models.loop import Durable
+from reverie.models.contract.loop import Durable
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.state import LatentFrame, WanState
 from reverie.models.wan.window import block_at

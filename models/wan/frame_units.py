@@ -13,28 +13,35 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from reverie.models.blocks import BlockId, BlockPool
-from reverie.models.guidance import GuidedCall
-from reverie.models.guiding import Guiding
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import StepResult, StepUnit
-from reverie.models.wan.block import KeysAndValues
-from reverie.models.wan.features import FIRST_GROUP, GROUP
-from reverie.models.wan.guided import SPACE, GuidedRow, Row, guided_flows, policy_of, scales_of
+from reverie.models.contract.blocks import BlockId, BlockPool
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import StepResult, StepUnit
+from reverie.models.services.guidance.policies import GuidedCall
+from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.context import Past, left_in_place, read_rows, seen_by
+from reverie.models.wan.controls import taken
+from reverie.models.wan.guided import (
+    SPACE,
+    WanGuidedRow,
+    WanRow,
+    guided_flows,
+    policy_of,
+    scales_of,
+)
+from reverie.models.wan.network.block import KeysAndValues
+from reverie.models.wan.network.features import FIRST_GROUP, GROUP
+from reverie.models.wan.network.schedule import FlowSchedule
+from reverie.models.wan.network.transformer import Prompt
 from reverie.models.wan.parts import WanParts
-from reverie.models.wan.past import Past, left_in_place, read_rows, seen_by
 from reverie.models.wan.prompts import EmptyPrompt
-from reverie.models.wan.schedule import FlowSchedule
-from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
-from reverie.models.wan.transformer import Prompt
+from reverie.models.wan.state import LatentFrame, PendingLatents, WanPhase, WanState
 from reverie.models.wan.window import block_at, due_block, kept, seen_past, unmoved
-from reverie.models.wan.wishes import taken
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
 
 
-class FrameUnits:
+class WanFrameUnits:
     """Runs units of a kind on the transformer, together."""
 
     def __init__(self, parts: WanParts, instance: ModelInstance, guiding: Guiding) -> None:
@@ -134,7 +141,7 @@ class FrameUnits:
             shown[0] = FIRST_GROUP
         return replace(
             state,
-            phase=Phase.DECODE,
+            phase=WanPhase.DECODE,
             step=0,
             timesteps=(),
             restarted=False,
@@ -143,7 +150,8 @@ class FrameUnits:
             past=None,  # states after a chunk are kept: they refer to blocks, not to copies
             source=(),
             waiting=tuple(
-                Undecoded(frame.clean_Zhw, count) for frame, count in zip(made, shown, strict=True)
+                PendingLatents(frame.clean_Zhw, count)
+                for frame, count in zip(made, shown, strict=True)
             ),
             fresh=made,
         )
@@ -162,7 +170,7 @@ class FrameUnits:
         point = self._schedule.noised(source, noise, state.timesteps[0])
         return replace(state, point_FZhw=point)
 
-    def _guided(self, state: WanState) -> GuidedRow:
+    def _guided(self, state: WanState) -> WanGuidedRow:
         timestep = state.timesteps[state.step]
         call = GuidedCall(
             self._schedule.sigma(timestep),
@@ -173,9 +181,9 @@ class FrameUnits:
         )
         row = _row(state, _point(state), timestep, state.frame)
         policy = policy_of(state, self._guiding)
-        return GuidedRow(row, partial(self._empty.read, state.mix), policy, call, state.delta)
+        return WanGuidedRow(row, partial(self._empty.read, state.mix), policy, call, state.delta)
 
-    def _denoised(self, state: WanState, row: Row, flow_FZhw: Tensor) -> Result:
+    def _denoised(self, state: WanState, row: WanRow, flow_FZhw: Tensor) -> Result:
         clean = self._schedule.clean(row.x_FZhw, flow_FZhw, row.timestep)
         step = state.step + 1
         if step == len(state.timesteps):
@@ -184,7 +192,7 @@ class FrameUnits:
         number = state.offset + state.frame
         noise = self._parts.noise.again(state.seed, number, step, shape).to(clean.device)
         point = self._schedule.noised(clean, noise, state.timesteps[step])
-        state = replace(state, phase=Phase.DENOISE, step=step, point_FZhw=point)
+        state = replace(state, phase=WanPhase.DENOISE, step=step, point_FZhw=point)
         return StepResult(state, checks=(point,))
 
     def _written(
@@ -199,7 +207,7 @@ class FrameUnits:
         more = due_block(rest, state.clip_goes_on, self._causal)
         state = replace(
             state,
-            phase=Phase.CONTEXT if more else Phase.BLOCK,
+            phase=WanPhase.CONTEXT if more else WanPhase.BLOCK,
             frame=block[-1].number + 1,
             point_FZhw=None,
             past=None,
@@ -213,7 +221,7 @@ class FrameUnits:
     def _recached(self, state: WanState, held: int, blocks: tuple[BlockId, ...]) -> WanState:
         return replace(
             state,
-            phase=Phase.BLOCK if state.point_FZhw is None else Phase.DENOISE,
+            phase=WanPhase.BLOCK if state.point_FZhw is None else WanPhase.DENOISE,
             past=None,
             sink=state.sink if held else state.window[: self._causal.sink],
             blocks=blocks,
@@ -235,7 +243,7 @@ class FrameUnits:
         for block, frame in zip(blocks, frames_F2LNAd, strict=True):
             self._pool.view(block).copy_(frame)
 
-    def _call(self, rows: Sequence[Row], mute: int = 0) -> tuple[Tensor, Tensor]:
+    def _call(self, rows: Sequence[WanRow], mute: int = 0) -> tuple[Tensor, Tensor]:
         """Return the flows [B, F, Z, h, w] and what the cache keeps, [B, F, 2, L, N, A, d]."""
         x_BFZhw = torch.stack([row.x_FZhw for row in rows])
         levels = torch.tensor([row.timestep for row in rows], device=x_BFZhw.device)
@@ -255,9 +263,9 @@ class FrameUnits:
         return output.flow_BFZhw.float(), output.kv_BFLNAd
 
 
-def _row(state: WanState, x_FZhw: Tensor, timestep: float, first_frame: int) -> Row:
+def _row(state: WanState, x_FZhw: Tensor, timestep: float, first_frame: int) -> WanRow:
     assert state.text is not None, "the prompt is read first"
-    return Row(state.text, x_FZhw, timestep, first_frame, state.past, state.mix)
+    return WanRow(state.text, x_FZhw, timestep, first_frame, state.past, state.mix)
 
 
 def _sink_blocks(unit: Unit, held: int) -> tuple[BlockId, ...]:
@@ -274,7 +282,7 @@ def _stacked(frames: Sequence[LatentFrame]) -> Tensor:
     return torch.stack([frame.clean_Zhw for frame in frames])
 
 
-def _texts(rows: Sequence[Row]) -> Prompt:
+def _texts(rows: Sequence[WanRow]) -> Prompt:
     if len(rows) == 1:
         return rows[0].text
     return tuple(

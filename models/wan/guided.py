@@ -11,29 +11,29 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from reverie.models.adapters import Mix
-from reverie.models.guidance import (
+from reverie.models.services.adapters import Mix
+from reverie.models.services.guidance.policies import (
     Branch,
     CFGPolicy,
     CombineSpace,
     Condition,
     Delta,
-    Guided,
     GuidedCall,
+    GuidedResult,
     PerModality,
     one_batch,
 )
-from reverie.models.guiding import Guiding
-from reverie.models.wan.past import Past
+from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.context import Past
+from reverie.models.wan.network.transformer import Prompt
 from reverie.models.wan.state import WanState
-from reverie.models.wan.transformer import Prompt
 
 SPACE = CombineSpace.VELOCITY
 """What the transformer predicts, and what is combined."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WanRow:
     """What the transformer is asked about one session.
 
     Attributes:
@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class GuidedRow:
+class WanGuidedRow:
     """A row, and how it is guided.
 
     Attributes:
@@ -58,7 +58,7 @@ class GuidedRow:
         kept: what the policy kept of the session's call before.
     """
 
-    row: Row
+    row: WanRow
     empty: Callable[[], Prompt]
     policy: CFGPolicy
     call: GuidedCall
@@ -79,8 +79,8 @@ def policy_of(state: WanState, guiding: Guiding) -> CFGPolicy:
 
 
 def guided_flows(
-    flows_of: Callable[[Sequence[Row]], Sequence[Tensor]], rows: Sequence[GuidedRow]
-) -> list[Guided]:
+    flows_of: Callable[[Sequence[WanRow]], Sequence[Tensor]], rows: Sequence[WanGuidedRow]
+) -> list[GuidedResult]:
     """Predict flows [F, Z, h, w].
 
     Args:
@@ -106,7 +106,7 @@ def guided_flows(
     ]
 
 
-def scales_of(rows: Sequence[Row]) -> Tensor | None:
+def scales_of(rows: Sequence[WanRow]) -> Tensor | None:
     """Return the scales that the model is told, [B]; None when no row has one."""
     if all(row.told is None for row in rows):
         return None
@@ -114,7 +114,7 @@ def scales_of(rows: Sequence[Row]) -> Tensor | None:
     return torch.tensor(scales, device=rows[0].x_FZhw.device)
 
 
-def _branched(row: GuidedRow, branch: Branch) -> Row:
+def _branched(row: WanGuidedRow, branch: Branch) -> WanRow:
     assert Condition.ACTION not in branch.without, "Wan has no actions"
     return replace(
         row.row,

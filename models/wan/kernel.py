@@ -11,10 +11,9 @@ unit, decoded and shown like what the model makes, and written to the cache, blo
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reverie.models.controls import Controls
-from reverie.models.guiding import Guiding
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import (
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import (
     BatchKey,
     Durable,
     Idle,
@@ -25,17 +24,18 @@ from reverie.models.loop import (
     StepResult,
     WorkPlan,
 )
-from reverie.models.spec import LoopSpec
+from reverie.models.contract.spec import LoopSpec
+from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.controls import hears, on_prompt, pushed, taken
 from reverie.models.wan.durable import durable_state, revived_state
-from reverie.models.wan.features import FIRST_GROUP, GROUP, shape_key
 from reverie.models.wan.guided import in_one_batch
+from reverie.models.wan.input_frames import is_last_group, next_group
+from reverie.models.wan.network.features import FIRST_GROUP, GROUP, shape_key
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.picture_units import decoder_of
-from reverie.models.wan.pushed import is_last_group, next_group
-from reverie.models.wan.state import OnPrompt, Phase, WanState
-from reverie.models.wan.units import Units
+from reverie.models.wan.state import PromptInForce, WanPhase, WanState
+from reverie.models.wan.units import WanUnits
 from reverie.models.wan.window import block_at, due_block, seen_past, unmoved
-from reverie.models.wan.wishes import hears, on_prompt, pushed, taken
 
 
 class WanKernel(LoopKernel[WanState]):
@@ -57,7 +57,7 @@ class WanKernel(LoopKernel[WanState]):
         self._causal = parts.causal
         self._adapters = parts.adapters
         self._in_place = parts.transformer.reads_blocks
-        self._units = Units(parts, instance, guiding)
+        self._units = WanUnits(parts, instance, guiding)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> WanState:
         """Bind seed, prompt and parameters."""
@@ -66,29 +66,29 @@ class WanKernel(LoopKernel[WanState]):
         return taken(state, Controls(parameters=request.parameters))
 
     def plan_step(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `Phase`."""
+        """Name the next unit; its order is that of `WanPhase`."""
         match state.phase:
-            case Phase.BEGIN:
+            case WanPhase.BEGIN:
                 # A history that was given stands under a prompt of its own.
                 heard = hears(state, controls, self._adapters) and not state.fresh
                 return self._plan(state, "encode_text", "text", takes=heard)
-            case Phase.WARM:
+            case WanPhase.WARM:
                 return self._plan(state, "warm_decoder", "vae", shape_key(state.decoder))
-            case Phase.BLOCK:
+            case WanPhase.BLOCK:
                 return self._plan_chunk(state, controls)
-            case Phase.ENCODE:
+            case WanPhase.ENCODE:
                 return self._plan_rest(state)
-            case Phase.DENOISE:
+            case WanPhase.DENOISE:
                 return self._plan_within(state, controls)
-            case Phase.RECACHE:
+            case WanPhase.RECACHE:
                 frames, held = len(state.window), unmoved(state.frame, state.window, self._causal)
                 writes = frames if state.stale else frames - held
                 call = (frames, held, writes)
                 return self._plan(state, "recache", "transformer", call, writes=writes)
-            case Phase.DECODE:
+            case WanPhase.DECODE:
                 shape = shape_key(decoder_of(state))
                 return self._plan(state, "decode", "vae", shape, shows=len(state.waiting) == 1)
-            case Phase.CONTEXT:
+            case WanPhase.CONTEXT:
                 frames = len(due_block(state.fresh, state.clip_goes_on, self._causal))
                 shape = self._seen(state, frames)
                 return self._plan(state, "context", "transformer", shape, writes=frames)
@@ -133,9 +133,9 @@ class WanKernel(LoopKernel[WanState]):
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         """Plan for a block in the making: a clip takes its place, or waits for its end."""
         pictures, wish = pushed(controls), on_prompt(state, controls)
-        if pictures and (wish is not OnPrompt.RESTART or state.restarted):
+        if pictures and (wish is not PromptInForce.RESTART or state.restarted):
             return self._plan_denoise(state)  # a prompt that comes with a clip waits with it
-        if hears(state, controls, self._adapters) and wish is not OnPrompt.WAIT:
+        if hears(state, controls, self._adapters) and wish is not PromptInForce.WAIT:
             return self._plan_turn(state, controls)
         if pictures and not state.turned:
             last = is_last_group(pictures, begins=True)

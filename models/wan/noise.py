@@ -4,7 +4,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from reverie.models.seeds import normal
+from reverie.models.contract.seeds import normal
 
 
 class Noise(Protocol):

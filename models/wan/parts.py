@@ -5,11 +5,11 @@ from typing import Protocol
 
 from torch import Tensor
 
-from reverie.models.adapters import NO_ADAPTERS, Adapters
+from reverie.models.services.adapters import NO_ADAPTERS, Adapters
 from reverie.models.wan.config import CausalConfig
-from reverie.models.wan.features import FeatureCache
+from reverie.models.wan.network.features import FeatureCache
+from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.noise import Noise
-from reverie.models.wan.transformer import WanTransformer
 
 
 class PromptEncoder(Protocol):

@@ -11,20 +11,20 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from reverie.models.controls import MediaInput
-from reverie.models.loop import FrameOutput, StepResult, StepUnit
-from reverie.models.wan.features import FeatureCache, joined, parted
-from reverie.models.wan.parts import WanParts
-from reverie.models.wan.pushed import (
+from reverie.models.contract.controls import MediaInput
+from reverie.models.contract.loop import FrameOutput, StepResult, StepUnit
+from reverie.models.wan.controls import taken
+from reverie.models.wan.input_frames import (
     CAMERA_PICTURES,
     next_group,
     pictures_of,
     pixels_of,
     resampled,
 )
-from reverie.models.wan.state import LatentFrame, Phase, Undecoded, WanState
+from reverie.models.wan.network.features import FeatureCache, joined, parted
+from reverie.models.wan.parts import WanParts
+from reverie.models.wan.state import LatentFrame, PendingLatents, WanPhase, WanState
 from reverie.models.wan.window import block_at, due_block, renumbered
-from reverie.models.wan.wishes import taken
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
@@ -60,7 +60,7 @@ class PictureUnits:
         results = []
         for state, cache in zip(states, caches, strict=True):
             rest = state.warm[1:]
-            phase = Phase.WARM if rest else Phase.CONTEXT
+            phase = WanPhase.WARM if rest else WanPhase.CONTEXT
             results.append(StepResult(replace(state, warm=rest, decoder=cache, phase=phase)))
         return results
 
@@ -102,7 +102,7 @@ class PictureUnits:
             return StepResult(state)
         state = self._within_positions(replace(state, made=()))
         due = due_block(state.fresh, state.clip_goes_on, self._causal)
-        state = replace(state, phase=Phase.CONTEXT if due else Phase.BLOCK)
+        state = replace(state, phase=WanPhase.CONTEXT if due else WanPhase.BLOCK)
         return StepResult(state, outputs=(FrameOutput("video", torch.cat(made)),))
 
     def _within_positions(self, state: WanState) -> WanState:
@@ -133,11 +133,11 @@ class PictureUnits:
         rest = state.pictures[len(group) :]
         return replace(
             state,
-            phase=Phase.ENCODE if next_group(rest, ends) else Phase.DECODE,
+            phase=WanPhase.ENCODE if next_group(rest, ends) else WanPhase.DECODE,
             pictures=rest,
             encoder=None if ends else cache,
             fresh=(*state.fresh, self._next_frame(state, latent_Zhw)),
-            waiting=(*state.waiting, Undecoded(latent_Zhw, len(group), begins)),
+            waiting=(*state.waiting, PendingLatents(latent_Zhw, len(group), begins)),
         )
 
     def _next_frame(self, state: WanState, latent_Zhw: Tensor) -> LatentFrame:
@@ -151,7 +151,7 @@ class PictureUnits:
 
     def _framed(self, state: WanState) -> WanState:
         """Return the state with as many pictures as its block needs, when the block begins."""
-        if state.phase is Phase.ENCODE:
+        if state.phase is WanPhase.ENCODE:
             return state
         state = replace(state, turned=False)
         pictures = state.pictures[-CAMERA_PICTURES:]
@@ -167,13 +167,13 @@ class PictureUnits:
     def _seen(self, state: WanState, latent_Zhw: Tensor, cache: FeatureCache) -> WanState:
         source = (*state.source, latent_Zhw)
         rest = state.pictures[len(_group(state)) :]
-        state = replace(state, phase=Phase.ENCODE, pictures=rest, encoder=cache, source=source)
+        state = replace(state, phase=WanPhase.ENCODE, pictures=rest, encoder=cache, source=source)
         if rest:
             return state
         timesteps = self._repainting(state.strength)
         if not timesteps:
             return self._committed(state, source)
-        return replace(state, phase=Phase.DENOISE, timesteps=timesteps)
+        return replace(state, phase=WanPhase.DENOISE, timesteps=timesteps)
 
     def _decoded(
         self, latents: Sequence[Tensor], caches: Sequence[FeatureCache | None]

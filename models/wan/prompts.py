@@ -10,11 +10,11 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from reverie.models.adapters import Mix
-from reverie.models.cache import CacheKey
-from reverie.models.instance import ModelInstance
+from reverie.models.contract.encoder_cache import CacheKey
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.services.adapters import Mix
+from reverie.models.wan.network.transformer import Prompt
 from reverie.models.wan.parts import WanParts
-from reverie.models.wan.transformer import Prompt
 
 COMPONENT = "text"
 EMPTY = ""
@@ -24,7 +24,7 @@ _stream = cast(Callable[[torch.device], torch.cuda.Stream], torch.cuda.Stream)
 """The library types its constructor in part."""
 
 
-class Prompts:
+class WanPrompts:
     """Encodes prompts with an instance's text encoder."""
 
     def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
@@ -94,7 +94,7 @@ class EmptyPrompt:
 
     def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
         self._parts, self._instance = parts, instance
-        self._prompts = Prompts(parts, instance)
+        self._prompts = WanPrompts(parts, instance)
         self._kept: tuple[tuple[str, Mix], Prompt] | None = None
 
     def read(self, mix: Mix) -> Prompt:

@@ -5,15 +5,15 @@ level that `strength` names, and denoised from there under the prompt, with the 
 sight. Before the first picture the video of the prompt is there; after it nothing moves by itself.
 """
 
-from reverie.models.controls import Controls
-from reverie.models.loop import Idle, WorkPlan
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.loop import Idle, WorkPlan
+from reverie.models.wan.controls import hears, on_prompt, pushed, strength
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.state import OnPrompt, WanState
+from reverie.models.wan.state import PromptInForce, WanState
 from reverie.models.wan.window import block_at
-from reverie.models.wan.wishes import hears, on_prompt, pushed, strength
 
 
-class RestyleKernel(WanKernel):
+class WanRestyleKernel(WanKernel):
     """Video to video, by partial noise."""
 
     encoding = "encode_camera"
@@ -35,7 +35,7 @@ class RestyleKernel(WanKernel):
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         # Pictures that come with the prompt are for the next block.
-        now = on_prompt(state, controls) is not OnPrompt.WAIT
+        now = on_prompt(state, controls) is not PromptInForce.WAIT
         if now and hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
         return self._plan_denoise(state)

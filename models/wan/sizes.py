@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from reverie.models.wan.config import CausalConfig, WanConfig
-from reverie.models.wan.features import GROUP
-from reverie.models.wan.pushed import CAMERA_PICTURES
+from reverie.models.wan.input_frames import CAMERA_PICTURES
+from reverie.models.wan.network.features import GROUP
 
 DECODER_FEATURES = 2364.5
 ENCODER_FEATURES = 1404.0

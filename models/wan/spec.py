@@ -15,16 +15,12 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from reverie.models.attending import attention_of, block_attention_of
-from reverie.models.blocks import BlockPool
-from reverie.models.checkpoints import CheckpointReport
-from reverie.models.controls import Merge, ParameterSpec
-from reverie.models.errors import CheckpointError
-from reverie.models.guiding import Guiding, guiding_of
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel
-from reverie.models.room import room_for
-from reverie.models.spec import (
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.contract.controls import Merge, ParameterSpec
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import LoopKernel
+from reverie.models.contract.spec import (
     CacheSpec,
     Capability,
     CapabilityMatrix,
@@ -37,40 +33,47 @@ from reverie.models.spec import (
     StreamKind,
     StreamSpec,
 )
-from reverie.models.wan.config import LONGLIVE, T2V_1_3B, T2V_14B, CausalConfig, WanConfig
-from reverie.models.wan.fast_decoder import check as check_decoder
-from reverie.models.wan.fast_decoder import holds_fast_decoder
+from reverie.models.services.attention_choice import attention_of, block_attention_of
+from reverie.models.services.capacity import room_for
+from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.guidance.select import Guiding, guiding_of
+from reverie.models.services.weight_files import Places
+from reverie.models.wan.checkpoint.loras import check as check_lora
+from reverie.models.wan.config import (
+    CELL_PX,
+    GRID,
+    LONGLIVE,
+    T2V_1_3B,
+    T2V_14B,
+    CausalConfig,
+    WanConfig,
+)
 from reverie.models.wan.guided import SPACE, in_one_batch
+from reverie.models.wan.input_frames import CAMERA_PICTURES, CLIP_PICTURES
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.loras import check as check_lora
+from reverie.models.wan.network.fast_decoder import check as check_decoder
+from reverie.models.wan.network.fast_decoder import holds_fast_decoder
 from reverie.models.wan.parts import WanParts
-from reverie.models.wan.prompts import Prompts
-from reverie.models.wan.pushed import CAMERA_PICTURES, CLIP_PICTURES
-from reverie.models.wan.restyle import RestyleKernel
+from reverie.models.wan.prompts import WanPrompts
+from reverie.models.wan.restyle import WanRestyleKernel
 from reverie.models.wan.sizes import StateSize
-from reverie.models.wan.state import OnPrompt
-from reverie.models.weight_files import Places
+from reverie.models.wan.state import PromptInForce
 
 if TYPE_CHECKING:
-    from reverie.models.wan.checkpoint import FoundCheckpoint
-    from reverie.models.wan.loading import Loaded
+    from reverie.models.wan.checkpoint.contents import FoundCheckpoint
+    from reverie.models.wan.checkpoint.loading import LoadedWan
 
 RATE_HZ = 16.0
-GRID = (60, 104)
-"""Rows and columns of the latents: 480 x 832 pixels."""
-CELL_PX = 8
 HALF_BYTES = 2
 """Of a number in the precision that the published weights are served in."""
 FRAMES_A_LATENT = 4
 FAST_DECODER = "taehv"
-RANDOM = "random"
-"""The checkpoint that is no file: tiny random weights."""
 
 ON_PROMPT = ParameterSpec(
     "on_prompt",
-    OnPrompt.FINISH,
-    OnPrompt.WAIT,
-    OnPrompt.RESTART,
+    PromptInForce.FINISH,
+    PromptInForce.WAIT,
+    PromptInForce.RESTART,
     integer=True,
     label="A new prompt or LoRA: 0 waits for the next chunk, 1 finishes this one, 2 restarts it",
 )
@@ -181,7 +184,7 @@ class Wan:
             raise CheckpointError(
                 "wan has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        loaded: Loaded = _module("loading").load_parts(options)
+        loaded: LoadedWan = _module("loading").load_parts(options)
         instance = assemble(loaded.parts, loaded.version, options)
         self._parts[instance.name] = loaded.parts
         takes_scale = loaded.parts.transformer.config.takes_guidance
@@ -193,7 +196,7 @@ class Wan:
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of one of the loops."""
-        kernel = RestyleKernel if loop == "restyle" else WanKernel
+        kernel = WanRestyleKernel if loop == "restyle" else WanKernel
         parts = self._parts[instance.name]
         guiding = self._guiding.get(instance.name, in_one_batch)
         return kernel(instance.spec.loop(loop), parts, instance, guiding)
@@ -254,7 +257,7 @@ def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstan
         prompt_parameters=frozenset(spec.name for spec in parts.adapters.parameters),
         room=room,
     )
-    prompts = Prompts(parts, instance)
+    prompts = WanPrompts(parts, instance)
     instance.prepare_prompt, instance.knows_prompt = prompts.prepare, prompts.knows
     return instance
 

@@ -8,16 +8,16 @@ from enum import Enum, IntEnum, auto
 
 from torch import Tensor
 
-from reverie.models.adapters import OFF, Mix
-from reverie.models.blocks import BlockId
-from reverie.models.controls import MediaInput
-from reverie.models.guidance import Delta
-from reverie.models.wan.features import FeatureCache
-from reverie.models.wan.past import Past
-from reverie.models.wan.transformer import Prompt
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import MediaInput
+from reverie.models.services.adapters import OFF, Mix
+from reverie.models.services.guidance.policies import Delta
+from reverie.models.wan.context import Past
+from reverie.models.wan.network.features import FeatureCache
+from reverie.models.wan.network.transformer import Prompt
 
 
-class Phase(Enum):
+class WanPhase(Enum):
     """What comes next."""
 
     BEGIN = auto()
@@ -38,7 +38,7 @@ class Phase(Enum):
     """The pictures are out; keys and values of the latents are to be written."""
 
 
-class OnPrompt(IntEnum):
+class PromptInForce(IntEnum):
     """What a new prompt does to the block in the making."""
 
     WAIT = 0
@@ -64,7 +64,7 @@ class LatentFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecoded:
+class PendingLatents:
     """A latent frame whose pictures are not made yet.
 
     Attributes:
@@ -79,7 +79,7 @@ class Undecoded:
 
 @dataclass(frozen=True, slots=True)
 class WanState:
-    """A session's state; see `Phase` for the order of things.
+    """A session's state; see `WanPhase` for the order of things.
 
     Attributes:
         frame: latent frames whose keys and values are written, as numbered; the next one's number.
@@ -115,8 +115,8 @@ class WanState:
 
     seed: int
     prompt: str
-    on_prompt: OnPrompt = OnPrompt.FINISH
-    phase: Phase = Phase.BEGIN
+    on_prompt: PromptInForce = PromptInForce.FINISH
+    phase: WanPhase = WanPhase.BEGIN
     frame: int = 0
     offset: int = 0
     step: int = 0
@@ -132,7 +132,7 @@ class WanState:
     sink: tuple[LatentFrame, ...] = ()
     fresh: tuple[LatentFrame, ...] = ()
     warm: tuple[Tensor, ...] = ()
-    waiting: tuple[Undecoded, ...] = ()
+    waiting: tuple[PendingLatents, ...] = ()
     made: tuple[Tensor, ...] = ()
     decoder: FeatureCache | None = None
     pictures: tuple[MediaInput, ...] = ()

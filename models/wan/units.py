@@ -5,32 +5,32 @@ from dataclasses import replace
 
 import torch
 
-from reverie.models.controls import Controls
-from reverie.models.guiding import Guiding
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import StepResult, StepUnit
-from reverie.models.wan.frame_units import FrameUnits
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import StepResult, StepUnit
+from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.controls import taken
+from reverie.models.wan.frame_units import WanFrameUnits
 from reverie.models.wan.parts import WanParts
 from reverie.models.wan.picture_units import PictureUnits
-from reverie.models.wan.prompts import Prompts
-from reverie.models.wan.state import OnPrompt, Phase, WanState
-from reverie.models.wan.wishes import taken
+from reverie.models.wan.prompts import WanPrompts
+from reverie.models.wan.state import PromptInForce, WanPhase, WanState
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
 
 
-class Units:
+class WanUnits:
     """Runs planned units of one kind, of one or several sessions."""
 
     def __init__(self, parts: WanParts, instance: ModelInstance, guiding: Guiding) -> None:
         self._parts, self._instance = parts, instance
         self._causal = parts.causal
-        self.frames = FrameUnits(parts, instance, guiding)
+        self.frames = WanFrameUnits(parts, instance, guiding)
         self._pictures = PictureUnits(
             parts, instance.device, self.frames.repainting, self.frames.committed
         )
-        self._prompts = Prompts(parts, instance)
+        self._prompts = WanPrompts(parts, instance)
 
     @torch.no_grad()
     def run(self, units: Sequence[Unit]) -> list[Result]:
@@ -63,25 +63,25 @@ class Units:
         rows = self._prompts.rows(prompt, mix)
         with self._parts.adapters.applied(mix):
             text = self._parts.transformer.read_prompt(rows[None])
-        begun = state.phase is Phase.BEGIN
+        begun = state.phase is WanPhase.BEGIN
         state = replace(state, prompt=prompt, mix=mix, text=text, turned=not begun)
         state = taken(state, controls)
         if begun:
             return StepResult(replace(state, phase=_first_phase(state)), checks=(rows,))
-        restarts = state.on_prompt is OnPrompt.RESTART and not state.restarted
-        if state.phase is Phase.DENOISE and restarts:
+        restarts = state.on_prompt is PromptInForce.RESTART and not state.restarted
+        if state.phase is WanPhase.DENOISE and restarts:
             # What was painted over stays: the block begins again from there.
             state = replace(
-                state, phase=Phase.BLOCK, step=0, point_FZhw=None, past=None, restarted=True
+                state, phase=WanPhase.BLOCK, step=0, point_FZhw=None, past=None, restarted=True
             )
         replaced = bool(state.pictures) and state.encoder is None
         recached = adapted or (changed and self._causal.recache)
         if recached and state.window and not replaced:
-            state = replace(state, phase=Phase.RECACHE, stale=adapted)
+            state = replace(state, phase=WanPhase.RECACHE, stale=adapted)
         return StepResult(state, checks=(rows,))
 
 
-def _first_phase(state: WanState) -> Phase:
+def _first_phase(state: WanState) -> WanPhase:
     if state.warm:
-        return Phase.WARM
-    return Phase.CONTEXT if state.fresh else Phase.BLOCK
+        return WanPhase.WARM
+    return WanPhase.CONTEXT if state.fresh else WanPhase.BLOCK

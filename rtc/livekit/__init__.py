@@ -6,25 +6,25 @@ and comes back after a loss. Everything the room is told and may say is named in
 This package needs `livekit` (extra `livekit`); nothing else of the house imports it.
 """
 
-from reverie.rtc.livekit.bridge import RoomBridge
 from reverie.rtc.livekit.errors import (
-    Ending,
     LiveKitError,
     NotJoinedError,
     NotPublishedError,
+    RoomEnding,
     SteeringError,
 )
 from reverie.rtc.livekit.options import BridgeOptions
-from reverie.rtc.livekit.presence import Presence, PresenceOptions
+from reverie.rtc.livekit.room_bridge import RoomBridge
+from reverie.rtc.livekit.room_connection import RoomConnection, RoomConnectionOptions
 
 __all__ = [
     "BridgeOptions",
-    "Ending",
     "LiveKitError",
     "NotJoinedError",
     "NotPublishedError",
-    "Presence",
-    "PresenceOptions",
     "RoomBridge",
+    "RoomConnection",
+    "RoomConnectionOptions",
+    "RoomEnding",
     "SteeringError",
 ]

@@ -11,13 +11,13 @@ from typing import Annotated, Literal, Protocol, TypeVar
 from livekit import rtc
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reverie.rtc.errors import BadMessageError
 from reverie.rtc.livekit import vocabulary as names
+from reverie.rtc.livekit.command_gateway import CommandGateway
 from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.livekit.helm import Helm
 from reverie.rtc.livekit.refusals import as_refusal, said
-from reverie.rtc.strict_json import parse_object
-from reverie.sessions.commands import Count, Name, Number, Seed, Text
+from reverie.rtc.wire.errors import BadMessageError
+from reverie.rtc.wire.strict_json import parse_object
+from reverie.sessions.protocol.commands import Count, Name, Number, Seed, Text
 
 REFUSED = 4000
 """Code of every refusal; those below 2000 are LiveKit's own."""
@@ -87,7 +87,7 @@ Handler = Callable[[rtc.RpcInvocationData], Awaitable[str]]
 Asked = TypeVar("Asked", bound=_Call)
 
 
-class World(Protocol):
+class RoomWorld(Protocol):
     """What calls need beside the helm."""
 
     def newest_chunk(self) -> int:
@@ -106,8 +106,8 @@ class World(Protocol):
 class Calls:
     """The handlers of all methods."""
 
-    def __init__(self, helm: Helm, world: World) -> None:
-        self._helm = helm
+    def __init__(self, gateway: CommandGateway, world: RoomWorld) -> None:
+        self._gateway = gateway
         self._world = world
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -126,38 +126,38 @@ class Calls:
         }
 
     async def _interrupt(self, by: str, asked: InterruptCall) -> Answer:
-        command = await self._helm.do(by, lambda session: session.interrupt(asked.loop))
+        command = await self._gateway.do(by, lambda session: session.interrupt(asked.loop))
         return {"command": command}
 
     async def _action(self, by: str, asked: ActionCall) -> Answer:
-        return {"control": await self._helm.act(by, asked.action, asked.edge, asked.tag)}
+        return {"control": await self._gateway.act(by, asked.action, asked.edge, asked.tag)}
 
     async def _prompt(self, by: str, asked: PromptCall) -> Answer:
-        return {"control": await self._helm.say(by, asked.text, asked.mode, asked.tag)}
+        return {"control": await self._gateway.say(by, asked.text, asked.mode, asked.tag)}
 
     async def _rewind(self, by: str, asked: RewindCall) -> Answer:
         chunk = asked.chunk
         if chunk is None:
             chunk = max(self._world.newest_chunk() - asked.chunks, 0)
-        command = await self._helm.do(by, lambda session: session.rewind(chunk))
+        command = await self._gateway.do(by, lambda session: session.rewind(chunk))
         return {"command": command, "chunk": chunk}
 
     async def _reset(self, by: str, asked: ResetCall) -> Answer:
-        command = await self._helm.do(by, lambda session: session.reset(seed=asked.seed))
+        command = await self._gateway.do(by, lambda session: session.reset(seed=asked.seed))
         return {"command": command}
 
     async def _update(self, by: str, asked: UpdateCall) -> Answer:
-        return {"control": await self._helm.tune(by, asked.parameters)}
+        return {"control": await self._gateway.tune(by, asked.parameters)}
 
     async def _pause(self, by: str, _: NoFields) -> Answer:
-        self._helm.check(by)
-        self._helm.steered(by)
+        self._gateway.check(by)
+        self._gateway.steered(by)
         self._world.ask_rest(True)
         return {}
 
     async def _resume(self, by: str, _: NoFields) -> Answer:
-        self._helm.check(by)
-        self._helm.steered(by)
+        self._gateway.check(by)
+        self._gateway.steered(by)
         self._world.ask_rest(False)
         return {}
 
@@ -165,10 +165,10 @@ class Calls:
         if asked.to is not None and not self._world.is_here(asked.to):
             raise SteeringError("not_here", f"{asked.to!r} is not in the room", field="to")
         if asked.release or asked.to is not None:
-            self._helm.hand_seat(by, asked.to)
+            self._gateway.hand_control_lock(by, asked.to)
         else:
-            self._helm.take_seat(by)
-        return {"driver": self._helm.seat.driver}
+            self._gateway.take_control_lock(by)
+        return {"driver": self._gateway.control_lock.driver}
 
     async def _state(self, by: str, _: NoFields) -> Answer:
         return self._world.state()
@@ -178,7 +178,7 @@ class Calls:
     ) -> Handler:
         async def handle(call: rtc.RpcInvocationData) -> str:
             try:
-                self._helm.heed(call.caller_identity)
+                self._gateway.heed(call.caller_identity)
                 asked = _read(shape, call.payload)
                 return json.dumps(await answer(call.caller_identity, asked), ensure_ascii=False)
             except SteeringError as refusal:

@@ -12,7 +12,7 @@ from livekit import rtc
 
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TOPIC_CAPTIONS
-from reverie.sessions.events import TextDelta
+from reverie.sessions.protocol.events import TextDelta
 
 WAITING = 256
 HEARD_CHARS = 2000
@@ -35,7 +35,7 @@ class Captions:
         self._options = options
         self._utterance = -1
         self._waiting: deque[TextDelta] = deque()
-        self._news = asyncio.Event()
+        self._publisher = asyncio.Event()
 
     def note(self, event: TextDelta) -> None:
         """Take words. Never waits."""
@@ -46,7 +46,7 @@ class Captions:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(event)
-        self._news.set()
+        self._publisher.set()
 
     async def send(self, speaker: rtc.LocalParticipant) -> None:
         """Send words until cancelled."""
@@ -54,8 +54,8 @@ class Captions:
         writing = -1
         while True:
             while not self._waiting:
-                self._news.clear()
-                await self._news.wait()
+                self._publisher.clear()
+                await self._publisher.wait()
             event = self._waiting.popleft()
             with suppress(TimeoutError, rtc.StreamError, RuntimeError):  # the last: it is closed
                 async with asyncio.timeout(self._options.room_s):

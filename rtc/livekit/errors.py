@@ -9,11 +9,11 @@ LiveKitError
 
 from dataclasses import dataclass
 
-from reverie.rtc.errors import RefusedError, RtcError
+from reverie.rtc.wire.errors import RefusedError, RtcError
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RoomEnding:
     """Why a room is not served any more.
 
     Attributes:
@@ -56,9 +56,9 @@ class NotJoinedError(LiveKitError):
         self.final = final
 
 
-class VisitOverError(LiveKitError):
+class RoomSessionOverError(LiveKitError):
     """A room is not served any more."""
 
-    def __init__(self, ending: Ending) -> None:
+    def __init__(self, ending: RoomEnding) -> None:
         super().__init__(ending.reason)
         self.ending = ending

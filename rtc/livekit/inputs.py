@@ -14,11 +14,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from reverie.rtc.errors import BadMessageError
 from reverie.rtc.livekit.errors import SteeringError
 from reverie.rtc.livekit.refusals import as_refusal
-from reverie.rtc.strict_json import ROOT, parse_objects
-from reverie.sessions.commands import Name, Number
+from reverie.rtc.wire.errors import BadMessageError
+from reverie.rtc.wire.strict_json import ROOT, parse_objects
+from reverie.sessions.protocol.commands import Name, Number
 
 PACKET_INPUTS = 64
 PACKET_BYTES = 16_384
@@ -33,7 +33,7 @@ class _Input(BaseModel):
     tag: Tag | None = None
 
 
-class KeyInput(_Input):
+class RoomKeyInput(_Input):
     """A key goes down or up, or both.
 
     Attributes:
@@ -45,7 +45,7 @@ class KeyInput(_Input):
     control: Name | None = None
 
 
-class AxesInput(_Input):
+class RoomAxesInput(_Input):
     """Axes move.
 
     Attributes:
@@ -56,18 +56,18 @@ class AxesInput(_Input):
     seq: Annotated[int, Field(ge=0, le=2**53)] | None = None
 
 
-class ReleaseInput(_Input):
+class RoomReleaseInput(_Input):
     """All keys are let go of."""
 
     release_all: Literal[True]
 
 
-AnyInput = KeyInput | AxesInput | ReleaseInput
+AnyInput = RoomKeyInput | RoomAxesInput | RoomReleaseInput
 
 _SHAPES: dict[str, TypeAdapter[AnyInput]] = {
-    "key": TypeAdapter(KeyInput),
-    "axes": TypeAdapter(AxesInput),
-    "release_all": TypeAdapter(ReleaseInput),
+    "key": TypeAdapter(RoomKeyInput),
+    "axes": TypeAdapter(RoomAxesInput),
+    "release_all": TypeAdapter(RoomReleaseInput),
 }
 
 
@@ -87,7 +87,7 @@ def parse_inputs(data: bytes, *, reliable: bool) -> Sequence[AnyInput]:
     if len(objects) > PACKET_INPUTS:
         raise SteeringError("too_many", f"a packet holds at most {PACKET_INPUTS}", field=ROOT)
     found = [_parse(each) for each in objects]
-    if not reliable and any(not isinstance(each, AxesInput) for each in found):
+    if not reliable and any(not isinstance(each, RoomAxesInput) for each in found):
         message = "keys come by the reliable channel; only axes may come by the lossy one"
         raise SteeringError("unreliable_edge", message, field="edge")
     return found

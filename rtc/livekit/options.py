@@ -31,7 +31,7 @@ class BridgeOptions:
     takes_chat: bool = True
     prompts_from: str = "driver"
     camera: str | None = None
-    seat_idle_s: float = 30.0
+    control_idle_s: float = 30.0
     empty_after_s: float = 3.0
     keep_empty_s: float = 600.0
     touch_s: float = 60.0

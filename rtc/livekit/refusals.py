@@ -3,8 +3,8 @@
 from pydantic import ValidationError
 
 from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.strict_json import ROOT, printable
-from reverie.sessions.errors import ErrorCode
+from reverie.rtc.wire.strict_json import ROOT, printable
+from reverie.sessions.protocol.errors import ErrorCode
 
 _CODES = {
     "missing": ErrorCode.MISSING,

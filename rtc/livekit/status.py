@@ -13,7 +13,7 @@ from livekit import rtc
 
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import ATTRIBUTE
-from reverie.sessions.events import (
+from reverie.sessions.protocol.events import (
     AnyEvent,
     ControlApplied,
     Error,
@@ -183,12 +183,12 @@ class StatusBoard:
 
     async def _tell(self, speaker: rtc.LocalParticipant) -> None:
         wanted = self.shown.attributes()
-        news = changed(self._told, wanted)
-        if not news:
+        publisher = changed(self._told, wanted)
+        if not publisher:
             return
         try:
             async with asyncio.timeout(self._options.room_s):
-                await speaker.set_attributes(news)
+                await speaker.set_attributes(publisher)
         except TimeoutError:
             self._changed.set()
         else:

@@ -8,12 +8,12 @@ import pytest
 from counted_progress import Counted
 from talking_stub import LOCATION
 
-from reverie.bench import BenchOptions, Report, as_table, run_bench, write_json
+from reverie.bench import BenchOptions, BenchReport, as_table, run_bench, write_json
 from reverie.bench.machine import resident_mib
 from reverie.bench.progress import Progress
 from reverie.bench.sizes import QUICK_S, SHARES, sized
 from reverie.cli import main
-from reverie.models.errors import UnknownModelError
+from reverie.models.contract.errors import UnknownModelError
 
 
 @pytest.mark.timeout(120)
@@ -21,7 +21,7 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     options = BenchOptions(
         LOCATION, rounds=1, chunks=6, presses=3, frames=240, recordings=1, tales=2
     )
-    kept: list[Report] = []
+    kept: list[BenchReport] = []
     told = Counted()
     report = await run_bench(options, told, kept.append)
     assert report.model == "stub"

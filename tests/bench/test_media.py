@@ -19,7 +19,7 @@ from reverie.bench.media_report import (
 from reverie.bench.time_code import WRAP, is_marked, now_units, paint, read
 from reverie.bench.viewers import viewers_of_one
 from reverie.media import Size
-from reverie.media.h264 import H264Encoder
+from reverie.media.video.h264 import H264Encoder
 
 
 @pytest.mark.parametrize("units", [0, 1, WRAP - 1, 0x12345678, 3_000_000_000])

@@ -11,7 +11,7 @@ from island import Island, video_codec
 from numpy.typing import NDArray
 from player import Player
 
-from reverie.models.pocket.narrator_news import LOOK_EVERY, QUIET
+from reverie.models.pocket.narrator.news import LOOK_EVERY, QUIET
 
 pytestmark = [
     pytest.mark.browser,
@@ -22,7 +22,7 @@ pytestmark = [
 INPUTS = Path(__file__).parent.parent / "inputs"
 
 _STILLS = """async (clip) => {
-  const { stillsOf } = await import("/static/film.js");
+  const { stillsOf } = await import("/static/media/file_frames.js");
   const bytes = Uint8Array.from(atob(clip), (each) => each.charCodeAt(0));
   const stills = [];
   for await (const { picture, ptsUs, isCut } of stillsOf(new File([bytes], "clip"), 12)) {

@@ -9,9 +9,9 @@ from reverie.engine.admission import Admission, CostBook
 from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
-from reverie.models.blocks import BlockPool
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import BatchKey, WorkPlan
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import BatchKey, WorkPlan
 
 FAMILY = StubFamily(frames=12, rate_hz=24.0)
 LOOP = FAMILY.spec.loops[0]

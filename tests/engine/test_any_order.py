@@ -13,7 +13,7 @@ from reverie.engine.emissions import ControlApplied, ControlSuperseded, FramesOu
 from reverie.engine.errors import ChunkNotKeptError, NoSnapshotError, UnknownSnapshotError
 from reverie.engine.inputs import AxisInput, ControlId, KeysInput, ParameterInput, PromptInput
 from reverie.engine.position import Position
-from reverie.models.controls import KeyEdge
+from reverie.models.contract.controls import KeyEdge
 
 HISTORY = 3
 LEAD = 2

@@ -11,8 +11,8 @@ from stub_model import StubFamily, StubState, stub_request
 from reverie.engine.emissions import FaultCode, StepFailed
 from reverie.engine.errors import BadStepError
 from reverie.engine.plans import checked_plan
-from reverie.models.controls import Controls
-from reverie.models.loop import BatchKey, Idle, WorkPlan
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.loop import BatchKey, Idle, WorkPlan
 
 LOOP = StubFamily().spec.loops[0]
 KEY = BatchKey("stub", "1", LOOP.name, "denoise", (2,), adapters=("ink", "0.5"))

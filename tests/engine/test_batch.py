@@ -10,7 +10,7 @@ from reverie.engine.admission import CostBook
 from reverie.engine.batch import run_batch
 from reverie.engine.emissions import ControlApplied, FaultCode, FramesOut, StepFailed
 from reverie.engine.inputs import ControlId, PromptInput
-from reverie.models.errors import OutOfBlocksError
+from reverie.models.contract.errors import OutOfBlocksError
 
 
 def pixels(frames: list[FramesOut]) -> list[bytes]:

@@ -7,7 +7,7 @@ from loop_rig import Rig, stub_rig
 from stub_model import stub_request
 
 from reverie.engine.driver import DriverOptions, LoopDriver
-from reverie.models.loop import LoopRequest
+from reverie.models.contract.loop import LoopRequest
 
 RECORDED = DriverOptions(history_chunks=4, capture=True)
 

@@ -1,7 +1,7 @@
 """Media time."""
 
 from reverie.engine.clock import OutputClock
-from reverie.models.spec import StreamKind, StreamSpec
+from reverie.models.contract.spec import StreamKind, StreamSpec
 
 VIDEO = StreamSpec("video", StreamKind.VIDEO, 64, 64, 12.0)
 SOUND = StreamSpec("sound", StreamKind.AUDIO, rate_hz=16_000.0)

@@ -23,9 +23,9 @@ from reverie.engine.errors import (
 from reverie.engine.inputs import (
     ControlId,
 )
-from reverie.models.controls import Controls
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import Idle, WorkPlan
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import Idle, WorkPlan
 
 
 @pytest.mark.parametrize(

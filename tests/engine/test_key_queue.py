@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from reverie.engine.inputs import ControlId
 from reverie.engine.key_queue import KeyQueue
-from reverie.models.controls import KeyEdge, KeyInput
+from reverie.models.contract.controls import KeyEdge, KeyInput
 
 KEYS = ("up", "down", "left", "right")
 

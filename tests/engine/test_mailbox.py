@@ -17,8 +17,8 @@ from reverie.engine.inputs import (
     TurnInput,
 )
 from reverie.engine.mailbox import RECEIPTS, TURNS, Mailbox
-from reverie.models.controls import NO_CONTROLS, KeyEdge, Turn
-from reverie.models.spec import LoopSpec, StreamKind, StreamSpec
+from reverie.models.contract.controls import NO_CONTROLS, KeyEdge, Turn
+from reverie.models.contract.spec import LoopSpec, StreamKind, StreamSpec
 
 
 @dataclass

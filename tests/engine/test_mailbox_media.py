@@ -10,8 +10,8 @@ from reverie.engine.emissions import ControlSuperseded
 from reverie.engine.errors import UnknownControlError
 from reverie.engine.inputs import ControlId, StreamInput
 from reverie.engine.mailbox import SHOWN_AGAIN, Mailbox
-from reverie.models.controls import MediaInput, Merge
-from reverie.models.spec import InputSpec, LoopSpec, StreamKind, StreamSpec
+from reverie.models.contract.controls import MediaInput, Merge
+from reverie.models.contract.spec import InputSpec, LoopSpec, StreamKind, StreamSpec
 
 VIDEO = StreamKind.VIDEO
 LOOP = LoopSpec(

@@ -7,7 +7,7 @@ from stub_model import Fault, stub_request
 
 from reverie.engine.batch_limit import GROWS_AFTER, BatchLimit
 from reverie.engine.emissions import FaultCode, StepFailed
-from reverie.models.instance import LoadOptions
+from reverie.models.contract.instance import LoadOptions
 
 SESSIONS = ("a", "b", "c", "d", "e")
 

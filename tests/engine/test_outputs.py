@@ -11,9 +11,9 @@ from torch import Tensor
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
 from reverie.engine.outputs import CheckedFrames, checked_outputs, to_pixels, to_samples
-from reverie.models.blocks import BlockId
-from reverie.models.controls import NO_CONTROLS
-from reverie.models.loop import (
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import NO_CONTROLS
+from reverie.models.contract.loop import (
     AudioOutput,
     BatchKey,
     FrameOutput,

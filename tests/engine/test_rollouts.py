@@ -5,8 +5,8 @@ from loop_rig import Rig, stub_rig
 from stub_model import Fault, read_stamp, stub_request
 
 from reverie.engine.errors import RolloutError, UnknownControlError
-from reverie.engine.rollouts import Rolled, Rollouts, roll_out
-from reverie.models.behavior import Steering
+from reverie.engine.rollouts import RolloutChunk, Rollouts, roll_out
+from reverie.models.contract.behavior import ActionRecord
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def rollouts(rig: Rig) -> Rollouts:
     return Rollouts(rig.kernel, rig.instance)
 
 
-def script(session: str, chunk: int) -> Steering:
+def script(session: str, chunk: int) -> ActionRecord:
     held = ("left",) if chunk in (1, 2) else ()
-    return Steering(prompt=f"{session} {chunk}" if chunk == 2 else None, held={"move": held})
+    return ActionRecord(prompt=f"{session} {chunk}" if chunk == 2 else None, held={"move": held})
 
 
 def free(rig: Rig) -> bool:
@@ -83,14 +83,14 @@ def test_a_step_that_fails_once_is_made_again(rollouts: Rollouts) -> None:
 
 def test_an_unknown_key_is_refused(rig: Rig, rollouts: Rollouts) -> None:
     with pytest.raises(UnknownControlError):
-        roll_out(rollouts, [stub_request("a")], lambda *_: Steering(held={"move": ("fly",)}), 1)
+        roll_out(rollouts, [stub_request("a")], lambda *_: ActionRecord(held={"move": ("fly",)}), 1)
     assert free(rig)
 
 
-def pixels(chunks: list[Rolled]) -> list[bytes]:
+def pixels(chunks: list[RolloutChunk]) -> list[bytes]:
     return [one.frames["video"].tobytes() for one in chunks]
 
 
-def stamps(chunks: list[Rolled]) -> list[tuple[object, ...]]:
+def stamps(chunks: list[RolloutChunk]) -> list[tuple[object, ...]]:
     found = [read_stamp(one.frames["video"][0]) for one in chunks]
     return [(stamp.chunk, stamp.held, stamp.prompt, stamp.seed) for stamp in found]

@@ -2,7 +2,7 @@
 
 from reverie.engine.candidate import Candidate
 from reverie.engine.scheduler import StepScheduler
-from reverie.models.loop import BatchKey, WorkPlan
+from reverie.models.contract.loop import BatchKey, WorkPlan
 
 
 def candidate(

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import pytest
 
+from reverie.engine.checkpoints import BlockHolder, Checkpoint
 from reverie.engine.emissions import FaultCode
 from reverie.engine.errors import BadStepError
-from reverie.engine.history import BlockHolder, Moment
-from reverie.engine.states import States
-from reverie.models.blocks import BlockId, BlockPool
-from reverie.models.errors import OutOfBlocksError
-from reverie.models.loop import Durable
+from reverie.engine.states import LoopStates
+from reverie.models.contract.blocks import BlockId, BlockPool
+from reverie.models.contract.errors import OutOfBlocksError
+from reverie.models.contract.loop import Durable
 
 WINDOW = 2
 DURABLE = Durable("loop", "w1", {}, "{}")
@@ -23,20 +23,20 @@ class Window:
     blocks: tuple[BlockId, ...] = ()
 
 
-def moment(*blocks: int, chunk: int = -1) -> Moment[Window]:
-    return Moment(Window(tuple(BlockId(block) for block in blocks)), chunk, "", {})
+def checkpoint(*blocks: int, chunk: int = -1) -> Checkpoint[Window]:
+    return Checkpoint(Window(tuple(BlockId(block) for block in blocks)), chunk, "", {})
 
 
-def standing(pool: BlockPool, history: int = 3, snapshots: int = 2) -> States[Window]:
-    return States(pool, moment(), history, snapshots, budget=WINDOW + history)
+def standing(pool: BlockPool, history: int = 3, snapshots: int = 2) -> LoopStates[Window]:
+    return LoopStates(pool, checkpoint(), history, snapshots, budget=WINDOW + history)
 
 
-def run_chunk(states: States[Window], chunk: int) -> None:
+def run_chunk(states: LoopStates[Window], chunk: int) -> None:
     """Show a chunk, then write one block, the way a context pass does."""
     states.show(chunk, 100 * (chunk + 1))
     blocks = states.reserve(1)
     window = (*states.now.state.blocks, *blocks)[-WINDOW:]
-    states.adopt(Moment(Window(window), chunk, "", {}), blocks)
+    states.adopt(Checkpoint(Window(window), chunk, "", {}), blocks)
     states.settle()
 
 
@@ -69,7 +69,7 @@ def test_a_rollback_of_several_units_returns_to_the_last_closed_one() -> None:
     safe, free = states.safe, pool.free
     for _ in range(2):
         blocks = states.reserve(1)
-        states.adopt(Moment(Window((*states.now.state.blocks, *blocks)), 0, "", {}), blocks)
+        states.adopt(Checkpoint(Window((*states.now.state.blocks, *blocks)), 0, "", {}), blocks)
     assert pool.free == free - 2
     states.roll_back(())
     assert states.now is safe
@@ -79,7 +79,7 @@ def test_a_rollback_of_several_units_returns_to_the_last_closed_one() -> None:
 def test_blocks_that_the_next_state_does_not_refer_to_are_free() -> None:
     pool = BlockPool(8, (1,))
     states = standing(pool)
-    states.adopt(moment(), states.reserve(3))
+    states.adopt(checkpoint(), states.reserve(3))
     assert pool.free == 8
 
 
@@ -103,7 +103,7 @@ def test_going_to_a_state_outside_the_history_begins_it_anew() -> None:
     states = standing(pool)
     for chunk in range(5):
         run_chunk(states, chunk)
-    first = moment()
+    first = checkpoint()
     states.go_to(first, first)
     assert [kept.chunk for kept in states.history] == [-1]
     assert pool.free == pool.count
@@ -163,7 +163,7 @@ def test_an_exact_snapshot_gives_up_its_blocks_before_history_does() -> None:
         assert pool.count - pool.free <= WINDOW + 3
     kept = states.snapshots.get("here")
     assert kept is not None
-    assert (kept.chunk, kept.moment, kept.durable) == (3, None, DURABLE)
+    assert (kept.chunk, kept.checkpoint, kept.durable) == (3, None, DURABLE)
     assert len(states.history) == 3
     states.clear()
     assert pool.free == pool.count
@@ -197,7 +197,7 @@ def test_the_newest_moment_not_after_a_chunk_is_found_across_a_rewind() -> None:
 
 
 def test_a_loop_without_a_cache_needs_no_pool() -> None:
-    states: States[Window] = States(None, moment(), 3, 1, budget=0)
+    states: LoopStates[Window] = LoopStates(None, checkpoint(), 3, 1, budget=0)
     states.show(0, 100)
     assert states.reserve(0) == ()
     states.clear()

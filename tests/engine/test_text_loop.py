@@ -8,7 +8,7 @@ from loop_rig import Rig
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlApplied, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
-from reverie.models.loop import LoopRequest, StepResult, StepUnit
+from reverie.models.contract.loop import LoopRequest, StepResult, StepUnit
 
 
 def talking() -> tuple[Rig, LoopDriver[EchoState]]:

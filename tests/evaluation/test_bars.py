@@ -8,11 +8,11 @@ from safetensors import safe_open
 from reverie.evaluation.bars import (
     KNOWN_SHORTFALLS,
     MEASURES,
+    BarResult,
     KnownShortfalls,
     Measure,
     Shortfall,
     Unit,
-    Verdict,
     judge,
     known_shortfalls,
 )
@@ -33,16 +33,16 @@ def known(figure: float) -> dict[str, Shortfall]:
 @pytest.mark.parametrize(
     ("value", "half", "listed", "verdict"),
     [
-        (0.80, 0.10, None, Verdict.MET),
-        (0.75, 0.06, None, Verdict.WITHIN),
-        (0.70, 0.05, None, Verdict.MISSED),
-        (0.70, 0.05, 0.72, Verdict.SHORT),
-        (0.60, 0.05, 0.72, Verdict.MISSED),  # worse than what is known
-        (0.85, 0.05, 0.72, Verdict.MET),  # better than what is known
+        (0.80, 0.10, None, BarResult.MET),
+        (0.75, 0.06, None, BarResult.WITHIN),
+        (0.70, 0.05, None, BarResult.MISSED),
+        (0.70, 0.05, 0.72, BarResult.SHORT),
+        (0.60, 0.05, 0.72, BarResult.MISSED),  # worse than what is known
+        (0.85, 0.05, 0.72, BarResult.MET),  # better than what is known
     ],
 )
 def test_a_bar_is_missed_by_more_than_the_interval(
-    value: float, half: float, listed: float | None, verdict: Verdict
+    value: float, half: float, listed: float | None, verdict: BarResult
 ) -> None:
     shortfalls = {} if listed is None else known(listed)
     assert judge(MEASURE, found(value, half), shortfalls) is verdict
@@ -50,7 +50,7 @@ def test_a_bar_is_missed_by_more_than_the_interval(
 
 def test_what_has_no_bar_is_told() -> None:
     told = Measure("late_prompt_kept", "kept", Unit.SHARE, None)
-    assert judge(told, found(0.1, 0.01), {}) is Verdict.TOLD
+    assert judge(told, found(0.1, 0.01), {}) is BarResult.TOLD
 
 
 def test_the_bars_are_those_that_were_set() -> None:

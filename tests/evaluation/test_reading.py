@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from reverie.evaluation.reading import UNREAD, psnr, read
-from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.palettes import palettes
-from reverie.models.pocket.simulator import (
+from reverie.models.pocket.simulator.biomes import Biome, Hour
+from reverie.models.pocket.simulator.palettes import palettes
+from reverie.models.pocket.simulator.simulator import (
     WALKER_LEFT_PX,
     WALKER_TOP_PX,
     initial_state,
     render,
     tiles_in_view,
 )
-from reverie.models.pocket.terrain import Tile
-from reverie.models.pocket.tiles import TILE_PX, atlas, texture_of
+from reverie.models.pocket.simulator.terrain import Tile
+from reverie.models.pocket.simulator.tiles import TILE_PX, atlas, texture_of
 from reverie.models.pocket.training.states import random_states
 
 STATE = random_states(np.random.default_rng(2), 24)

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from counted_progress import Counted
 from PIL import Image
-from simulated_stage import simulated
+from simulated_rig import simulated
 from tiny_pocket import tiny_weights
 
 from reverie.cli import main
 from reverie.evaluation import strip
-from reverie.evaluation.bars import MEASURES, Shortfall, Verdict
-from reverie.evaluation.crew import Job, play_all
+from reverie.evaluation.bars import MEASURES, BarResult, Shortfall
+from reverie.evaluation.model_rig import ModelRig, RigParts
 from reverie.evaluation.plan import FULL, QUICK, Part, Plan, predicted_s, within
-from reverie.evaluation.report import Report, as_table, write_json
+from reverie.evaluation.report import EvaluationReport, as_table, write_json
 from reverie.evaluation.run import EvaluationOptions, _soon_told, rows_of, run_evaluation
 from reverie.evaluation.samples import Sample
-from reverie.evaluation.stage import House, Theatre
 from reverie.evaluation.trials import try_actions, try_long_walks, try_memory, try_prompts
-from reverie.evaluation.worlds import Stream, World, draw_worlds
+from reverie.evaluation.worker_pool import Job, play_all
+from reverie.evaluation.worlds import EvaluatedWorld, Stream, draw_worlds
 
 SMALL: Plan = (
     Part("actions", try_actions, Stream.ACTIONS, worlds=3, group=2, steps=15),
@@ -43,7 +43,7 @@ def _soon_timed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report() -> EvaluationReport:
     options = EvaluationOptions(steps=(1, 2), checkpoint=CHECKPOINT, workers=1, plan=SMALL)
     return run_evaluation(options)
 
@@ -57,7 +57,7 @@ def test_every_measure_is_tried_by_the_quick_and_the_full_plan() -> None:
     assert [(p.trial, p.stream) for p in QUICK] == [(p.trial, p.stream) for p in FULL]
 
 
-def test_an_evaluation_measures_every_number_of_steps(report: Report) -> None:
+def test_an_evaluation_measures_every_number_of_steps(report: EvaluationReport) -> None:
     assert [column.steps for column in report.columns] == [1, 2]
     for column in report.columns:
         assert column.fps > 0
@@ -85,7 +85,7 @@ def test_all_of_the_quick_plan_fits_into_its_time_at_the_speed_of_a_quiet_machin
     assert within(QUICK, (30.0,), 2, 60 * EvaluationOptions().minutes) == QUICK
 
 
-def test_what_is_left_out_is_said_with_the_speed(report: Report) -> None:
+def test_what_is_left_out_is_said_with_the_speed(report: EvaluationReport) -> None:
     lacking = as_table(replace(report, left_out=("walking 1,000 frames",)))
     speeds = ", ".join(f"{column.fps:.1f}" for column in report.columns)
     assert f"makes {speeds} frames a second: walking 1,000 frames." in lacking
@@ -103,7 +103,7 @@ def test_progress_is_told_from_the_beginning_and_reaches_its_end(workers: int) -
     assert told.sum == pytest.approx(told.total)
 
 
-def stopping(theatre: Theatre, worlds: Sequence[World]) -> Iterator[Sample]:
+def stopping(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
     """Be stopped in the middle, as `kill` does it."""
     yield from ()
     signal.raise_signal(signal.SIGTERM)
@@ -129,7 +129,7 @@ def test_what_was_found_is_kept_and_told_when_it_is_stopped(
     assert len(written["columns"][0]["rows"]) == 4
 
 
-def test_the_table_of_a_run_that_was_stopped_has_gaps(report: Report) -> None:
+def test_the_table_of_a_run_that_was_stopped_has_gaps(report: EvaluationReport) -> None:
     first, second = report.columns
     short = replace(report, columns=(first, replace(second, rows=second.rows[:1])), jobs=7)
     table = as_table(short)
@@ -149,7 +149,7 @@ def test_a_quick_run_begins_with_what_is_soon_done_and_the_longest_at_once(worke
 
 @pytest.mark.timeout(120)
 def test_workers_end_when_the_run_is_stopped() -> None:
-    house = House.load(CHECKPOINT, threads=1)
+    house = RigParts.load(CHECKPOINT, threads=1)
     jobs = [Job(try_long_walks, (world,), 3, 1.0) for world in draw_worlds(Stream.WALKS, 2)]
 
     def stop(_: float) -> None:
@@ -168,7 +168,7 @@ def test_times_that_are_none_are_refused(minutes: str, capsys: pytest.CaptureFix
     assert "is no number of minutes" in capsys.readouterr().err
 
 
-def test_the_table_compares_steps_side_by_side(report: Report) -> None:
+def test_the_table_compares_steps_side_by_side(report: EvaluationReport) -> None:
     table = as_table(report)
     assert "| measured | bar | 1 step | 2 steps |" in table
     assert table.count("\n| ") == 2 + 4 + 1
@@ -176,7 +176,9 @@ def test_the_table_compares_steps_side_by_side(report: Report) -> None:
     assert report.machine.processor in table
 
 
-def test_the_table_of_the_served_steps_has_intervals_trials_and_verdicts(report: Report) -> None:
+def test_the_table_of_the_served_steps_has_intervals_trials_and_verdicts(
+    report: EvaluationReport,
+) -> None:
     column = replace(report.columns[0], rows=tuple(rows_of(samples(0.5), {})))
     table = as_table(replace(report, columns=(column,)))
     line = next(line for line in table.splitlines() if line.startswith("| action"))
@@ -185,7 +187,9 @@ def test_the_table_of_the_served_steps_has_intervals_trials_and_verdicts(report:
     assert "| commonest kind" not in table
 
 
-def test_a_known_shortfall_is_shown_with_its_reason_and_fails_nothing(report: Report) -> None:
+def test_a_known_shortfall_is_shown_with_its_reason_and_fails_nothing(
+    report: EvaluationReport,
+) -> None:
     known = {"actions": Shortfall(figure=0.55, why="left and right look alike to it")}
     rows = rows_of(samples(0.5), known)
     served = replace(report.columns[0], steps=report.served_steps, rows=rows)
@@ -194,12 +198,12 @@ def test_a_known_shortfall_is_shown_with_its_reason_and_fails_nothing(report: Re
     assert "short, and known" in as_table(short)
     assert "- action followed, of five: left and right look alike to it" in as_table(short)
     worse = replace(served, rows=rows_of(samples(0.2), known))
-    assert [row.verdict for row in replace(report, columns=(worse,)).missed] == [Verdict.MISSED]
+    assert [row.verdict for row in replace(report, columns=(worse,)).missed] == [BarResult.MISSED]
 
 
-def test_steps_that_are_not_served_are_told_and_not_judged(report: Report) -> None:
+def test_steps_that_are_not_served_are_told_and_not_judged(report: EvaluationReport) -> None:
     rows = rows_of(samples(0.2), {})
-    assert rows[0].verdict is Verdict.MISSED
+    assert rows[0].verdict is BarResult.MISSED
     other = replace(report.columns[0], steps=report.served_steps + 1, rows=rows)
     assert replace(report, columns=(other,)).missed == ()
 
@@ -208,7 +212,7 @@ def samples(share: float) -> Sequence[Sample]:
     return [Sample("actions", world, float(world < 30 * share), 1) for world in range(30)]
 
 
-def test_everything_is_in_the_json(report: Report, tmp_path: Path) -> None:
+def test_everything_is_in_the_json(report: EvaluationReport, tmp_path: Path) -> None:
     write_json(report, tmp_path / "eval.json")
     written = json.loads((tmp_path / "eval.json").read_text(encoding="utf-8"))
     row = written["columns"][1]["rows"][1]
@@ -227,7 +231,7 @@ def test_rows_come_in_the_order_of_the_table() -> None:
 
 @pytest.mark.timeout(300)
 def test_several_workers_find_what_one_finds() -> None:
-    house = House.load(CHECKPOINT, threads=1)
+    house = RigParts.load(CHECKPOINT, threads=1)
     worlds = draw_worlds(Stream.MEMORY, 2)
     jobs = [Job(try_memory, (world,), 1) for world in worlds]
     found = [

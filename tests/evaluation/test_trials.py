@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_stage import Faults, simulated
+from simulated_rig import Faults, simulated
 
 from reverie.evaluation import trials
+from reverie.evaluation.model_rig import Ints, Pictures
 from reverie.evaluation.narration import QUESTIONS, try_narration, try_narration_walking
 from reverie.evaluation.samples import Sample, estimate
-from reverie.evaluation.stage import Ints, Pictures
 from reverie.evaluation.trials import (
     Trial,
     random_walk,
@@ -22,8 +22,8 @@ from reverie.evaluation.trials import (
     try_standing,
 )
 from reverie.evaluation.worlds import Stream, draw_worlds, true_states
-from reverie.models.pocket.biomes import Action
-from reverie.models.pocket.simulator import WorldState, advance
+from reverie.models.pocket.simulator.biomes import Action
+from reverie.models.pocket.simulator.simulator import WorldState, advance
 
 WORLDS = draw_worlds(Stream.WALKS, 8)
 

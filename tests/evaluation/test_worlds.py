@@ -3,10 +3,10 @@
 import numpy as np
 
 from reverie.evaluation.worlds import Stream, draw_worlds, true_states
-from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.captions import read_caption
-from reverie.models.pocket.first_frame import MAP_SEEDS
+from reverie.models.pocket.simulator.biomes import Biome, Hour
+from reverie.models.pocket.simulator.captions import read_caption
 from reverie.models.pocket.training.states import SEEDS, random_states
+from reverie.models.pocket.world.first_frame import MAP_SEEDS
 
 MOST = 200
 

@@ -13,7 +13,11 @@ from torch import Tensor
 from wan_in_blocks import ragged_step, wan_latents
 
 from reverie.kernels.attention import UnknownBackendError, plain
-from reverie.kernels.block_attention import Gathered, block_backends, choose_block_attention
+from reverie.kernels.block_attention import (
+    GatheredAttention,
+    block_backends,
+    choose_block_attention,
+)
 
 CPU = torch.device("cpu")
 TOLERANCE = {torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 1e-2}
@@ -51,7 +55,7 @@ def test_the_kernel_makes_what_gather_and_the_equation_make(
     interpreted: dict[str, Tensor], name: str
 ) -> None:
     case = CASES[name]
-    expected, made = Gathered(plain)(*case.inputs()), interpreted[name]
+    expected, made = GatheredAttention(plain)(*case.inputs()), interpreted[name]
     assert made.dtype is case.dtype
     torch.testing.assert_close(made, expected, atol=TOLERANCE[case.dtype], rtol=0)
 
@@ -62,7 +66,7 @@ def test_the_kernel_makes_what_gather_and_the_equation_make(
 def test_the_kernel_makes_the_same_on_a_gpu(name: str) -> None:
     case = CASES[name]
     attend = choose_block_attention("triton", torch.device("cuda"), case.dtype)
-    made, expected = attend(*case.inputs("cuda")), Gathered(plain)(*case.inputs("cuda"))
+    made, expected = attend(*case.inputs("cuda")), GatheredAttention(plain)(*case.inputs("cuda"))
     torch.testing.assert_close(made, expected, atol=2 * TOLERANCE[case.dtype], rtol=0)
 
 
@@ -93,7 +97,9 @@ def test_what_is_gathered_is_attended_to_alike_by_every_backend(name: str, backe
     case = CASES[name]
     made = choose_block_attention(backend, CPU, case.dtype)(*case.inputs())
     tolerance = 4 * TOLERANCE[case.dtype]
-    torch.testing.assert_close(made, Gathered(plain)(*case.inputs()), atol=tolerance, rtol=0)
+    torch.testing.assert_close(
+        made, GatheredAttention(plain)(*case.inputs()), atol=tolerance, rtol=0
+    )
 
 
 def test_a_session_sees_its_own_window_in_order_and_then_the_call_itself() -> None:
@@ -110,7 +116,9 @@ def test_a_session_sees_its_own_window_in_order_and_then_the_call_itself() -> No
         )
         weights = (torch.einsum("aqd,kad->aqk", q[row], keys) / case.size**0.5).softmax(-1)
         expected = torch.einsum("aqk,kad->aqd", weights, values)
-        torch.testing.assert_close(Gathered()(q, k, v, past)[row], expected, atol=2e-6, rtol=0)
+        torch.testing.assert_close(
+            GatheredAttention()(q, k, v, past)[row], expected, atol=2e-6, rtol=0
+        )
 
 
 def test_triton_is_refused_where_there_is_no_gpu_to_run_it() -> None:
@@ -126,9 +134,9 @@ def test_an_unknown_backend_is_refused_by_name() -> None:
 
 def test_what_stands_behind_a_windows_end_is_not_read() -> None:
     q, k, v, past = CASES["ragged windows"].inputs()
-    expected = Gathered()(q, k, v, past)
+    expected = GatheredAttention()(q, k, v, past)
     past.table.blocks_BM[1, 1:] = -1
-    assert torch.equal(Gathered()(q, k, v, past), expected)
+    assert torch.equal(GatheredAttention()(q, k, v, past), expected)
 
 
 def test_importing_the_house_does_not_import_triton() -> None:

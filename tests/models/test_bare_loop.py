@@ -3,8 +3,8 @@
 from stub_model import StubFamily
 
 from reverie.models.bare_loop import BareLoop
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
 
 
 def test_it_puts_out_what_was_asked_for_and_returns_every_block() -> None:

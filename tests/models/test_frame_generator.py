@@ -10,10 +10,10 @@ from loop_rig import Rig
 from numpy.typing import NDArray
 
 from reverie.engine.emissions import FaultCode, StepFailed
-from reverie.models.errors import SpecError
+from reverie.models.contract.errors import SpecError
+from reverie.models.contract.loop import LoopRequest
+from reverie.models.contract.registry import find_family
 from reverie.models.frame_generator import FrameGeneratorFamily
-from reverie.models.loop import LoopRequest
-from reverie.models.registry import find_family
 
 PLASMA = Path(__file__).resolve().parents[2] / "examples" / "plasma.py"
 

@@ -14,10 +14,10 @@ from wan_folders import original, self_forcing, write_rest
 
 from reverie.cli import main
 from reverie.models.causal_lm.loading import random_model
-from reverie.models.checkpoints import StoredTensor, inspect
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import AdapterOption, LoadOptions
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import AdapterOption, LoadOptions
 from reverie.models.number_types import type_faults
+from reverie.models.services.checkpoints import StoredTensor, inspect
 from reverie.models.wan.spec import Wan
 
 Change = Callable[[Tensor], Tensor]

@@ -11,7 +11,7 @@ from rtc_serving import until
 from stub_model import LOCATION
 
 from reverie.config import Deployment
-from reverie.gpu_pool.options import ModelOptions, PoolOptions
+from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 
 ONCE = APIConnectOptions(max_retry=0, retry_interval=0.0, timeout=30.0)

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from websockets.asyncio.client import connect
 
-from reverie.rtc.client import connect as connect_client
+from reverie.rtc.client.connect import connect as connect_client
 from reverie.rtc.forwarding import ForwardedRequests, own_path
 from reverie.rtc.options import ServerOptions
 

@@ -8,10 +8,10 @@ import pytest
 from rtc_rig import House, WireClient
 from rtc_serving import RawSocket
 
-from reverie.rtc.client import connect as connect_client
-from reverie.rtc.http_connection import HttpConnection
-from reverie.rtc.ws_connection import WsConnection
-from reverie.sessions.events import MediaChunk
+from reverie.rtc.client.connect import connect as connect_client
+from reverie.rtc.http.connection import HttpConnection
+from reverie.rtc.websocket.connection import WebSocketConnection
+from reverie.sessions.protocol.events import MediaChunk
 
 ROUNDS = 24
 ACKNOWLEDGED_S = 0.04
@@ -29,7 +29,7 @@ async def test_no_socket_that_the_server_accepts_is_delayed(
     home: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[str, bool]] = []
-    for kind in (HttpConnection, WsConnection):
+    for kind in (HttpConnection, WebSocketConnection):
         before = kind.connection_made
 
         def noted(self, transport, kind=kind, before=before) -> None:  # type: ignore[no-untyped-def]
@@ -42,7 +42,7 @@ async def test_no_socket_that_the_server_accepts_is_delayed(
     async with home.client(opened) as client:
         await client.hears("session.attached")
     await raw.close()
-    assert {kind for kind, _ in made} == {"HttpConnection", "WsConnection"}
+    assert {kind for kind, _ in made} == {"HttpConnection", "WebSocketConnection"}
     assert all(undelayed for _, undelayed in made)
 
 

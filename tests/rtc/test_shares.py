@@ -46,7 +46,7 @@ async def test_a_newcomer_begins_though_one_address_has_asked_for_everything(
 
 
 def is_there(home: House, session: str) -> bool:
-    return any(session == each for each in home.store._tickets)
+    return any(session == each for each in home.store._credentials_by_id)
 
 
 async def test_who_gives_way_is_told_why() -> None:
@@ -116,7 +116,7 @@ async def test_who_asks_for_a_session_and_hangs_up_leaves_none() -> None:
         )
         await raw.say(head.encode() + body)
         raw.reset()
-        created = home.edge.metrics.created
+        created = home.context.metrics.created
         await until(lambda: next(iter(created.collect())).samples[0].value == 1)
         await until(lambda: not home.busy)
         assert not len(home.store)

@@ -2,7 +2,7 @@
 
 from rtc_rig import house
 
-from reverie.sessions.events import MediaChunk, MediaInit, SessionAttached
+from reverie.sessions.protocol.events import MediaChunk, MediaInit, SessionAttached
 
 
 async def test_a_client_sees_the_frames_of_its_session() -> None:

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { test } from "node:test";
 
 const FOLDER = new URL("../../web_client/", import.meta.url);
@@ -10,19 +11,22 @@ const INDEX = read("index.html");
 function imported() {
   const found = new Set(["main.js"]);
   for (const name of found) {
-    for (const [, other] of read(name).matchAll(/from "\.\/(\w+\.js)"/g)) found.add(other);
+    for (const [, other] of read(name).matchAll(/from "(\.{1,2}\/[\w/.]+\.js)"/g)) {
+      found.add(posix.join(posix.dirname(name), other));
+    }
   }
   return [...found].filter((name) => name !== "main.js").sort();
 }
 
 test("every module is asked for at once, and none that is not there", () => {
-  const preloaded = [...INDEX.matchAll(/modulepreload" href="static\/(\w+\.js)"/g)];
+  const preloaded = [...INDEX.matchAll(/modulepreload" href="static\/([\w/]+\.js)"/g)];
   assert.deepEqual(preloaded.map(([, name]) => name), imported());
 });
 
 test("no module lies there unused", () => {
-  const all = readdirSync(FOLDER).filter((name) => name.endsWith(".js")).sort();
-  assert.deepEqual(all, [...imported(), "main.js", "microphone_worklet.js"].sort());
+  const all = readdirSync(FOLDER, { recursive: true }).map(String)
+    .filter((name) => name.endsWith(".js")).sort();
+  assert.deepEqual(all, [...imported(), "main.js", "media/microphone_worklet.js"].sort());
 });
 
 test("whatever the scripts reach for in the page is there", () => {

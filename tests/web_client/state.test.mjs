@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { medianMs } from "../../web_client/latency.js";
-import { metricsOf } from "../../web_client/panel.js";
-import { veilOf } from "../../web_client/veil.js";
-import { framesPerSecond } from "../../web_client/showing.js";
+import { medianMs } from "../../web_client/media/latency.js";
+import { metricsOf } from "../../web_client/ui/stats_panel.js";
+import { overlayOf } from "../../web_client/ui/overlay.js";
+import { framesPerSecond } from "../../web_client/media/playback_stats.js";
 import { differInNumbersOnly, INITIAL_VIEW, reduce } from "../../web_client/state.js";
-import { statusOf } from "../../web_client/status.js";
+import { statusOf } from "../../web_client/ui/status.js";
 
 const SESSION = { state: "active", model: "pocket", program: "world", prompt: "a bog", controls: [] };
 const ATTACHED = { type: "session.attached", role: "driver", view: SESSION, limits: {} };
@@ -200,13 +200,13 @@ test("a lost model stays lost over another way to the server, until a picture co
   const recovering = { type: "session.recovering" };
   for (const way of [[{ type: "page.connecting" }], [lost, { type: "page.connecting" }]]) {
     const view = after(ATTACHED, chunk(0), shown(0, 1), recovering, ...way, ATTACHED);
-    assert.equal(veilOf(view, 0)?.title, "Bringing the world back");
+    assert.equal(overlayOf(view, 0)?.title, "Bringing the world back");
     assert.match(statusOf(view, 0).text, /back/);
     assert.equal(statusOf(reduce(view, chunk(1)), 0).text, "Live");
   }
   const told = after(ATTACHED, chunk(0), shown(0, 1), lost, ATTACHED, recovering);
-  assert.equal(veilOf(told, 0)?.title, "Bringing the world back", "also who comes later is told");
-  assert.equal(veilOf(reduce(told, chunk(1)), 0), null);
+  assert.equal(overlayOf(told, 0)?.title, "Bringing the world back", "also who comes later is told");
+  assert.equal(overlayOf(reduce(told, chunk(1)), 0), null);
 });
 
 test("a picture from before the loss does not end a recovery", () => {
@@ -215,7 +215,7 @@ test("a picture from before the loss does not end a recovery", () => {
   assert.match(statusOf(lost, 0).text, /back/, "it was still on its way");
   const again = [{ type: "page.connecting" }, ATTACHED, recovering].reduce(reduce, lost);
   const still = reduce(again, { ...chunk(7), chunk: 7 });
-  assert.equal(veilOf(still, 0)?.title, "Bringing the world back", "newcomers are shown the last one");
+  assert.equal(overlayOf(still, 0)?.title, "Bringing the world back", "newcomers are shown the last one");
   const restored = { ...chunk(8), chunk: 5, discontinuity: true };
   for (const picture of [restored, { ...chunk(8), chunk: 8 }]) {
     assert.equal(reduce(still, picture).recovering, false);
@@ -267,7 +267,7 @@ test("a lost world is said to be lost, in the status, aloud, and on the page for
   const updated = { type: "session.updated", view: SESSION };
   const beginning = after(ATTACHED, LOSS, { type: "page.connecting" });
   assert.match(statusOf(beginning, 0).text, /Old world lost/);
-  assert.equal(veilOf(beginning, 0)?.title, "Starting a new world");
+  assert.equal(overlayOf(beginning, 0)?.title, "Starting a new world");
   const begun = [created, updated].reduce(reduce, beginning);
   assert.match(begun.announcement, /The old world is lost/, "and is not cut off");
   assert.equal(statusOf(begun, 0).text, "Live, in a new world");
@@ -286,7 +286,7 @@ test("a new world that was wished for is no loss", () => {
 });
 
 test("who waits is told why, and where", () => {
-  const veil = veilOf(after(ATTACHED, { type: "request.queued", position: 2 }), 0);
+  const veil = overlayOf(after(ATTACHED, { type: "request.queued", position: 2 }), 0);
   assert.match(veil?.detail ?? "", /Every place is taken.*number 2/);
 });
 

@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.codec import Codec, frames_to_tensor
-from reverie.models.pocket.sampler import LEVEL_SHIFT
-from reverie.models.pocket.text_encoder import pad_ids
-from reverie.models.pocket.training.chance import pair_all
+from reverie.models.pocket.network.codec import PictureCodec, frames_to_tensor
+from reverie.models.pocket.network.sampler import LEVEL_SHIFT
+from reverie.models.pocket.network.text_encoder import pad_ids
+from reverie.models.pocket.network.vocabulary import PAD, UNKNOWN, Vocabulary
+from reverie.models.pocket.simulator.biomes import Biome, Hour
 from reverie.models.pocket.training.clips import Clips, make_clips
 from reverie.models.pocket.training.corruption import Damage
-from reverie.models.pocket.vocabulary import PAD, UNKNOWN, Vocabulary
+from reverie.models.pocket.training.noise_pairing import pair_all
 
 STREAM = 2  # separates the world model's random numbers from the codec's
 FORGOTTEN_WORDS = 0.04
@@ -92,7 +92,7 @@ class BatchMaker:
     """Make batches from the simulator, through a trained codec."""
 
     def __init__(
-        self, codec: Codec, vocabulary: Vocabulary, seed: int, clips: int, frames: int
+        self, codec: PictureCodec, vocabulary: Vocabulary, seed: int, clips: int, frames: int
     ) -> None:
         self.codec, self.vocabulary, self.seed = codec, vocabulary, seed
         self.clips, self.frames = clips, frames

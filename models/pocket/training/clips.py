@@ -8,17 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.captions import (
+from reverie.models.pocket.network.vocabulary import MAX_TOKENS
+from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
+from reverie.models.pocket.simulator.captions import (
     Caption,
     append_caption,
     caption_for,
     reminded,
     words_of,
 )
-from reverie.models.pocket.simulator import WorldState, advance, render, stack_states, tiles_in_view
+from reverie.models.pocket.simulator.simulator import (
+    WorldState,
+    advance,
+    render,
+    stack_states,
+    tiles_in_view,
+)
 from reverie.models.pocket.training.states import random_actions, random_states
-from reverie.models.pocket.vocabulary import MAX_TOKENS
 
 Ints = NDArray[np.int64]
 

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reverie.models.pocket.codec import Codec, CodecConfig, frames_to_tensor
-from reverie.models.pocket.simulator import render
+from reverie.models.pocket.config import CodecConfig
+from reverie.models.pocket.network.codec import PictureCodec, frames_to_tensor
+from reverie.models.pocket.simulator.simulator import render
 from reverie.models.pocket.training.states import random_states
 
 STREAM = 1  # separates the codec's random numbers from the world model's
@@ -52,7 +53,7 @@ class CodecTraining:
     ) -> None:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            self.codec = Codec(config)
+            self.codec = PictureCodec(config)
         self.codec.to(device).channels_last()
         self.schedule, self.seed, self.device = schedule, seed, device
         self.steps = schedule.steps

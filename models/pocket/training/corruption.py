@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reverie.models.pocket.simulator import CELL_PX, WALKER_LEFT_PX, WALKER_TOP_PX
-from reverie.models.pocket.walker import WALKER_HEIGHT_PX, WALKER_WIDTH_PX
+from reverie.models.pocket.simulator.simulator import CELL_PX, WALKER_LEFT_PX, WALKER_TOP_PX
+from reverie.models.pocket.simulator.walker import WALKER_HEIGHT_PX, WALKER_WIDTH_PX
 
 CLEAN_SHARE = 0.2
 TINT_SHARE = 0.4

@@ -14,14 +14,14 @@ from reverie.models.pocket.checkpoint import (
     TrainingRecord,
     save_pocket,
 )
-from reverie.models.pocket.codec import Codec
-from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
+from reverie.models.pocket.narration.vocabulary import NarrationVocabulary
+from reverie.models.pocket.network.codec import PictureCodec
+from reverie.models.pocket.network.vocabulary import Vocabulary
 from reverie.models.pocket.training.checkpoints import read_checkpoint
 from reverie.models.pocket.training.loop import checkpoint_path
 from reverie.models.pocket.training.options import Preset
 from reverie.models.pocket.training.presets import recipe
 from reverie.models.pocket.training.world_training import Dreamer
-from reverie.models.pocket.vocabulary import Vocabulary
 
 
 def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", seed: int = 0) -> str:
@@ -30,7 +30,7 @@ def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", see
     codec_content = read_checkpoint(checkpoint_path(run, "codec"), device)
     world_content = read_checkpoint(checkpoint_path(run, "world"), device)
     config = recipe(preset).config
-    codec, dreamer = Codec(config.codec), Dreamer(config)
+    codec, dreamer = PictureCodec(config.codec), Dreamer(config)
     codec.load_state_dict(codec_content["task"]["codec"])
     dreamer.load_state_dict(world_content["task"]["average"])
     if checkpoint_path(run, "narrator").exists():

@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reverie.models.pocket.biomes import Biome, Hour
-from reverie.models.pocket.codec import Codec, frames_to_tensor
-from reverie.models.pocket.palettes import palettes
-from reverie.models.pocket.simulator import TILES_IN_VIEW, WorldState
-from reverie.models.pocket.terrain import Tile
-from reverie.models.pocket.tiles import atlas, texture_of
+from reverie.models.pocket.network.codec import PictureCodec, frames_to_tensor
+from reverie.models.pocket.simulator.biomes import Biome, Hour
+from reverie.models.pocket.simulator.palettes import palettes
+from reverie.models.pocket.simulator.simulator import TILES_IN_VIEW, WorldState
+from reverie.models.pocket.simulator.terrain import Tile
+from reverie.models.pocket.simulator.tiles import atlas, texture_of
 from reverie.models.pocket.training.corruption import WALKER_COLUMNS, WALKER_ROWS
 
 CELLS = 2  # along one side of a tile
@@ -26,7 +26,7 @@ PHASES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TileReading:
     """What frames show.
 
     Attributes:
@@ -50,7 +50,7 @@ class LegalTiles:
         codec: a trained codec; its encoder must read cells alone.
     """
 
-    def __init__(self, codec: Codec) -> None:
+    def __init__(self, codec: PictureCodec) -> None:
         textures = atlas()[texture_of()]  # [biomes, K, phases, 16, 16]
         colours = np.stack([[palettes()[b, h][textures[b]] for h in Hour] for b in Biome])
         flat = torch.from_numpy(colours.reshape(-1, *colours.shape[-3:]))
@@ -62,7 +62,7 @@ class LegalTiles:
         self._codes = codes.flatten(1, 2)
         self._lengths = codes.square().sum(dim=2)
 
-    def read(self, latents_BZhw: Tensor, state: WorldState) -> Reading:
+    def read(self, latents_BZhw: Tensor, state: WorldState) -> TileReading:
         """Read frames; alignment, walker and phase of the water are those of `state`."""
         B, Z, h, w = latents_BZhw.shape
         side = TILES_IN_VIEW * CELLS
@@ -85,7 +85,7 @@ class LegalTiles:
         palette = weighted.sum(dim=1).argmin(dim=-1)
         chosen = errors[torch.arange(B, device=palette.device), :, palette]
         shape = (B, TILES_IN_VIEW, TILES_IN_VIEW)
-        return Reading(
+        return TileReading(
             kinds=chosen.argmin(dim=-1).view(shape).byte().cpu().numpy(),
             errors=chosen.view(*shape, -1).cpu().numpy(),
             cells=cells.view(shape).long().cpu().numpy(),

@@ -14,13 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.captions import Caption
-from reverie.models.pocket.codec import Codec, frames_to_tensor
-from reverie.models.pocket.narration_facts import SLOTS, Truth, truths
-from reverie.models.pocket.narration_questions import ask
-from reverie.models.pocket.narration_sentences import say_doing, say_place, say_side
-from reverie.models.pocket.narration_vocabulary import (
+from reverie.models.pocket.narration.facts import SLOTS, Truth, truths
+from reverie.models.pocket.narration.questions import ask
+from reverie.models.pocket.narration.sentences import say_doing, say_place, say_side
+from reverie.models.pocket.narration.vocabulary import (
     ANSWER,
     PAD,
     SIDE_OF,
@@ -28,15 +25,18 @@ from reverie.models.pocket.narration_vocabulary import (
     NarrationVocabulary,
     Topic,
 )
-from reverie.models.pocket.narrator_net import Narrator
-from reverie.models.pocket.sampler import CONTEXT_LEVEL
-from reverie.models.pocket.simulator import WorldState, advance, render, stack_states
-from reverie.models.pocket.text_encoder import TextEncoder, pad_ids
+from reverie.models.pocket.network.codec import PictureCodec, frames_to_tensor
+from reverie.models.pocket.network.narrator import Narrator
+from reverie.models.pocket.network.sampler import CONTEXT_LEVEL
+from reverie.models.pocket.network.text_encoder import TextEncoder, pad_ids
+from reverie.models.pocket.network.vocabulary import Vocabulary
+from reverie.models.pocket.network.world_model import Past, WorldModel
+from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
+from reverie.models.pocket.simulator.captions import Caption
+from reverie.models.pocket.simulator.simulator import WorldState, advance, render, stack_states
 from reverie.models.pocket.training.clips import agreeing_caption, reminded_if_short, stances_of
 from reverie.models.pocket.training.own_walks import WalkGroup
 from reverie.models.pocket.training.states import random_actions, random_states
-from reverie.models.pocket.vocabulary import Vocabulary
-from reverie.models.pocket.world import Past, WorldModel
 
 STREAM = 6  # separates the narrator's random numbers from all others
 SIGHT_SHARES = (0.35, 0.15, 0.1, 0.1, 0.3)
@@ -79,7 +79,7 @@ class NarrationBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Sights:
+class NarratorContext:
     """Frames with what is true of the last of them."""
 
     clean_BPZhw: Tensor
@@ -102,7 +102,7 @@ class NarrationBatches:
 
     def __init__(
         self,
-        codec: Codec,
+        codec: PictureCodec,
         vocabulary: Vocabulary,
         narration: NarrationVocabulary,
         seed: int,
@@ -140,7 +140,7 @@ class NarrationBatches:
             hidden=bool(rng.random() < HIDDEN_SHARE),
         )
 
-    def _true_sights(self, rng: np.random.Generator, frames: int) -> Sights:
+    def _true_sights(self, rng: np.random.Generator, frames: int) -> NarratorContext:
         states = [random_states(rng, self._clips)]
         actions = random_actions(rng, self._clips, frames)
         fresh = rng.random(self._clips) < FRESH_SHARE
@@ -156,7 +156,7 @@ class NarrationBatches:
         latents_BFZhw += (size * torch.randn(shape, generator=generator)).to(latents_BFZhw.device)
         previous_BPZhw = latents_BFZhw[:, :-1].clone()
         previous_BPZhw[torch.from_numpy(fresh), 0] = 0
-        return Sights(
+        return NarratorContext(
             latents_BFZhw[:, 1:],
             previous_BPZhw,
             torch.from_numpy(told).to(latents_BFZhw.device),
@@ -164,11 +164,11 @@ class NarrationBatches:
             truths(states[-1], actions[:, -1]),
         )
 
-    def _own_sights(self, walks: WalkGroup, frames: int) -> Sights:
+    def _own_sights(self, walks: WalkGroup, frames: int) -> NarratorContext:
         history, course, own = walks.history, walks.course, slice(0, self._own)
         stances = history.action_BF[:, -1].cpu().numpy()
         actions = np.where(stances < len(Action), stances, int(Action.WAIT))
-        return Sights(
+        return NarratorContext(
             history.made_BFZhw[own, -frames:],
             history.made_BFZhw[own, -frames - 1 : -1],
             history.action_BF[own, -frames:],

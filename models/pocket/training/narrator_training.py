@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from reverie.models.pocket.nets import fast_dtype
+from reverie.models.pocket.network.networks import fast_dtype
 from reverie.models.pocket.training.narration_batches import NarrationBatches, narration_loss
 from reverie.models.pocket.training.optimisers import copy_weights, move_gradients
 from reverie.models.pocket.training.world_training import Dreamer

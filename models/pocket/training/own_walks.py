@@ -18,24 +18,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.captions import Caption, words_of
-from reverie.models.pocket.codec import Codec, frames_to_tensor
 from reverie.models.pocket.config import WorldConfig
-from reverie.models.pocket.simulator import WorldState, advance, render, tiles_in_view
-from reverie.models.pocket.text_encoder import pad_ids
-from reverie.models.pocket.training.chance import kinds_of, new_strip, pair_all
+from reverie.models.pocket.network.codec import PictureCodec, frames_to_tensor
+from reverie.models.pocket.network.text_encoder import pad_ids
+from reverie.models.pocket.network.vocabulary import MAX_TOKENS, Vocabulary
+from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
+from reverie.models.pocket.simulator.captions import Caption, words_of
+from reverie.models.pocket.simulator.simulator import WorldState, advance, render, tiles_in_view
 from reverie.models.pocket.training.clips import (
     agreeing_caption,
     changed_caption,
     reminded_if_short,
 )
-from reverie.models.pocket.training.land import Land, carried, discovered, revised, true_land
-from reverie.models.pocket.training.legal_tiles import LegalTiles, Reading
+from reverie.models.pocket.training.land_map import Land, carried, discovered, revised, true_land
+from reverie.models.pocket.training.legal_tiles import LegalTiles, TileReading
+from reverie.models.pocket.training.noise_pairing import kinds_of, new_strip, pair_all
 from reverie.models.pocket.training.served_walks import ServedWalks, Start
 from reverie.models.pocket.training.states import random_states
 from reverie.models.pocket.training.walk_history import Course, nothing, read_back, saved
-from reverie.models.pocket.vocabulary import MAX_TOKENS, Vocabulary
 
 SHORTEST_LIFE, LONGEST_LIFE = 8, 1200
 CHANGE_SHARE, STANDING_CHANGE_SHARE = 0.03, 0.006
@@ -93,7 +93,12 @@ class WalkGroup:
     """
 
     def __init__(
-        self, codec: Codec, config: WorldConfig, vocabulary: Vocabulary, walks: int, frames: int
+        self,
+        codec: PictureCodec,
+        config: WorldConfig,
+        vocabulary: Vocabulary,
+        walks: int,
+        frames: int,
     ) -> None:
         if config.window - 1 > frames:
             raise ValueError(f"a clip of {frames} frames cannot fill a window of {config.window}")
@@ -173,7 +178,7 @@ class WalkGroup:
             hour=Hour(int(state.hour[row])),
         )
 
-    def _discoloured(self, reading: Reading) -> NDArray[np.bool_]:
+    def _discoloured(self, reading: TileReading) -> NDArray[np.bool_]:
         """Find walks that show other colours than they should, where no text says which."""
         state, names = self.course.state, self.history.names_BTN[:, 1].cpu().numpy()
         biome, hour = reading.palette // len(Hour), reading.palette % len(Hour)

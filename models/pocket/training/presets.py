@@ -2,14 +2,19 @@
 
 from dataclasses import dataclass
 
-from reverie.models.pocket.codec import CodecConfig
-from reverie.models.pocket.config import NarratorConfig, PocketConfig, TextConfig, WorldConfig
-from reverie.models.pocket.narration_vocabulary import MOST_TOKENS, NarrationVocabulary
+from reverie.models.pocket.config import (
+    CodecConfig,
+    NarratorConfig,
+    PocketConfig,
+    TextConfig,
+    WorldConfig,
+)
+from reverie.models.pocket.narration.vocabulary import MOST_TOKENS, NarrationVocabulary
+from reverie.models.pocket.network.vocabulary import Vocabulary
 from reverie.models.pocket.training.codec_training import CodecSchedule
 from reverie.models.pocket.training.narrator_training import NarratorSchedule
 from reverie.models.pocket.training.options import Preset
 from reverie.models.pocket.training.world_training import WorldSchedule
-from reverie.models.pocket.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.models.behavior import BehaviorRecord, Steering
-from reverie.models.instance import ModelInstance
-from reverie.models.loop import Durable, LoopKernel, LoopRequest
+from reverie.models.contract.behavior import ActionRecord, BehaviorRecord
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import Durable, LoopKernel, LoopRequest
 
 
 class RolledChunk(Protocol):
@@ -36,7 +36,7 @@ class Walks(Protocol):
     def close(self, session: str) -> None:
         """End a session."""
 
-    def advance(self, steering: Mapping[str, Steering]) -> Mapping[str, RolledChunk]:
+    def advance(self, steering: Mapping[str, ActionRecord]) -> Mapping[str, RolledChunk]:
         """Make one chunk of every session; nothing is asked of those that are left out."""
 
     def durable(self, session: str) -> Durable:

@@ -4,8 +4,9 @@ import time
 
 import torch
 
-from reverie.models.pocket.codec import Codec
-from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
+from reverie.models.pocket.narration.vocabulary import NarrationVocabulary
+from reverie.models.pocket.network.codec import PictureCodec
+from reverie.models.pocket.network.vocabulary import Vocabulary
 from reverie.models.pocket.training.batches import BatchMaker
 from reverie.models.pocket.training.checkpoints import read_checkpoint
 from reverie.models.pocket.training.codec_training import CodecTraining
@@ -16,7 +17,6 @@ from reverie.models.pocket.training.options import TrainOptions
 from reverie.models.pocket.training.presets import Recipe, recipe
 from reverie.models.pocket.training.rollouts import RolloutMaker
 from reverie.models.pocket.training.world_training import Dreamer, WorldTraining
-from reverie.models.pocket.vocabulary import Vocabulary
 
 
 def choose_device(name: str) -> torch.device:
@@ -87,8 +87,8 @@ def make_narrator_training(
     return NarratorTraining(dreamer, schedule, batches)
 
 
-def _trained_codec(options: TrainOptions, chosen: Recipe, device: torch.device) -> Codec:
-    codec = Codec(chosen.config.codec).to(device)
+def _trained_codec(options: TrainOptions, chosen: Recipe, device: torch.device) -> PictureCodec:
+    codec = PictureCodec(chosen.config.codec).to(device)
     content = read_checkpoint(checkpoint_path(options.out, "codec"), device)
     codec.load_state_dict(content["task"]["codec"])
     return codec.eval().requires_grad_(False)

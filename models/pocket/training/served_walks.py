@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from reverie.models.behavior import Behavior, Steering
-from reverie.models.loop import LoopRequest
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.durable import Clip, durable_clip
-from reverie.models.pocket.kernel import PocketKernel
-from reverie.models.pocket.nets import PocketNets
+from reverie.models.contract.behavior import ActionRecord, Behavior
+from reverie.models.contract.loop import LoopRequest
+from reverie.models.pocket.network.networks import PocketNets
+from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
 from reverie.models.pocket.spec import WORLD_MODEL, instance_of
 from reverie.models.pocket.training.rollouts import RolloutMaker
+from reverie.models.pocket.world.durable import DurableWindow, durable_clip
+from reverie.models.pocket.world.kernel import PocketKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ServedWalks:
         """
         self._instance.weights_version = f"step-{step}"
         for row, (start, seed) in enumerate(zip(starts, seeds, strict=True)):
-            clip = Clip(
+            clip = DurableWindow(
                 start.clean_WZhw,
                 start.before_Zhw,
                 list(start.actions),
@@ -94,7 +94,7 @@ class ServedWalks:
     def advance(self, actions: Sequence[int], prompts: Mapping[int, str]) -> list[Behavior]:
         """Make one frame of every walk; `prompts` are new ones, by row."""
         steering = {
-            str(row): Steering(prompt=prompts.get(row), held=_held(action))
+            str(row): ActionRecord(prompt=prompts.get(row), held=_held(action))
             for row, action in enumerate(actions)
         }
         rolled = self._walks.advance(steering)

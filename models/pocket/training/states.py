@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.models.pocket.biomes import Action, Biome, Hour
-from reverie.models.pocket.simulator import WorldState, initial_state
-from reverie.models.pocket.walker import Facing
+from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
+from reverie.models.pocket.simulator.simulator import WorldState, initial_state
+from reverie.models.pocket.simulator.walker import Facing
 
 Ints = NDArray[np.int64]
 

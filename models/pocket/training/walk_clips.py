@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from reverie.models.pocket.codec import Codec
+from reverie.models.pocket.network.codec import PictureCodec
 from reverie.models.pocket.training.batches import Batch, draw_levels
 from reverie.models.pocket.training.own_walks import WalkGroup
 from reverie.models.pocket.training.served_walks import ServedWalks
@@ -29,7 +29,7 @@ class OwnWalks:
     """
 
     def __init__(
-        self, codec: Codec, served: ServedWalks, seed: int, sizes: tuple[int, int, int, int]
+        self, codec: PictureCodec, served: ServedWalks, seed: int, sizes: tuple[int, int, int, int]
     ) -> None:
         groups, walks, self._frames, self._advance = sizes
         self._seed, self._served = seed, served

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from reverie.models.pocket.config import WorldConfig
-from reverie.models.pocket.simulator import WorldState
-from reverie.models.pocket.training.land import Land
-from reverie.models.pocket.vocabulary import MAX_TOKENS
+from reverie.models.pocket.network.vocabulary import MAX_TOKENS
+from reverie.models.pocket.simulator.simulator import WorldState
+from reverie.models.pocket.training.land_map import Land
 
 
 @dataclass(slots=True)
-class History:
+class WalkHistory:
     """The last F + 1 frames of B walks, oldest first; the first only lends its latents.
 
     Attributes:
@@ -59,10 +59,10 @@ class Course:
     habit: NDArray[np.float64]
 
 
-def nothing(config: WorldConfig, walks: int, frames: int, device: torch.device) -> History:
+def nothing(config: WorldConfig, walks: int, frames: int, device: torch.device) -> WalkHistory:
     """Return the history of walks that have not begun."""
     latents = (walks, frames + 1, config.latent_channels, config.grid, config.grid)
-    return History(
+    return WalkHistory(
         torch.zeros(latents, device=device),
         torch.zeros(latents, device=device),
         torch.zeros(latents, device=device),
@@ -73,7 +73,7 @@ def nothing(config: WorldConfig, walks: int, frames: int, device: torch.device) 
     )
 
 
-def saved(history: History, course: Course) -> dict[str, Any]:
+def saved(history: WalkHistory, course: Course) -> dict[str, Any]:
     """Return both as tensors by name."""
     return {
         "history": {f.name: getattr(history, f.name) for f in fields(history)},
@@ -87,9 +87,9 @@ def saved(history: History, course: Course) -> dict[str, Any]:
     }
 
 
-def read_back(content: dict[str, Any], device: torch.device) -> tuple[History, Course]:
+def read_back(content: dict[str, Any], device: torch.device) -> tuple[WalkHistory, Course]:
     """Take back what `saved` returned."""
-    history = History(**{name: value.to(device) for name, value in content["history"].items()})
+    history = WalkHistory(**{name: value.to(device) for name, value in content["history"].items()})
     parts = {
         part: {name: value.cpu().numpy() for name, value in content[part].items()}
         for part in ("state", "land", "course")

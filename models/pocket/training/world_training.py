@@ -14,12 +14,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reverie.models.pocket.biomes import Action
 from reverie.models.pocket.config import PocketConfig
-from reverie.models.pocket.narration_vocabulary import NarrationVocabulary
-from reverie.models.pocket.narrator_net import Narrator
-from reverie.models.pocket.nets import PocketNets, fast_dtype
-from reverie.models.pocket.text_encoder import TextEncoder
+from reverie.models.pocket.narration.vocabulary import NarrationVocabulary
+from reverie.models.pocket.network.narrator import Narrator
+from reverie.models.pocket.network.networks import PocketNets, fast_dtype
+from reverie.models.pocket.network.text_encoder import TextEncoder
+from reverie.models.pocket.network.world_model import WorldModel
+from reverie.models.pocket.simulator.biomes import Action
+from reverie.models.pocket.simulator.walker import STANCES
 from reverie.models.pocket.training.batches import LOW_LEVEL, Batch, BatchMaker, join
 from reverie.models.pocket.training.corruption import WALKER_COLUMNS, WALKER_ROWS
 from reverie.models.pocket.training.narration_batches import NarrationBatches, narration_loss
@@ -32,8 +34,6 @@ from reverie.models.pocket.training.optimisers import (
 from reverie.models.pocket.training.rollouts import RolloutMaker
 from reverie.models.pocket.training.served_walks import ServedWalks
 from reverie.models.pocket.training.walk_clips import OwnWalks
-from reverie.models.pocket.walker import STANCES
-from reverie.models.pocket.world import WorldModel
 
 AREA = 4
 

@@ -19,8 +19,8 @@ from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.kernel import ChatKernel
 from reverie.models.causal_lm.loading import random_model
-from reverie.models.instance import AdapterOption
-from reverie.models.loop import LoopRequest
+from reverie.models.contract.instance import AdapterOption
+from reverie.models.contract.loop import LoopRequest
 
 PATHS = tuple(
     f"model.layers.{layer}.{part}"

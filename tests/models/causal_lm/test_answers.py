@@ -24,13 +24,14 @@ from transformers import (
 from reverie.engine.emissions import StepFailed, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
+from reverie.models.causal_lm.config import RANDOM
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.kernel import PIECE, ChatKernel, Speaker
 from reverie.models.causal_lm.loading import random_model
-from reverie.models.causal_lm.spec import RANDOM, CausalLm
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
+from reverie.models.causal_lm.spec import CausalLm
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
 
 LONG = "what is the water like over there, and who is walking along its shore today? " * 2
 

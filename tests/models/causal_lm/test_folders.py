@@ -11,8 +11,8 @@ from transformers import T5Config
 from reverie.cli import main
 from reverie.models.causal_lm.loading import random_model
 from reverie.models.causal_lm.spec import CausalLm
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions
 
 
 @pytest.fixture

@@ -15,16 +15,17 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from reverie.engine.emissions import ControlApplied, StepFailed, StepTrace, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
-from reverie.models.blocks import BlockId
+from reverie.models.causal_lm.config import CONTEXT, PAGE_TOKENS, RANDOM
 from reverie.models.causal_lm.context import context_for
 from reverie.models.causal_lm.conversation import UNFINISHED, Conversation, Spelled
 from reverie.models.causal_lm.kernel import ChatKernel
 from reverie.models.causal_lm.loading import random_model
-from reverie.models.causal_lm.spec import CONTEXT, PAGE_TOKENS, RANDOM, CausalLm, chat_spec
-from reverie.models.controls import NO_CONTROLS
-from reverie.models.errors import OptionError
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
+from reverie.models.causal_lm.spec import CausalLm, chat_spec
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import NO_CONTROLS
+from reverie.models.contract.errors import OptionError
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
 
 LENGTH = 4096
 

@@ -13,7 +13,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from reverie.models.causal_lm.kernel import Speaker
 from reverie.models.causal_lm.loading import load_speaker, random_model
-from reverie.models.instance import AdapterOption, LoadOptions
+from reverie.models.contract.instance import AdapterOption, LoadOptions
 
 GOLDEN = Path(__file__).resolve().parents[2] / "goldens" / "peft" / "lora.safetensors"
 CASES = ("plain", "rooted", "patterns", "regex")

@@ -11,14 +11,14 @@ from golden import GOLDENS
 from loop_rig import Rig
 
 from reverie.engine.inputs import ControlId, KeysInput
-from reverie.models.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.errors import OptionError
+from reverie.models.contract.instance import LoadOptions, require_taken
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.diamond.actions import KEYS, action_of
 from reverie.models.diamond.atari import ACTIONS, FULL, game_called, keys_of, presses_of
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig
 from reverie.models.diamond.spec import Diamond
-from reverie.models.errors import OptionError
-from reverie.models.instance import LoadOptions, require_taken
-from reverie.models.loop import LoopRequest
 
 RECORDED = json.loads((GOLDENS / "diamond" / "atari_actions.json").read_text())
 """Facts of the Arcade Learning Environment, and what the public player makes of its keyboard."""

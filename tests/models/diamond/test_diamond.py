@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from tiny_diamond import TinyDiamond, tiny_options
 
 from reverie.engine.inputs import ControlId, ParameterInput
-from reverie.models.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.diamond.actions import KEYS, QUALITY, action_of
 from reverie.models.diamond.config import (
     CSGO,
@@ -21,9 +24,6 @@ from reverie.models.diamond.denoiser import Denoiser
 from reverie.models.diamond.spec import Diamond
 from reverie.models.diamond.starts import read_starts
 from reverie.models.diamond.state import DiamondState
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
 
 
 class TestSizes:
@@ -70,7 +70,7 @@ class TestLoop:
 
 
 def newest(rig: Rig) -> DiamondState:
-    state = rig.drivers["s1"]._parts.states.history.newest.state
+    state = rig.drivers["s1"]._context.states.history.newest.state
     assert isinstance(state, DiamondState)
     return state
 

@@ -14,14 +14,14 @@ from PIL import Image
 from torch import Tensor, nn
 
 from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput
-from reverie.models.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.diamond.actions import KEYS, QUALITY, action_of
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
 from reverie.models.diamond.denoiser import Conditioners, Denoiser
 from reverie.models.diamond.spec import Diamond
 from reverie.models.diamond.state import DiamondState
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
 
 TOLERANCE = 1e-5
 SAMPLER_FIELDS = {
@@ -89,7 +89,7 @@ class Played:
         for inputs in presses:
             driver.push(inputs)
             rig.run_chunks("s1", 1)
-            state = driver._parts.states.history.newest.state
+            state = driver._context.states.history.newest.state
             assert isinstance(state, DiamondState)
             self.small.append(state.pictures[-1])
             self.shown.append(state.shown_CHW)

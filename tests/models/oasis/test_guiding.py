@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from tiny_oasis import TinyOasis, tiny_options
 
 from reverie.engine.inputs import ControlId, KeysInput
-from reverie.models.controls import KeyEdge
-from reverie.models.guidance import GuidedCall
-from reverie.models.loop import LoopRequest
+from reverie.models.contract.controls import KeyEdge
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.oasis.config import ACTIONS
 from reverie.models.oasis.guided import SPACE, WEIGHT, guided_velocity, policy_of
 from reverie.models.oasis.spec import TINY_DIT, random_parts
+from reverie.models.services.guidance.policies import GuidedCall
 
 CALL = GuidedCall(0.5, "v1", "", 3, SPACE)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from reverie.models.controls import Controls, KeyEdge, KeyInput
+from reverie.models.contract.controls import Controls, KeyEdge, KeyInput
 from reverie.models.oasis.config import ACTIONS, DitConfig, VaeConfig
 from reverie.models.oasis.ddim import CONTEXT_LEVEL
 from reverie.models.oasis.kernel import CONTROL, OasisParts, action_row

@@ -14,17 +14,17 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput
-from reverie.models.controls import KeyEdge
-from reverie.models.instance import LoadOptions, ModelInstance
-from reverie.models.loop import LoopKernel, LoopRequest, StepBatch, StepResult
+from reverie.models.contract.controls import KeyEdge
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import LoopKernel, LoopRequest, StepBatch, StepResult
+from reverie.models.contract.spec import LoopSpec
 from reverie.models.oasis.config import CAMERA, DitConfig, VaeConfig
 from reverie.models.oasis.ddim import LEVELS, Ddim
 from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
 from reverie.models.oasis.spec import STEPS, Oasis
-from reverie.models.oasis.state import OasisState, Phase
+from reverie.models.oasis.state import OasisPhase, OasisState
 from reverie.models.oasis.transformer import OasisTransformer
 from reverie.models.oasis.vae import OasisVae
-from reverie.models.spec import LoopSpec
 
 TOLERANCE = 1e-5
 """Of one pass of a network."""
@@ -71,9 +71,9 @@ class Listening(OasisKernel):
     def run_step(self, batch: StepBatch[OasisState]) -> Sequence[StepResult[OasisState]]:
         results = super().run_step(batch)
         for result in results:
-            if result.state.phase is Phase.DECODE:
+            if result.state.phase is OasisPhase.DECODE:
                 self.made.append(result.state.window[-1].latents_Zhw)
-            elif result.state.phase is Phase.DENOISE:
+            elif result.state.phase is OasisPhase.DENOISE:
                 assert result.state.point_Zhw is not None
                 self.points.append(result.state.point_Zhw)
         return results
@@ -219,7 +219,7 @@ class TestParts:
 
 
 def test_a_step_is_told_what_the_public_loop_tells(played: Played) -> None:
-    state = played.rig.drivers["s1"]._parts.states.history.newest.state
+    state = played.rig.drivers["s1"]._context.states.history.newest.state
     assert isinstance(state, OasisState)
     told = torch.stack([frame.action_E for frame in state.window])
     torch.testing.assert_close(told, played.golden["in.actions"][-len(told) :], atol=1e-7, rtol=0)

@@ -16,16 +16,16 @@ from wan_rig import cache_of, kinds, opened, parts_of, pictures, shown
 
 from reverie.engine.emissions import ControlApplied, StepTrace
 from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
-from reverie.models.adapters import Mix
-from reverie.models.controls import NO_CONTROLS, Controls, ParameterSpec
-from reverie.models.errors import CheckpointError
-from reverie.models.instance import AdapterOption
-from reverie.models.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
+from reverie.models.contract.controls import NO_CONTROLS, Controls, ParameterSpec
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.contract.instance import AdapterOption
+from reverie.models.contract.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
+from reverie.models.services.adapters import Mix
+from reverie.models.wan.checkpoint.loading import TINY, TINY_CAUSAL, TINY_GRID
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.loading import TINY, TINY_CAUSAL, TINY_GRID
+from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.spec import wan_spec
-from reverie.models.wan.state import OnPrompt, Phase, WanState
-from reverie.models.wan.transformer import WanTransformer
+from reverie.models.wan.state import PromptInForce, WanPhase, WanState
 
 LAYERS = (
     "self_attn.q",
@@ -92,7 +92,7 @@ def step(rig: Rig, state: WanState, controls: Controls = NO_CONTROLS) -> WanStat
 
 def after_chunks(rig: Rig, state: WanState, chunks: int) -> WanState:
     for _ in range(chunks):
-        while state.phase is not Phase.CONTEXT:
+        while state.phase is not WanPhase.CONTEXT:
             state = step(rig, state)
         state = step(rig, state)
     return state
@@ -120,7 +120,7 @@ def only_latents(rig: Rig, made: WanState, mix: Mix) -> WanState:
     return WanState(
         made.seed,
         made.prompt,
-        phase=Phase.RECACHE,
+        phase=WanPhase.RECACHE,
         frame=made.frame,
         mix=mix,
         stale=True,
@@ -133,7 +133,7 @@ def only_latents(rig: Rig, made: WanState, mix: Mix) -> WanState:
 
 
 def next_latents(rig: Rig, state: WanState) -> Tensor:
-    while state.phase is not Phase.CONTEXT:
+    while state.phase is not WanPhase.CONTEXT:
         state = step(rig, state)
     return torch.stack([frame.clean_Zhw for frame in state.fresh])
 
@@ -172,7 +172,7 @@ class TestNoTrace:
         rig.kernel = WanKernel(rig.kernel.spec, parts, rig.instance)
         made = begun(rig, {"lora_a": 1.0}, chunks)
         turned = step(rig, made, Controls(parameters={"lora_a": 0.0}))
-        assert turned.phase is Phase.RECACHE
+        assert turned.phase is WanPhase.RECACHE
         recached = step(rig, turned)
         other = rig_with(sessions=16)
         reference = step(other, only_latents(other, made, ()))
@@ -208,12 +208,15 @@ class TestSwitch:
     @pytest.mark.parametrize(
         ("on_prompt", "second"),
         [
-            (OnPrompt.WAIT, ["context", "denoise", "denoise"]),
-            (OnPrompt.RESTART, ["context", "denoise", "adapt", "recache", "denoise", "denoise"]),
+            (PromptInForce.WAIT, ["context", "denoise", "denoise"]),
+            (
+                PromptInForce.RESTART,
+                ["context", "denoise", "adapt", "recache", "denoise", "denoise"],
+            ),
         ],
     )
     def test_it_waits_or_begins_the_block_again_as_the_session_asks(
-        self, on_prompt: OnPrompt, second: list[str], loaded: Rig
+        self, on_prompt: PromptInForce, second: list[str], loaded: Rig
     ) -> None:
         rig = loaded.again()
         opened(rig, parameters={"on_prompt": on_prompt})
@@ -225,9 +228,9 @@ class TestSwitch:
         assert rig.drivers["s1"].state.mix == (("a", 1.0),)
         rig.close("s1")
 
-    @pytest.mark.parametrize("on_prompt", [OnPrompt.FINISH, OnPrompt.RESTART])
+    @pytest.mark.parametrize("on_prompt", [PromptInForce.FINISH, PromptInForce.RESTART])
     def test_a_dial_that_never_rests_does_not_hold_the_block_up(
-        self, on_prompt: OnPrompt, loaded: Rig
+        self, on_prompt: PromptInForce, loaded: Rig
     ) -> None:
         rig = loaded.again()
         opened(rig, parameters={"on_prompt": on_prompt})
@@ -360,7 +363,7 @@ def test_what_is_left_of_a_lost_worker_goes_on_under_the_mix_in_effect(
     other = rig_with(*options_of(files, "a"), sessions=16)
     request = LoopRequest("s1", 7, "a lake", {"lora_a": 1.0})
     state = other.kernel.revive(durable, request, other.instance)
-    while state.phase is not Phase.BLOCK:
+    while state.phase is not WanPhase.BLOCK:
         state = step(other, state)
     assert torch.equal(cache_of(other, state), cache_of(rig, made))
     assert torch.equal(next_latents(other, state), next_latents(rig, made))

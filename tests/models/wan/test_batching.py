@@ -11,12 +11,12 @@ from torch import Tensor
 from wan_rig import Again, cache_of, opened, parts_of, pictures, shown, wan_rig
 
 from reverie.engine.inputs import ControlId, PromptInput
-from reverie.models.blocks import BlockPool
-from reverie.models.wan.block import KeysAndValues
-from reverie.models.wan.features import joined, parted, shape_key
-from reverie.models.wan.past import PastRow, read_rows
-from reverie.models.wan.past import joined as joined_past
-from reverie.models.wan.state import OnPrompt, Phase
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.wan.context import ContextRow, read_rows
+from reverie.models.wan.context import joined as joined_past
+from reverie.models.wan.network.block import KeysAndValues
+from reverie.models.wan.network.features import joined, parted, shape_key
+from reverie.models.wan.state import PromptInForce, WanPhase
 
 SESSIONS = ("a", "b", "c")
 SAME = 1e-4
@@ -74,7 +74,11 @@ def run(again: Again, max_batch: int, chunks: int, *, pushes: bool = False) -> R
     rig.scheduler = type(rig.scheduler)(max_batch)
     for session in SESSIONS:
         opened(
-            rig, session, seed=ord(session), prompt=session, parameters={"on_prompt": OnPrompt.WAIT}
+            rig,
+            session,
+            seed=ord(session),
+            prompt=session,
+            parameters={"on_prompt": PromptInForce.WAIT},
         )
     rig.run(lambda: all(len(rig.frames(each)) >= 1 for each in SESSIONS))
     for session in ("a", "b"):
@@ -109,10 +113,10 @@ def test_sessions_at_different_frames_and_steps_share_a_pass(again: Again) -> No
     early.pause()
     late.resume()
     rig.run_chunks("b", 4)
-    rig.run(lambda: late.state.phase is Phase.BLOCK)
+    rig.run(lambda: late.state.phase is WanPhase.BLOCK)
     early.resume()
     late.pause()
-    rig.run(lambda: early.state.phase is Phase.DENOISE)
+    rig.run(lambda: early.state.phase is WanPhase.DENOISE)
     late.resume()
     assert early.state.frame != late.state.frame
     assert early.state.step != late.state.step
@@ -151,7 +155,7 @@ def test_what_was_read_together_is_used_as_it_is_and_by_row() -> None:
     for number, block in enumerate(blocks):
         pool.view(block).fill_(number)
 
-    def keys(*rows: PastRow | None) -> list[list[float]]:
+    def keys(*rows: ContextRow | None) -> list[list[float]]:
         layers = joined_past(rows)
         assert layers is not None
         assert isinstance(layers[0], KeysAndValues)
@@ -160,7 +164,7 @@ def test_what_was_read_together_is_used_as_it_is_and_by_row() -> None:
 
     first, second = read_rows(pool, [blocks[:2], blocks[2:]])
     [other] = read_rows(pool, [blocks[1:3]])
-    assert isinstance(first, PastRow)
+    assert isinstance(first, ContextRow)
     assert joined_past([first, second]) is first.layers
     assert keys(second, first) == [[2, 3], [0, 1]]
     assert keys(second, other) == [[2, 3], [1, 2]]

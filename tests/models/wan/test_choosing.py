@@ -9,10 +9,10 @@ from session_suite import looking
 
 from reverie.config import Deployment
 from reverie.host import Engine
-from reverie.models.wan.loading import TINY
-from reverie.models.wan.transformer import WanTransformer
-from reverie.sessions.errors import CommandError
-from reverie.sessions.events import ControlApplied
+from reverie.models.wan.checkpoint.loading import TINY
+from reverie.models.wan.network.transformer import WanTransformer
+from reverie.sessions.protocol.errors import CommandError
+from reverie.sessions.protocol.events import ControlApplied
 
 
 def deployment(lora: Path) -> Deployment:

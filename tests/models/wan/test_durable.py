@@ -9,8 +9,8 @@ from wan_rig import Again, cache_of, kinds, opened, parts_of, pictures, shown, w
 from reverie.engine.driver import LoopDriver
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.engine.options import DriverOptions
-from reverie.models.loop import Durable, LoopRequest
-from reverie.models.wan.state import Phase, WanState
+from reverie.models.contract.loop import Durable, LoopRequest
+from reverie.models.wan.state import WanPhase, WanState
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def loaded() -> Rig:
 
 
 def at_rest(rig: Rig, driver: LoopDriver[WanState]) -> WanState:
-    rig.run(lambda: driver.state.phase is Phase.BLOCK)
+    rig.run(lambda: driver.state.phase is WanPhase.BLOCK)
     return driver.state
 
 

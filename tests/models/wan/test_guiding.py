@@ -11,7 +11,7 @@ from tiny_wan import TinyWan, tiny_options
 from reverie.engine.emissions import StepTrace
 from reverie.engine.inputs import ControlId, ParameterInput
 from reverie.engine.options import DriverOptions
-from reverie.models.loop import LoopRequest
+from reverie.models.contract.loop import LoopRequest
 
 PLAIN = {"on_prompt": 1.0}
 GUIDED = {**PLAIN, "guidance": 4.0}

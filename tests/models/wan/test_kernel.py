@@ -10,13 +10,13 @@ from tiny_wan import TinyWan, tiny_options
 from reverie.engine.emissions import ControlApplied, StepTrace
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.engine.options import DriverOptions
-from reverie.models.controls import NO_CONTROLS, Controls
-from reverie.models.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
+from reverie.models.contract.controls import NO_CONTROLS, Controls
+from reverie.models.contract.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
+from reverie.models.wan.checkpoint.loading import TINY_CAUSAL
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.durable import durable_latents
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.loading import TINY_CAUSAL
-from reverie.models.wan.state import OnPrompt, Phase, WanState
+from reverie.models.wan.state import PromptInForce, WanPhase, WanState
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def loaded() -> Rig:
     return Rig(TinyWan(), tiny_options())
 
 
-def opened(loaded: Rig, on_prompt: OnPrompt) -> Rig:
+def opened(loaded: Rig, on_prompt: PromptInForce) -> Rig:
     rig = loaded.again()
     request = LoopRequest("s1", 7, "a lake", {"on_prompt": on_prompt})
     rig.open(request, DriverOptions(history_chunks=3, trace=True))
@@ -44,21 +44,21 @@ def say(rig: Rig, prompt: str) -> None:
 class TestPromptWithinABlock:
     """The second chunk is in the making, with one of its two denoise calls done."""
 
-    def begin_second(self, loaded: Rig, on_prompt: OnPrompt) -> Rig:
+    def begin_second(self, loaded: Rig, on_prompt: PromptInForce) -> Rig:
         rig = opened(loaded, on_prompt)
         rig.run_chunks("s1", 1)
         rig.run(lambda: kinds(rig, 1)[-1:] == ["denoise"])
         return rig
 
     def test_it_waits_for_the_next_block(self, loaded: Rig) -> None:
-        rig = self.begin_second(loaded, OnPrompt.WAIT)
+        rig = self.begin_second(loaded, PromptInForce.WAIT)
         say(rig, "night")
         rig.run_chunks("s1", 2)
         assert kinds(rig, 1) == ["context", "denoise", "denoise"]
         assert kinds(rig, 2)[1:] == ["encode_text", "recache", "denoise", "denoise"]
 
     def test_it_is_heard_by_the_calls_that_remain(self, loaded: Rig) -> None:
-        rig = self.begin_second(loaded, OnPrompt.FINISH)
+        rig = self.begin_second(loaded, PromptInForce.FINISH)
         say(rig, "night")
         rig.run_chunks("s1", 1)
         assert kinds(rig, 1) == ["context", "denoise", "encode_text", "recache", "denoise"]
@@ -66,24 +66,24 @@ class TestPromptWithinABlock:
         assert [(said.control, said.chunk) for said in applied] == [("night", 1)]
 
     def test_it_begins_the_block_again(self, loaded: Rig) -> None:
-        rig = self.begin_second(loaded, OnPrompt.RESTART)
+        rig = self.begin_second(loaded, PromptInForce.RESTART)
         say(rig, "night")
         rig.run_chunks("s1", 1)
         again = ["encode_text", "recache", "denoise", "denoise"]
         assert kinds(rig, 1) == ["context", "denoise", *again]
 
     def test_a_restarted_block_is_the_block_of_the_new_prompt(self, loaded: Rig) -> None:
-        late = self.begin_second(loaded, OnPrompt.RESTART)
+        late = self.begin_second(loaded, PromptInForce.RESTART)
         say(late, "night")
-        early = opened(loaded, OnPrompt.RESTART)
+        early = opened(loaded, PromptInForce.RESTART)
         early.run_chunks("s1", 1)
         say(early, "night")
         [one], [other] = late.run_chunks("s1", 1), early.run_chunks("s1", 1)
         assert (one.frames == other.frames).all()
 
-    @pytest.mark.parametrize("on_prompt", [OnPrompt.FINISH, OnPrompt.RESTART])
+    @pytest.mark.parametrize("on_prompt", [PromptInForce.FINISH, PromptInForce.RESTART])
     def test_a_flood_of_prompts_does_not_hold_the_block_up(
-        self, loaded: Rig, on_prompt: OnPrompt
+        self, loaded: Rig, on_prompt: PromptInForce
     ) -> None:
         rig = self.begin_second(loaded, on_prompt)
         for number in range(12):
@@ -93,7 +93,7 @@ class TestPromptWithinABlock:
         assert len(rig.frames("s1")) >= 2
 
 
-def run_alone(kernel: WanKernel, rig: Rig, state: WanState, until: Phase) -> WanState:
+def run_alone(kernel: WanKernel, rig: Rig, state: WanState, until: WanPhase) -> WanState:
     """Run units without a driver up to a phase; blocks are never given back."""
     assert rig.instance.blocks is not None
     while state.phase is not until:
@@ -115,11 +115,11 @@ class TestGivenLatents:
         assert isinstance(kernel, WanKernel)
         request = LoopRequest("s1", 7, "a lake", {"on_prompt": 0})
         begun = kernel.init_state(request, rig.instance)
-        made = run_alone(kernel, rig, begun, Phase.DECODE)
-        made = run_alone(kernel, rig, made, Phase.BLOCK)
+        made = run_alone(kernel, rig, begun, WanPhase.DECODE)
+        made = run_alone(kernel, rig, made, WanPhase.BLOCK)
         latents = torch.stack([frame.clean_Zhw for frame in made.window])
         given = durable_latents(latents, "a lake", TINY_CAUSAL, rig.instance.weights_version)
-        told = run_alone(kernel, rig, kernel.revive(given, request, rig.instance), Phase.BLOCK)
+        told = run_alone(kernel, rig, kernel.revive(given, request, rig.instance), WanPhase.BLOCK)
         assert (told.frame, len(told.blocks)) == (made.frame, len(made.blocks)) == (3, 3)
         assert rig.instance.blocks is not None
         assert rig.instance.blocks.gather(told.blocks).equal(
@@ -133,9 +133,11 @@ class TestGivenLatents:
         alone = replace(parts, causal=replace(parts.causal, first_alone=True))
         kernel = WanKernel(rig.kernel.spec, alone, rig.instance)
         state = kernel.init_state(LoopRequest("s1", 7, "a lake"), rig.instance)
-        state = run_alone(kernel, rig, state, Phase.CONTEXT)
+        state = run_alone(kernel, rig, state, WanPhase.CONTEXT)
         assert len(state.fresh) == 1
-        state = run_alone(kernel, rig, run_alone(kernel, rig, state, Phase.BLOCK), Phase.CONTEXT)
+        state = run_alone(
+            kernel, rig, run_alone(kernel, rig, state, WanPhase.BLOCK), WanPhase.CONTEXT
+        )
         assert (state.frame, len(state.fresh)) == (1, 3)
 
 

@@ -11,11 +11,11 @@ from wan_rig import SetFamily, cache_of, opened
 
 from reverie.engine.driver import LoopDriver
 from reverie.engine.inputs import ControlId, PromptInput
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.noise import SeededNoise
-from reverie.models.wan.state import LatentFrame, Phase, WanState
+from reverie.models.wan.state import LatentFrame, WanPhase, WanState
 from reverie.models.wan.window import renumbered
 
 POSITIONS = 32
@@ -41,7 +41,7 @@ def rig_of(causal: CausalConfig) -> Rig:
 
 def until_anew(rig: Rig, driver: LoopDriver[WanState]) -> WanState:
     """Run until the frames have been counted anew once; return the state, cache and all."""
-    rig.run(lambda: driver.state.offset > 0 and driver.state.phase is Phase.BLOCK)
+    rig.run(lambda: driver.state.offset > 0 and driver.state.phase is WanPhase.BLOCK)
     return driver.state
 
 
@@ -89,7 +89,7 @@ def test_a_session_that_was_counted_anew_goes_on_elsewhere() -> None:
     assert durable is not None
     other = rig_of(SETTINGS)
     again = other.open(LoopRequest("s1", 7, "a lake", {"on_prompt": 1}), durable=durable)
-    other.run(lambda: again.state.phase is Phase.BLOCK)
+    other.run(lambda: again.state.phase is WanPhase.BLOCK)
     revived = again.state
     assert (revived.offset, revived.frame) == (state.offset, state.frame)
     assert torch.equal(cache_of(other, revived), cache_of(rig, state))

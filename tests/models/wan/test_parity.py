@@ -23,9 +23,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from wan_folders import write_text
 
-from reverie.models.instance import LoadOptions
-from reverie.models.wan.layouts import from_diffusers
-from reverie.models.wan.schedule import FlowSchedule
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.wan.checkpoint.layouts import from_diffusers
+from reverie.models.wan.network.schedule import FlowSchedule
 from reverie.models.wan.spec import Wan
 
 CASES = [

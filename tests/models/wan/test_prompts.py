@@ -7,7 +7,7 @@ from pool_rig import Viewer, prompt, running
 from slow_reader import Gate
 
 from reverie.engine.emissions import ControlApplied, FramesOut, StepTrace
-from reverie.gpu_pool import Opening
+from reverie.gpu_pool import StartRequest
 
 
 async def test_pictures_go_on_while_a_prompt_is_encoded_and_then_it_takes_effect(
@@ -30,7 +30,7 @@ async def test_pictures_go_on_while_a_prompt_is_encoded_and_then_it_takes_effect
             assert "recache" in kinds
         late = Viewer("c", "continuation")
         async with other.watching(pool):
-            opening = Opening("c", "stub", "continuation", 7, second.prompt)
+            opening = StartRequest("c", "stub", "continuation", 7, second.prompt)
             late.lease = await pool.lease(opening, late)
             await second.reached()
             await other.hears(FramesOut, len(other.frames) + 2)

@@ -21,8 +21,8 @@ from wan_rig import (
 )
 
 from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
-from reverie.models.wan.schedule import FlowSchedule
-from reverie.models.wan.state import OnPrompt, Phase
+from reverie.models.wan.network.schedule import FlowSchedule
+from reverie.models.wan.state import PromptInForce, WanPhase
 
 NINE = 9
 """Pictures of the first block: 1 + 4 + 4."""
@@ -49,7 +49,7 @@ class TestStrength:
         rig = again()
         driver = opened(rig, parameters={"strength": 0.8})
         driver.push(shown("camera", pictures(NINE)))
-        rig.run(lambda: driver.state.phase is Phase.DENOISE)
+        rig.run(lambda: driver.state.phase is WanPhase.DENOISE)
         parts, schedule = parts_of(rig), FlowSchedule.of(5.0)
         source = encoded(rig, pictures(NINE))
         assert driver.state.source
@@ -136,7 +136,7 @@ class TestCamera:
 
     def test_a_prompt_is_heard_within_a_block(self, again: Again) -> None:
         rig = again()
-        driver = opened(rig, parameters={"strength": 1.0, "on_prompt": OnPrompt.FINISH})
+        driver = opened(rig, parameters={"strength": 1.0, "on_prompt": PromptInForce.FINISH})
         driver.push(shown("camera", pictures(NINE)))
         rig.run(lambda: driver.state.step == 1)
         driver.push([PromptInput(ControlId("said"), "night"), *shown("camera", pictures(1), NINE)])
@@ -150,7 +150,7 @@ class TestCamera:
     ) -> None:
         def painted(units: int) -> NDArray[np.uint8]:
             rig = again()
-            driver = opened(rig, parameters={"strength": 1.0, "on_prompt": OnPrompt.RESTART})
+            driver = opened(rig, parameters={"strength": 1.0, "on_prompt": PromptInForce.RESTART})
             driver.push(shown("camera", pictures(NINE)))
             for _ in range(units):
                 rig.step()

@@ -10,13 +10,13 @@ from torch import Tensor
 from wan_rig import SetFamily, frames_out, opened, pictures, shown
 
 from reverie.engine.inputs import ControlId, PromptInput
-from reverie.models.instance import LoadOptions
-from reverie.models.loop import LoopRequest
-from reverie.models.wan.block import KeysAndValues
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.durable import durable_latents
-from reverie.models.wan.features import FeatureCache
-from reverie.models.wan.state import OnPrompt, Phase
+from reverie.models.wan.network.block import KeysAndValues
+from reverie.models.wan.network.features import FeatureCache
+from reverie.models.wan.state import PromptInForce, WanPhase
 
 BLOCKS = 6
 SHORT = CausalConfig(local=6, levels=(1000, 500))
@@ -54,7 +54,7 @@ def driven(causal: CausalConfig, switch_at: int | None, given: Tensor | None = N
     family = SetFamily(causal, GreyPictures())
     rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=3))
     history = None if given is None else durable_latents(given, "day", causal, "set")
-    request = LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT})
+    request = LoopRequest("s1", 7, "day", {"on_prompt": PromptInForce.WAIT})
     driver = rig.open(request, durable=history)
     made: list[Tensor] = []
     for block in range(BLOCKS):
@@ -102,10 +102,10 @@ def test_c21_a_switch_of_prompts_leaves_nothing_of_the_old_one_in_the_window() -
     causal = SETTINGS["recache"]
     family = SetFamily(causal, GreyPictures())
     rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=3))
-    driver = rig.open(LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT}))
+    driver = rig.open(LoopRequest("s1", 7, "day", {"on_prompt": PromptInForce.WAIT}))
     rig.run_chunks("s1", 5)
     driver.push([PromptInput(ControlId("switch"), "night")])
-    rig.run(lambda: driver.state.phase is Phase.RECACHE)
+    rig.run(lambda: driver.state.phase is WanPhase.RECACHE)
     rig.step()
     state, pool = driver.state, rig.instance.blocks
     assert pool is not None

@@ -10,12 +10,12 @@ from session_rig import eventually
 from stub_model import LOCATION
 
 from reverie.config import Deployment
-from reverie.gpu_pool.options import ModelOptions, PoolOptions
+from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.rtc.livekit.calls import REFUSED, Answer, Calls
-from reverie.rtc.livekit.helm import OWN, Author, Helm
+from reverie.rtc.livekit.command_gateway import OWN, Author, CommandGateway
+from reverie.rtc.livekit.control_lock import LockChange
 from reverie.rtc.livekit.options import BridgeOptions
-from reverie.rtc.livekit.seat import Change
 from reverie.sessions import LocalSession
 
 
@@ -25,11 +25,11 @@ class Room:
     def __init__(self, session: LocalSession, options: BridgeOptions) -> None:
         self.session = session
         self.people = {"ada", "ben"}
-        self.changes: list[Change] = []
+        self.changes: list[LockChange] = []
         self.rests: list[bool] = []
-        self.helm = Helm(session, options, self.changes.append)
-        self.helm.here = self.is_here
-        self._handlers = Calls(self.helm, self).handlers()
+        self.gateway = CommandGateway(session, options, self.changes.append)
+        self.gateway.here = self.is_here
+        self._handlers = Calls(self.gateway, self).handlers()
 
     def newest_chunk(self) -> int:
         return 7
@@ -73,8 +73,8 @@ def room(session: LocalSession) -> Room:
 
 async def test_who_calls_first_drives_and_is_remembered_for_the_receipt(room: Room) -> None:
     answer = await room.call("ada", "action", {"action": {"move": "left"}, "tag": "k"})
-    assert room.helm.author(answer["control"]) == Author("ada", "k")
-    assert room.changes == [Change(None, "ada")]
+    assert room.gateway.author(answer["control"]) == Author("ada", "k")
+    assert room.changes == [LockChange(None, "ada")]
     said = await room.refusal("ben", "action", {"action": {"move": "left"}})
     assert said["code"] == "seat_taken"
     assert "ada" in said["message"]
@@ -114,14 +114,14 @@ async def test_prompts_may_be_everybodys(session: LocalSession) -> None:
     await room.call("ada", "drive")
     await room.call("ben", "prompt", {"text": "a desert"})
     assert (await room.refusal("ben", "interrupt"))["code"] == "seat_taken"
-    assert room.helm.seat.driver == "ada"
+    assert room.gateway.control_lock.driver == "ada"
 
 
 async def test_the_program_itself_is_never_refused_for_somebody_elses_driving(room: Room) -> None:
     await room.call("ada", "drive")
-    await room.helm.act(OWN, {"move": "left"})
-    await room.helm.say(OWN, "a desert")
-    assert room.helm.seat.driver == "ada"
+    await room.gateway.act(OWN, {"move": "left"})
+    await room.gateway.say(OWN, "a desert")
+    assert room.gateway.control_lock.driver == "ada"
 
 
 async def test_the_seat_is_handed_over_and_got_up_from(room: Room) -> None:
@@ -150,7 +150,7 @@ async def test_a_call_that_comes_after_its_caller_has_left_takes_no_seat(
 ) -> None:
     room.people.discard("ada")
     assert (await room.refusal("ada", method, payload))["code"] == "not_here"
-    assert room.helm.seat.driver is None
+    assert room.gateway.control_lock.driver is None
     assert (room.changes, room.rests) == ([], [])
 
 
@@ -174,13 +174,13 @@ async def test_who_leaves_during_a_call_does_not_drive_when_it_ends(
         answer = await command(kind, **fields)
         if "ada" in room.people:
             room.people.discard("ada")
-            room.helm.left("ada")
+            room.gateway.left("ada")
         return answer
 
     monkeypatch.setattr(room.session, "_command", leave_meanwhile)
     await room.call("ada", method, payload)
-    assert room.helm.seat.driver is None
-    assert room.changes == [Change(None, "ada"), Change("ada", None)]
+    assert room.gateway.control_lock.driver is None
+    assert room.changes == [LockChange(None, "ada"), LockChange("ada", None)]
     if method == "action":
         assert asked[-1] == "release_all", "nobody is left to let go of the key"
 
@@ -223,14 +223,14 @@ async def test_what_is_wrong_is_named_and_changes_nothing(
     said = await room.refusal("ada", method, payload)
     assert (said["code"], said["field"]) == (code, field)
     assert room.session.view.prompt == before.prompt
-    assert room.helm.seat.driver is None, "a wish that is refused takes no seat"
+    assert room.gateway.control_lock.driver is None, "a wish that is refused takes no seat"
 
 
 async def test_who_asks_too_often_is_told_when_to_ask_again_and_others_are_heard(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reverie.rtc.livekit.helm.WISHES_AT_ONCE", 5)
-    monkeypatch.setattr("reverie.rtc.livekit.helm.WISHES_PER_S", 1e-6)
+    monkeypatch.setattr("reverie.rtc.livekit.command_gateway.WISHES_AT_ONCE", 5)
+    monkeypatch.setattr("reverie.rtc.livekit.command_gateway.WISHES_PER_S", 1e-6)
     for _ in range(5):
         await room.call("ada", "state")
     said = await room.refusal("ada", "state")

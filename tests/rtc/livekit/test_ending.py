@@ -1,9 +1,9 @@
 """How a world ends: the room hears why, and a world that only leaves takes along what it said."""
 
 from livekit import rtc
-from livekit_guest import until
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
+from room_guest import until
 from rtc_rig import House
 
 from reverie.rtc import connect

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from livekit import api
-from livekit_guest import until
 from livekit_rig import LiveKit
 from livekit_worker import Executor, agent_worker
 from livekit_world import Viewer
+from room_guest import until
 from rtc_rig import House
 from stub_model import prompt_mark
 

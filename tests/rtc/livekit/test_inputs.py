@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.livekit.inputs import AxesInput, KeyInput, ReleaseInput, parse_inputs
+from reverie.rtc.livekit.inputs import RoomAxesInput, RoomKeyInput, RoomReleaseInput, parse_inputs
 
 
 def packet(value: Any) -> bytes:
@@ -16,20 +16,20 @@ def packet(value: Any) -> bytes:
 def test_one_input_or_several_come_in_a_packet() -> None:
     press = {"key": "left", "edge": "press", "tag": "k1"}
     assert parse_inputs(packet(press), reliable=True) == [
-        KeyInput(key="left", edge="press", tag="k1")
+        RoomKeyInput(key="left", edge="press", tag="k1")
     ]
     both = [press, {"axes": {"look": 1}}, {"release_all": True}]
     assert parse_inputs(packet(both), reliable=True) == [
-        KeyInput(key="left", edge="press", tag="k1"),
-        AxesInput(axes={"look": 1.0}),
-        ReleaseInput(release_all=True),
+        RoomKeyInput(key="left", edge="press", tag="k1"),
+        RoomAxesInput(axes={"look": 1.0}),
+        RoomReleaseInput(release_all=True),
     ]
     assert parse_inputs(b"[]", reliable=True) == []
 
 
 def test_only_axes_come_by_the_lossy_channel() -> None:
     moves = packet({"axes": {"look": 0.5}, "seq": 3})
-    assert parse_inputs(moves, reliable=False) == [AxesInput(axes={"look": 0.5}, seq=3)]
+    assert parse_inputs(moves, reliable=False) == [RoomAxesInput(axes={"look": 0.5}, seq=3)]
     for edge in ({"key": "left", "edge": "release"}, {"release_all": True}):
         with pytest.raises(SteeringError) as refusal:
             parse_inputs(packet([{"axes": {"look": 0.5}}, edge]), reliable=False)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from chromium import CHROMIUM
 from livekit import rtc
-from livekit_guest import LIMIT_S, Guest, until
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
 from playwright.async_api import Locator, Page, ViewportSize, async_playwright, expect
+from room_guest import LIMIT_S, Guest, until
 from rtc_rig import House
 from stub_model import SIZE, Stamp, prompt_mark, read_stamp
 

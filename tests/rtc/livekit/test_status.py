@@ -10,7 +10,7 @@ from livekit import rtc
 
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.status import Status, StatusBoard, changed, note
-from reverie.sessions.events import (
+from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlView,
     Error,

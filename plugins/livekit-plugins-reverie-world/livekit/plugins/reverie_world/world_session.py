@@ -39,14 +39,14 @@ from livekit.plugins.reverie_world.tools import world_tools
 
 if TYPE_CHECKING:
     from reverie import Engine
-    from reverie.rtc.livekit import BridgeOptions, Ending, RoomBridge
+    from reverie.rtc.livekit import BridgeOptions, RoomBridge, RoomEnding
 
 JOIN_S = 30.0
 """For a room that is not connected yet when a world is started for it."""
 
 
 class WorldSession(AvatarSession[Literal["world_ended"]]):
-    """A world in a room, published by the agent itself. Emits `world_ended` with an `Ending`."""
+    """A world in a room, published by the agent itself. Emits `world_ended` (`RoomEnding`)."""
 
     def __init__(
         self,
@@ -229,16 +229,16 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         except Exception as error:
             if not served.done():  # `start` raises it
                 raise
-            from reverie.rtc.livekit import Ending
+            from reverie.rtc.livekit import RoomEnding
 
             logger.exception("the world failed")
-            ending = Ending("failed", str(error))
+            ending = RoomEnding("failed", str(error))
         finally:
             self._bridge = None
         logger.info("the world is over: %s %s", ending.reason, ending.message)
         self.emit("world_ended", ending)
 
-    async def _serve(self, room: rtc.Room, served: "asyncio.Future[None]") -> "Ending":
+    async def _serve(self, room: rtc.Room, served: "asyncio.Future[None]") -> "RoomEnding":
         # It takes a second or two, in which the loop of an agent must not stand still.
         bridges = await asyncio.to_thread(import_module, "reverie.rtc.livekit")
         async with AsyncExitStack() as stack:
@@ -249,7 +249,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             async with asyncio.TaskGroup() as tasks:
                 cutting = tasks.create_task(self._follow_agent(bridge), name="interruptions")
                 asyncio.get_running_loop().call_soon(_settle, served)
-                ending: Ending = await bridge.serve(room)
+                ending: RoomEnding = await bridge.serve(room)
                 cutting.cancel()
         return ending
 

@@ -1,0 +1,170 @@
+"""Sessions that tell what they see: both loops of each, through drivers, scheduler and batches.
+
+The world shows its first picture, which is the simulator's own, then what a step or two lead to:
+a loop that reads it sees what lies in the cache, and that is the picture before the newest.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from reverie.engine.batch import run_batch
+from reverie.engine.driver import LoopDriver
+from reverie.engine.emissions import FramesOut, StepFailed, TextOut
+from reverie.engine.errors import RolloutError
+from reverie.engine.inputs import ControlId, KeysInput, TurnInput
+from reverie.engine.options import DriverOptions
+from reverie.engine.scheduler import StepScheduler
+from reverie.models.contract.controls import KeyEdge
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.loop import LoopKernel, LoopRequest
+
+MOVE, HELD = "move", ControlId("held")
+OPTIONS = DriverOptions(history_chunks=0, snapshot_every_us=0)
+MOST_UNITS = 5_000
+"""Units after which whoever is not done will never be."""
+
+
+class NarrationRig(Protocol):
+    """N worlds that tell what they see."""
+
+    def tell(self) -> list[str]:
+        """Return what each of them says unasked, in full."""
+
+    def ask(self, questions: Sequence[str]) -> list[str]:
+        """Ask each world something and return its answers."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
+@dataclass(slots=True)
+class _Pair:
+    """Both loops of one session.
+
+    Attributes:
+        frames: how many are out.
+        wanted: how many there should be.
+        said: whole utterances, oldest first.
+        answers: those of them that answer, by the turn.
+    """
+
+    world: LoopDriver[Any]
+    narrator: LoopDriver[Any]
+    frames: int = 0
+    wanted: int = 1
+    said: list[str] = field(default_factory=list)
+    answers: dict[ControlId, str] = field(default_factory=dict)
+    _open: str = ""
+
+    def hear(self) -> None:
+        """Note what has come of both loops."""
+        for emission in (*self.world.take_emissions(), *self.narrator.take_emissions()):
+            match emission:
+                case StepFailed(session=session, message=message):
+                    raise RolloutError(f"session {session}: {message}")
+                case FramesOut(chunk=chunk):
+                    self.frames += 1
+                    self.world.seen(chunk, 0)
+                case TextOut():
+                    self._open += emission.text
+                    if emission.final:
+                        self._end(emission.answers)
+
+    def _end(self, answers: ControlId | None) -> None:
+        said, self._open = self._open.strip(), ""
+        self.said.append(said)
+        if answers is not None:
+            self.answers[answers] = said
+
+
+class ServedNarrationRig:
+    """Sessions with two loops each, on one instance."""
+
+    def __init__(
+        self,
+        instance: ModelInstance,
+        world: LoopKernel[Any],
+        narrator: LoopKernel[Any],
+        requests: Sequence[LoopRequest],
+        keys: Sequence[str | None],
+    ) -> None:
+        """Show the first pictures: two of those who wait, three of those who walk.
+
+        Args:
+            instance: what they run on.
+            world: the loop that makes pictures.
+            narrator: the loop that reads it.
+            requests: one a session, with the parameters of both loops.
+            keys: what each session holds after its first picture; None waits.
+        """
+        self._instance = instance
+        self._kernels = {world.spec.name: world, narrator.spec.name: narrator}
+        self._scheduler = StepScheduler(max_batch=max(1, len(requests)))
+        self._pairs = [_pair(instance, world, narrator, request) for request in requests]
+        self._asked = 0
+        worlds = [pair.world for pair in self._pairs]
+        self._run(worlds, lambda pair: pair.frames >= 1)
+        for pair, key in zip(self._pairs, keys, strict=True):
+            if key is not None:
+                pair.world.push([KeysInput(HELD, MOVE, (KeyEdge(key, down=True),))])
+            pair.wanted = 2 if key is None else 3
+        self._run(worlds, lambda pair: pair.frames >= pair.wanted)
+
+    def tell(self) -> list[str]:
+        """Let everybody speak until nothing is left to say."""
+        self._run([pair.narrator for pair in self._pairs], lambda _: False)
+        return [" ".join(pair.said) for pair in self._pairs]
+
+    def ask(self, questions: Sequence[str]) -> list[str]:
+        """Say a turn to everybody and run until it is answered."""
+        self._asked += 1
+        turn = ControlId(f"turn-{self._asked}")
+        for pair, text in zip(self._pairs, questions, strict=True):
+            pair.narrator.push([TurnInput(turn, text)])
+        self._run([pair.narrator for pair in self._pairs], lambda pair: turn in pair.answers)
+        if silent := [pair.world.session for pair in self._pairs if turn not in pair.answers]:
+            raise RolloutError(f"{', '.join(silent)}: no answer")
+        return [pair.answers[turn] for pair in self._pairs]
+
+    def close(self) -> None:
+        """Close every session."""
+        for pair in self._pairs:
+            pair.narrator.close()
+            pair.world.close()
+
+    def _run(self, drivers: Sequence[LoopDriver[Any]], done: Callable[[_Pair], bool]) -> None:
+        """Run units of these drivers, one a pair, until all are done or nothing can run."""
+        for _ in range(MOST_UNITS):
+            candidates = [
+                found
+                for pair, driver in zip(self._pairs, drivers, strict=True)
+                if not done(pair) and (found := driver.ready(0))
+            ]
+            picked = {candidate.session for candidate in self._scheduler.pick(candidates)}
+            if not picked:
+                return
+            chosen = [driver for driver in drivers if driver.session in picked]
+            run_batch(self._kernels[_loop_of(candidates)], self._instance, chosen, _no_clock)
+            for pair in self._pairs:
+                pair.hear()
+        raise RolloutError(f"still busy after {MOST_UNITS} units")
+
+
+def _pair(
+    instance: ModelInstance,
+    world: LoopKernel[Any],
+    narrator: LoopKernel[Any],
+    request: LoopRequest,
+) -> _Pair:
+    seen: LoopDriver[Any] = LoopDriver(world, instance, request, OPTIONS)
+    sights = {world.spec.name: lambda: seen.sight}
+    return _Pair(seen, LoopDriver(narrator, instance, request, OPTIONS, sights=sights))
+
+
+def _loop_of(candidates: Sequence[Any]) -> str:
+    return str(candidates[0].plan.batch_key.loop)
+
+
+def _no_clock() -> int:
+    return 0

@@ -1,0 +1,1 @@
+"""What the server and a worker share: messages, connections, shared memory, heartbeat, options."""

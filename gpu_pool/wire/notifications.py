@@ -1,0 +1,47 @@
+"""What a session hears from the pool beside the emissions of its driver, and the ear for it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reverie.engine.emissions import Emission
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost:
+    """The worker died or hung. `Recovered` or `SessionLost` follows; nothing comes in between."""
+
+    session: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The session goes on in a new worker.
+
+    Attributes:
+        chunk: the chunk that its state stands at; -1 when it began again from its request.
+        pts_us: media time at which the next frame begins.
+    """
+
+    session: str
+    chunk: int
+    pts_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLost:
+    """The session could not be brought back; its place is free again. Nothing follows."""
+
+    session: str
+    code: str
+    message: str
+
+
+Notification = Emission | WorkerLost | Recovered | SessionLost
+"""Every emission but `SnapshotOut`, which the pool keeps for itself."""
+
+Sink = Callable[[Notification], None]
+"""Called on the event loop, in order; frames have been copied and belong to the session.
+
+Must not block. An exception that it raises is logged and changes nothing.
+"""

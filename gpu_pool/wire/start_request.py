@@ -1,0 +1,51 @@
+"""What a session asks of the pool when it begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reverie.gpu_pool.wire.shares import Accounts
+
+
+@dataclass(frozen=True, slots=True)
+class ForkOrigin:
+    """Where a session parts from another one of the same model.
+
+    Attributes:
+        session: the other one, which goes on by itself.
+        chunk: the newest chunk that was seen of it; None parts from its newest.
+        exact: that very chunk is wanted, and no other will do.
+        seen_of: the loop whose chunk it is; empty for the leading one.
+    """
+
+    session: str
+    chunk: int | None
+    exact: bool = False
+    seen_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """A program to run.
+
+    Attributes:
+        session: unique among all sessions of the pool.
+        model: the name under which the model is served.
+        prompt: the whole prompt in effect; empty means that the person asked for nothing.
+        parameters: those that differ from their defaults.
+        stop: texts that end an answer.
+        trace: whether `StepTrace` emissions are wanted.
+        origin: what it is to go on from; None begins anew. Such a session waits in no line, for
+            what it parts from would go on meanwhile.
+        accounts: whom its place is counted under (`shares.py`); stays in this process.
+    """
+
+    session: str
+    model: str
+    program: str
+    seed: int
+    prompt: str = ""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    trace: bool = False
+    origin: ForkOrigin | None = None
+    stop: tuple[str, ...] = ()
+    accounts: Accounts = ()

@@ -1,0 +1,279 @@
+"""Where prompts wait until they have been read. Step thread only.
+
+Whatever says what a prompt will be read under (the prompt itself, and parameters that change how it
+is read) is kept back together; all else passes. So the loop that a prompt is delivered to finds it
+in the cache of the encoder, and nobody's pictures wait for the encoder.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from reverie.engine.emissions import ControlFailed, ControlSuperseded
+from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
+from reverie.gpu_pool.worker.prompt_encoder_thread import (
+    EncodeRequest,
+    EncodeResult,
+    PromptEncoderThread,
+)
+from reverie.models.contract.instance import ModelInstance
+
+Inputs = tuple[ControlInput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InEffect:
+    """The prompt and the parameters that a session stands under."""
+
+    prompt: str
+    parameters: Mapping[str, float]
+
+    def after(self, inputs: Iterable[ControlInput]) -> "InEffect":
+        """Return what will be in effect after some inputs."""
+        prompt, parameters = self.prompt, dict(self.parameters)
+        for item in inputs:
+            match item:
+                case PromptInput(text=text):
+                    prompt = text
+                case ParameterInput(name=name, value=value):
+                    parameters[name] = value
+                case _:
+                    pass
+        return InEffect(prompt, parameters)
+
+    def value(self, item: ControlInput) -> str | float:
+        """Return what is in effect of what an input sets."""
+        if isinstance(item, ParameterInput):
+            return self.parameters.get(item.name, 0.0)
+        return self.prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What can be delivered at once, and receipts of what waited and gives way."""
+
+    inputs: Inputs
+    superseded: tuple[ControlSuperseded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What became of a reading.
+
+    Attributes:
+        inputs: to be delivered now; none when it failed.
+        superseded: receipts of what was overtaken meanwhile.
+    """
+
+    read: EncodeResult
+    inputs: Inputs
+    superseded: tuple[ControlSuperseded, ...] = ()
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """What is being read of one session.
+
+    Attributes:
+        effect: what the session will stand under when all of it is delivered.
+        last: the number of its newest reading.
+        gate: the session does not go on before this reading has come back; 0: it goes on.
+        overtaken: for what passed meanwhile, its control and the newest reading that it overtakes.
+    """
+
+    effect: InEffect
+    last: int
+    gate: int = 0
+    overtaken: dict[str, tuple[ControlId, int]] = field(default_factory=dict)
+
+
+class PromptPrefetch:
+    """Keeps prompts back for an instance that wants to read them first; for any other, nothing."""
+
+    def __init__(
+        self,
+        instance: ModelInstance,
+        now_us: Callable[[], int],
+        wake: Callable[[], None],
+        limit_us: int,
+    ) -> None:
+        """Begin with nobody.
+
+        Args:
+            instance: whose prompts they are.
+            now_us: the step thread's clock.
+            wake: called on another thread when there is something to `take`.
+            limit_us: the longest that a prompt may take from its arrival on.
+        """
+        read = instance.prepare_prompt
+        self._reader = (
+            PromptEncoderThread(read, wake, instance.device) if read is not None else None
+        )
+        self._matters = instance.prompt_parameters
+        self._knows_prompt = instance.knows_prompt
+        self._now_us = now_us
+        self._limit_us = limit_us
+        self._sessions: dict[str, _UnderWay] = {}
+        self._numbers = count(1)
+
+    def holds(self, session: str) -> bool:
+        """Whether a session must not go on yet: the prompt that it begins with is being read."""
+        under_way = self._sessions.get(session)
+        return under_way is not None and under_way.gate > 0
+
+    def open(self, session: str, effect: InEffect) -> None:
+        """Have the prompt read that a session is to begin with."""
+        if self._reader is not None and not self._knows(effect):
+            reading = self._reading(session, effect, (), opening=True)
+            self._sessions[session] = _UnderWay(effect, reading.number, reading.number)
+            self._reader.put(session, lambda _: reading)
+
+    def bring(self, session: str, effect: InEffect, inputs: Sequence[ControlInput]) -> Passed:
+        """Keep back what must be read first, and let the rest pass.
+
+        Args:
+            session: whose inputs they are.
+            effect: what it stands under, without what waits here.
+            inputs: oldest first.
+        """
+        if self._reader is None:
+            return Passed(tuple(inputs))
+        if not any(self._is_read(item) for item in inputs):
+            return self._overtaking(session, tuple(inputs))
+        kept = tuple(item for item in inputs if isinstance(item, PromptInput | ParameterInput))
+        if session not in self._sessions and self._knows(effect.after(kept)):
+            return Passed(tuple(inputs))
+        under_way = self._sessions.setdefault(session, _UnderWay(effect, 0))
+        under_way.effect = under_way.effect.after(kept)
+        told: list[ControlSuperseded] = []
+
+        def join(older: EncodeRequest | None) -> EncodeRequest:
+            waits = _merged(session, (*(older.inputs if older else ()), *kept), told)
+            opening = older is not None and older.opening
+            reading = self._reading(session, under_way.effect, waits, opening=opening)
+            under_way.last = reading.number
+            return reading
+
+        self._reader.put(session, join)
+        return Passed(tuple(item for item in inputs if item not in kept), tuple(told))
+
+    def begin_again(self, session: str) -> None:
+        """Hold a session that was reset until what was said before the reset has been read."""
+        if under_way := self._sessions.get(session):
+            under_way.gate = under_way.last
+
+    def take(self) -> list[Delivered]:
+        """Return what has been read, or cannot be; sessions that waited for it may begin."""
+        if self._reader is None:
+            return []
+        return [self._delivered(read) for read in self._reader.take(self._now_us())]
+
+    @property
+    def lost(self) -> EncodeResult | None:
+        """The reading during which the device has failed, if it has."""
+        return self._reader.lost if self._reader is not None else None
+
+    @property
+    def wake_us(self) -> int | None:
+        """When to `take` again although nothing was read; None: then only."""
+        return self._reader.due_us if self._reader is not None else None
+
+    def forget(self, session: str) -> None:
+        """Keep nothing for a session any more."""
+        self._sessions.pop(session, None)
+        if self._reader is not None:
+            self._reader.forget(session)
+
+    def close(self) -> None:
+        """EncodeResult nothing any more."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def _is_read(self, item: ControlInput) -> bool:
+        if isinstance(item, ParameterInput):
+            return item.name in self._matters
+        return isinstance(item, PromptInput)
+
+    def _knows(self, effect: InEffect) -> bool:
+        known = self._knows_prompt
+        return known is not None and known(effect.prompt, effect.parameters)
+
+    def _reading(
+        self, session: str, effect: InEffect, inputs: Inputs, *, opening: bool
+    ) -> EncodeRequest:
+        number, due_us = next(self._numbers), self._now_us() + self._limit_us
+        return EncodeRequest(
+            number, session, effect.prompt, effect.parameters, inputs, opening, due_us
+        )
+
+    def _overtaking(self, session: str, inputs: Inputs) -> Passed:
+        """Let inputs pass; what is older and waits for a prompt gives way to them."""
+        under_way = self._sessions.get(session)
+        newer = {_place(item): item.control for item in inputs if isinstance(item, ParameterInput)}
+        if self._reader is None or under_way is None or not newer:
+            return Passed(inputs)
+        under_way.effect = under_way.effect.after(inputs)
+        told: list[ControlSuperseded] = []
+
+        def give_way(older: EncodeRequest | None) -> EncodeRequest | None:
+            if older is None:
+                return None
+            return replace(older, inputs=_without(session, older.inputs, newer, told))
+
+        self._reader.put(session, give_way)
+        under_way.overtaken.update({name: (by, under_way.last) for name, by in newer.items()})
+        return Passed(inputs, tuple(told))
+
+    def _delivered(self, read: EncodeResult) -> Delivered:
+        reading = read.reading
+        under_way = self._sessions[reading.session]
+        newer = {
+            name: by for name, (by, last) in under_way.overtaken.items() if reading.number <= last
+        }
+        told: list[ControlSuperseded] = []
+        inputs = _without(reading.session, reading.inputs, newer, told)
+        if reading.number >= under_way.gate:
+            under_way.gate = 0
+        if reading.number == under_way.last:
+            del self._sessions[reading.session]
+        return Delivered(read, inputs, tuple(told))
+
+
+def failures(delivered: Delivered, effect: InEffect) -> list[ControlFailed]:
+    """Say of every input of a reading that it will never act, and what stands instead."""
+    read = delivered.read
+    assert read.fault is not None, "what was read has not failed"
+    return [
+        ControlFailed(
+            read.reading.session, item.control, read.fault, read.message, effect.value(item)
+        )
+        for item in delivered.inputs
+    ]
+
+
+def _merged(session: str, inputs: Inputs, told: list[ControlSuperseded]) -> Inputs:
+    """Return the newest of each kind, in order; what it replaces is told."""
+    newest = {_place(item): item for item in inputs}
+    told += [
+        ControlSuperseded(session, item.control, newest[_place(item)].control)
+        for item in inputs
+        if newest[_place(item)] is not item
+    ]
+    return tuple(item for item in inputs if newest[_place(item)] is item)
+
+
+def _without(
+    session: str, inputs: Inputs, newer: Mapping[str, ControlId], told: list[ControlSuperseded]
+) -> Inputs:
+    """Return the inputs that nothing newer replaces; what is replaced is told."""
+    told += [
+        ControlSuperseded(session, item.control, newer[_place(item)])
+        for item in inputs
+        if _place(item) in newer
+    ]
+    return tuple(item for item in inputs if _place(item) not in newer)
+
+
+def _place(item: ControlInput) -> str:
+    """Return what an input sets; a prompt's is empty."""
+    return item.name if isinstance(item, ParameterInput) else ""

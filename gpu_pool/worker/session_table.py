@@ -1,0 +1,283 @@
+"""The sessions of one worker, and what is asked of them. Step thread only."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import torch
+
+from reverie.engine.candidate import Candidate
+from reverie.engine.emissions import Emission, FaultCode
+from reverie.engine.errors import AdmissionError, EngineRefusedError
+from reverie.engine.position import Position
+from reverie.gpu_pool.wire.heartbeat import Heartbeat
+from reverie.gpu_pool.wire.messages import (
+    Advance,
+    CloseSession,
+    Done,
+    Interrupt,
+    OneWay,
+    OpenSession,
+    Pause,
+    PlayheadMoved,
+    PushInputs,
+    Refused,
+    ReleaseKeys,
+    Request,
+    Reset,
+    RestoreSnapshot,
+    Resume,
+    Rewind,
+    TakeSnapshot,
+    Watched,
+)
+from reverie.gpu_pool.worker.loaded_model import LoadedModel
+from reverie.gpu_pool.worker.outgoing import OutgoingMessages
+from reverie.gpu_pool.worker.prompt_prefetch import Delivered, PromptPrefetch, failures
+from reverie.gpu_pool.worker.worker_session import WorkerSession
+from reverie.models.contract.errors import DeviceLostError, DeviceMemoryError, SpecError
+from reverie.models.contract.loop import Durable
+from reverie.models.services.device_errors import told_apart, with_room_made
+
+logger = logging.getLogger(__name__)
+
+
+class SessionTable:
+    """Opens sessions, carries out what is asked of them, closes them."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        outgoing: OutgoingMessages,
+        heartbeat: Heartbeat,
+        now_us: Callable[[], int],
+        desk: PromptPrefetch,
+    ) -> None:
+        self._model = model
+        self._outgoing = outgoing
+        self._heartbeat = heartbeat
+        self._now_us = now_us
+        self._desk = desk
+        self._sessions: dict[str, WorkerSession] = {}
+
+    def __getitem__(self, session: str) -> WorkerSession:
+        return self._sessions[session]
+
+    def candidates(self) -> Sequence[Candidate]:
+        """Return what could run now."""
+        now_us = self._now_us()
+        candidates: list[Candidate] = []
+        for session, worker_session in self._sessions.items():
+            if self._desk.holds(session):
+                continue
+            with self._heartbeat.unit([worker_session.serial]):
+                candidates += worker_session.candidates(now_us)
+            self._outgoing.emit(worker_session.take_emissions())
+        return candidates
+
+    def wait_s(self) -> float | None:
+        """Return for how long nothing can run unless something comes in; None: until then."""
+        times = [worker_session.wake_us for worker_session in self._sessions.values()]
+        times.append(self._desk.wake_us)
+        wakes = [time_us for time_us in times if time_us is not None]
+        return max(0, min(wakes) - self._now_us()) / 1e6 if wakes else None
+
+    def open(self, message: OpenSession) -> None:
+        """Begin a session, or say why not."""
+        if message.session in self._sessions:
+            self._refuse(message, "exists", f"session {message.session} is open already")
+            return
+        origin = self._sessions.get(message.origin.session) if message.origin else None
+        if message.origin and origin is None:
+            self._refuse(message, "no_session", f"session {message.origin.session} is not open")
+            return
+        try:
+            loops = self._model.loops(message.program)
+            self._model.admission.admit(message.session, loops)
+        except (AdmissionError, SpecError) as error:
+            code = "full" if isinstance(error, AdmissionError) else "bad_program"
+            self._refuse(message, code, str(error))
+            return
+        with self._heartbeat.unit([message.request]):
+            worker_session = self._begun(message, origin)
+        if isinstance(worker_session, Exception):
+            self._model.admission.leave(message.session)
+            self._refuse(message, *_reason(worker_session, "open_failed"))
+            return
+        self._sessions[message.session] = worker_session
+        if any(loop.prompt_tokens for loop in loops):
+            self._desk.open(message.session, worker_session.in_effect)
+        parted = worker_session.durables if origin is not None else ()
+        self._done(message, worker_session.position, parted, worker_session)
+
+    def close(self, message: CloseSession) -> None:
+        """End a session; closing what is not open is done already."""
+        worker_session = self._sessions.pop(message.session, None)
+        position = self._end(message.session, worker_session) if worker_session else Position(-1, 0)
+        self._done(message, position)
+
+    def close_all(self) -> None:
+        """End every session."""
+        self._desk.close()
+        while self._sessions:
+            self._end(*self._sessions.popitem())
+
+    def deliver_prompts(self) -> None:
+        """Pass on the prompts that have been read, and say which cannot be.
+
+        Raises:
+            DeviceLostError: the device has failed while one was being read.
+        """
+        if (lost := self._desk.lost) is not None:
+            reading = self._sessions.get(lost.reading.session)
+            with self._heartbeat.unit([reading.serial] if reading else []):
+                raise DeviceLostError(lost.message)
+        for delivered in self._desk.take():
+            if worker_session := self._sessions.get(delivered.read.reading.session):
+                self._outgoing.emit(delivered.superseded)
+                self._outgoing.emit(_delivered(worker_session, delivered))
+                self._outgoing.emit(worker_session.take_emissions())
+
+    def tell(self, message: OneWay) -> None:
+        """Pass on what needs no answer; for a session that has gone it means nothing."""
+        if worker_session := self._sessions.get(message.session):
+            match message:
+                case PushInputs():
+                    self._push(worker_session, message)
+                case ReleaseKeys():
+                    worker_session.release_keys()
+                case PlayheadMoved(chunk=chunk, loop=loop, in_time=in_time):
+                    worker_session.seen(chunk, self._now_us(), loop, in_time=in_time)
+                case Watched(watched=watched):
+                    worker_session.watched(watched)
+            self._outgoing.emit(worker_session.take_emissions())
+
+    def ask(self, message: Request) -> None:
+        """Carry out a request between two units, and answer it."""
+        worker_session = self._sessions.get(message.session)
+        if worker_session is None:
+            self._refuse(message, "no_session", f"session {message.session} is not open")
+            return
+        durables: tuple[Durable, ...] = ()
+        # To begin again or to go on from a snapshot may reach into the model.
+        with self._heartbeat.unit([worker_session.serial]):
+            answer = _answer(worker_session, message, self._model.instance.device)
+            if isinstance(message, TakeSnapshot) and isinstance(answer, Position):
+                durables = worker_session.kept(message.name)
+        if isinstance(message, Reset):
+            self._desk.begin_again(message.session)
+        self._outgoing.emit(worker_session.take_emissions())
+        match answer:
+            case Position():
+                self._done(message, answer, durables, worker_session)
+            case _:
+                self._refuse(message, *_reason(answer, "request_failed"))
+
+    def _begun(
+        self, message: OpenSession, origin: WorkerSession | None
+    ) -> WorkerSession | Exception:
+        device = self._model.instance.device
+        try:
+            return with_room_made(lambda: WorkerSession(self._model, message, origin), device)
+        except (EngineRefusedError, DeviceMemoryError) as error:
+            return error
+        except Exception as error:
+            told = told_apart(error, device)
+            # The session boundary: a model that cannot begin this session may begin others.
+            logger.exception("session %s could not be opened", message.session)
+            return told
+
+    def _end(self, session: str, worker_session: WorkerSession) -> Position:
+        self._desk.forget(session)
+        try:
+            with self._heartbeat.unit([worker_session.serial]):
+                position = worker_session.close()
+        finally:
+            self._model.admission.leave(session)
+        self._outgoing.emit(worker_session.take_emissions())
+        return position
+
+    def _push(self, worker_session: WorkerSession, message: PushInputs) -> None:
+        passed = self._desk.bring(message.session, worker_session.in_effect, message.inputs)
+        self._outgoing.emit(passed.superseded)
+        refused = worker_session.push(passed.inputs)
+        if refused:
+            # The session checks before it sends, so this is rare; but each input gets its receipt.
+            logger.warning("session %s: %d inputs for nobody", message.session, len(refused))
+            self._outgoing.emit(refused)
+
+    def _done(
+        self,
+        message: OpenSession | CloseSession | Request,
+        position: Position,
+        durables: tuple[Durable, ...] = (),
+        worker_session: WorkerSession | None = None,
+    ) -> None:
+        loop = message.loop if isinstance(message, Interrupt) else None
+        self._outgoing.answer(
+            Done(
+                message.request,
+                message.session,
+                position.chunk,
+                position.pts_us,
+                durables,
+                worker_session.utterances if worker_session else {},
+                worker_session.stands if worker_session else {},
+                worker_session.back_us(loop) if worker_session else 0,
+            )
+        )
+
+    def _refuse(self, message: OpenSession | Request, code: str, text: str) -> None:
+        self._outgoing.answer(Refused(message.request, message.session, code, text))
+
+
+def _delivered(worker_session: WorkerSession, delivered: Delivered) -> Sequence[Emission]:
+    """Give a session what was kept back for it; return what there is to say of it."""
+    read = delivered.read
+    if read.fault is None:
+        return worker_session.push(delivered.inputs)
+    if read.reading.opening:
+        worker_session.leading.refuse(read.fault, read.message)
+    return failures(delivered, worker_session.in_effect)
+
+
+def _reason(error: Exception, otherwise: str) -> tuple[str, str]:
+    """Return the code and the text of a refusal."""
+    if isinstance(error, EngineRefusedError):
+        return error.code, str(error)
+    if isinstance(error, DeviceMemoryError):
+        return FaultCode.OUT_OF_MEMORY, str(error)
+    return otherwise, f"{type(error).__name__}: {error}"
+
+
+def _answer(
+    worker_session: WorkerSession, message: Request, device: torch.device
+) -> Position | Exception:
+    try:
+        return _carried_out(worker_session, message)
+    except EngineRefusedError as error:
+        return error
+    except Exception as error:
+        told = told_apart(error, device)
+        # The session boundary: a model that cannot do this for one session may serve the others.
+        logger.exception("session %s: %s failed", message.session, type(message).__name__)
+        return told
+
+
+def _carried_out(worker_session: WorkerSession, message: Request) -> Position:
+    match message:
+        case Pause():
+            return worker_session.pause()
+        case Resume():
+            return worker_session.resume()
+        case Advance(chunks=chunks):
+            return worker_session.advance(chunks)
+        case Interrupt(seen=seen, loop=loop, seen_of=seen_of):
+            return worker_session.interrupt(seen, loop, seen_of)
+        case Rewind(chunk=chunk):
+            return worker_session.rewind(chunk)
+        case Reset(seed=seed):
+            return worker_session.reset(seed)
+        case TakeSnapshot(name=name):
+            return worker_session.snapshot(name)
+        case RestoreSnapshot(name=name):
+            return worker_session.restore(name)

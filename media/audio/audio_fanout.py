@@ -1,0 +1,235 @@
+"""From sound to every listener: encoded once per codec, in a thread, delivered in order.
+
+    publish -> DropOldestSound -> encoding thread, one SoundRendition a codec -> subscriptions
+
+The counterpart of `fanout.py`: `publish`, `subscribe`, `flush` and `close` return at once and
+belong to the event loop; `run` is a child of the session's TaskGroup and ends it when an encoder
+fails.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reverie.media.audio.sound import (
+    AudioCodec,
+    DeliverSound,
+    Sound,
+    SoundPacket,
+    SoundShape,
+    SoundTag,
+)
+from reverie.media.audio.sound_queue import DropOldestSound
+from reverie.media.audio.sound_rendition import OpenSoundEncoder, SoundRendition, open_sound_encoder
+from reverie.media.errors import EncodeError, MediaError
+from reverie.media.job_thread import JobThread
+
+
+class AudioSubscription:
+    """Hands packets to one listener, in order, from the moment that it came."""
+
+    def __init__(self, deliver: DeliverSound, leave: Callable[["AudioSubscription"], None]) -> None:
+        """Made by `AudioFanout.subscribe`."""
+        self._deliver = deliver
+        self._leave = leave
+        self._closed = False
+
+    def close(self) -> None:
+        """Stop; nothing is delivered afterwards. Closing twice is closing once."""
+        if not self._closed:
+            self._closed = True
+            self._leave(self)
+
+    def hand_over(self, packet: SoundPacket) -> None:
+        """Deliver a packet, unless the listener has left."""
+        if not self._closed:
+            self._deliver(packet)
+
+
+@dataclass(slots=True)
+class _Channel:
+    """One codec and who listens through it."""
+
+    rendition: SoundRendition
+    subscriptions: list[AudioSubscription] = field(default_factory=list)
+    flushes: int = 0  # of the fan-out, that the rendition knows of
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    rendition: SoundRendition
+    cut: bool
+    recipients: tuple[AudioSubscription, ...]
+
+
+class AudioFanout:
+    """One audio stream of one session. For one event loop; not thread-safe."""
+
+    def __init__(
+        self,
+        rate_hz: float,
+        channels: int,
+        *,
+        queue_s: float = 5.0,
+        encode_limit_s: float = 10.0,
+        open_encoder: OpenSoundEncoder = open_sound_encoder,
+    ) -> None:
+        """Start nothing yet: `run` does.
+
+        Args:
+            rate_hz: samples a second, 8000 to 96,000.
+            channels: 1 or 2.
+            queue_s: sound that may wait for the encoders; the oldest gives way.
+            encode_limit_s: an encoder that takes longer over a piece counts as failed.
+            open_encoder: what makes encoders, for tests.
+        """
+        self.shape = SoundShape(round(rate_hz), channels)
+        self._encode_limit_s = encode_limit_s
+        self._open_encoder = open_encoder
+        self._queue = DropOldestSound(self.shape, round(queue_s * 1e6))
+        self._channels: dict[AudioCodec, _Channel] = {}
+        self._flushes = 0
+        self._finish = False  # what was said is to be completed with silence
+        self._closed = False
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()  # nothing waits and nothing is being encoded
+        self._idle.set()
+        self._thread = JobThread("encode-sound")
+
+    @property
+    def dropped(self) -> int:
+        """Packets lost because the encoders could not keep up."""
+        return self._queue.dropped
+
+    @property
+    def listeners(self) -> int:
+        """How many subscriptions are open."""
+        return sum(len(channel.subscriptions) for channel in self._channels.values())
+
+    def subscribe(self, codec: AudioCodec, deliver: DeliverSound) -> AudioSubscription:
+        """Begin to listen, from now on: what was said before is not repeated.
+
+        Args:
+            deliver: called with each packet on the event loop. Each packet names its format.
+        """
+        channel = self._channels.get(codec)
+        if channel is None:
+            rendition = SoundRendition(codec, self.shape, self._open_encoder)
+            channel = _Channel(rendition, flushes=self._flushes)
+            self._channels[codec] = channel
+        found = channel
+
+        def leave(subscription: AudioSubscription) -> None:
+            found.subscriptions.remove(subscription)
+            if not found.subscriptions:
+                del self._channels[codec]
+
+        subscription = AudioSubscription(deliver, leave)
+        channel.subscriptions.append(subscription)
+        return subscription
+
+    def publish(self, samples_NC: Sound, tag: SoundTag) -> None:
+        """Hand in the next sound. It must not be changed afterwards.
+
+        Never waits: when the encoders fall behind, the oldest sound is lost, and the next packet
+        counts it. After `close` it does nothing.
+
+        Raises:
+            UnsupportedSoundError: the samples are not of the stream's shape.
+        """
+        self.shape.check(samples_NC)
+        if not self._closed and len(samples_NC):
+            self._queue.put(samples_NC, tag)
+            self._stir()
+
+    def finish(self) -> None:
+        """Note that what was published is all for now: its last packet is filled with silence."""
+        self._finish = True
+        self._stir()
+
+    def flush(self) -> None:
+        """Drop all sound that no listener was handed yet.
+
+        Once it has returned, nothing published before it is delivered, whatever a thread is doing.
+        """
+        self._flushes += 1
+        self._finish = False
+        self._queue.clear()
+
+    async def drain(self) -> None:
+        """Return once everything published has been delivered, or `run` has ended.
+
+        Safe to cancel. Less than a packet may still wait: `finish` first to have that as well.
+        """
+        await self._idle.wait()
+
+    def close(self) -> None:
+        """End `run`. What waits is not delivered: `drain` first. Closing twice is closing once."""
+        self._closed = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Encode and deliver until `close`. Run it once; cancelling it is closing.
+
+        Raises:
+            MediaError: an encoder failed or took too long.
+        """
+        try:
+            while not self._closed:
+                await self._work_or_wait()
+        finally:
+            self._closed = True
+            self._idle.set()
+            self._thread.shutdown(wait=False)
+
+    async def _work_or_wait(self) -> None:
+        if self._queue:
+            piece = self._queue.take()
+            await self._send(lambda rendition: rendition.encode(piece))
+        elif self._finish:
+            self._finish = False
+            await self._send(lambda rendition: rendition.finish())
+        else:
+            self._wake.clear()
+            self._idle.set()
+            await self._wake.wait()
+
+    def _stir(self) -> None:
+        self._idle.clear()
+        self._wake.set()
+
+    async def _send(self, work: Callable[[SoundRendition], list[SoundPacket]]) -> None:
+        flushes, jobs = self._flushes, []
+        for channel in self._channels.values():
+            cut, channel.flushes = channel.flushes != flushes, flushes
+            jobs.append(_Job(channel.rendition, cut, tuple(channel.subscriptions)))
+        if not jobs:
+            return
+        encoded = await self._in_thread(lambda: [_run(job, work) for job in jobs])
+        if flushes != self._flushes:
+            return
+        for job, packets in zip(jobs, encoded, strict=True):
+            for packet in packets:
+                for recipient in job.recipients:
+                    recipient.hand_over(packet)
+
+    async def _in_thread(
+        self, work: Callable[[], list[list[SoundPacket]]]
+    ) -> list[list[SoundPacket]]:
+        """Run `work` on the encoding thread, under the time limit."""
+        running = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            async with asyncio.timeout(self._encode_limit_s):
+                return await running
+        except TimeoutError as error:
+            raise EncodeError(f"a sound encoder took over {self._encode_limit_s:g} s") from error
+        except (MediaError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            raise EncodeError(f"a sound encoder failed: {error!r}") from error
+
+
+def _run(job: _Job, work: Callable[[SoundRendition], list[SoundPacket]]) -> list[SoundPacket]:
+    if job.cut:
+        job.rendition.cut()
+    return work(job.rendition)

@@ -1,0 +1,46 @@
+"""How much of a recording is whole, found by its boxes: for one whose writing was cut off."""
+
+import struct
+from typing import BinaryIO
+
+from reverie.media.files.fragmented_mp4 import Recorded
+
+_HEADER = struct.Struct(">I4s")
+_LARGEST_MOOF = 2**24
+
+
+def survey(file: BinaryIO) -> Recorded:
+    """Return what the whole fragments of a file hold; `size_bytes` is where the last one ends.
+
+    What is no recording of this room holds nothing.
+    """
+    end = file.seek(0, 2)
+    at = size_bytes = frames = duration_us = 0
+    moof = b""
+    while at + _HEADER.size <= end:
+        file.seek(at)
+        size, kind = _HEADER.unpack(file.read(_HEADER.size))
+        if size < _HEADER.size or at + size > end:
+            break
+        match kind:
+            case b"moof" if size <= _LARGEST_MOOF:
+                moof = file.read(size - _HEADER.size)
+            case b"mdat":
+                durations = _durations(moof)
+                frames += len(durations)
+                duration_us += sum(durations)
+                size_bytes = at + size
+            case b"moov":
+                size_bytes = at + size
+        at += size
+    return Recorded(frames, duration_us, size_bytes)
+
+
+def _durations(moof: bytes) -> list[int]:
+    """Return how long each sample of track 1 lasts, as `mp4_boxes.fragment` has written it."""
+    found = moof.find(b"trun")
+    if found < 0:
+        return []
+    (count,) = struct.unpack_from(">I", moof, found + 8)
+    rows = moof[found + 16 : found + 16 + 12 * count]
+    return [duration for duration, _, _ in struct.iter_unpack(">3I", rows)]

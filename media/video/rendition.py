@@ -1,0 +1,144 @@
+"""One codec at one size: an encoder, whoever watches through it, and when it makes a key frame."""
+
+import av
+import numpy as np
+from av.video.reformatter import Interpolation
+
+from reverie.media.types import (
+    Codec,
+    EncodedFrame,
+    FrameTag,
+    Picture,
+    RateLimited,
+    Size,
+    VideoEncoder,
+)
+from reverie.media.video.encoders import OpenEncoder
+from reverie.media.video.subscription import VideoSubscription
+
+KEY_REQUEST_INTERVAL_US = 250_000
+"""Requests for key frames closer together than this (in media time) become one."""
+
+LIMIT_INTERVAL_US = 1_000_000
+"""A higher limit on bits acts this long after the one before: each costs a key frame."""
+
+LIMIT_STEP = 0.15
+"""A limit that differs by less from the one in effect changes nothing."""
+
+
+class Rendition:
+    """What all subscribers with the same codec and size share.
+
+    `encode` and `close` belong to the encoding thread, all else to the event loop.
+    """
+
+    def __init__(
+        self, codec: Codec, size: Size | None, rate_hz: float, open_encoder: OpenEncoder
+    ) -> None:
+        """Open nothing yet: the first frame does.
+
+        Args:
+            size: what to scale to; None keeps the size of the frames.
+        """
+        self.subscriptions: list[VideoSubscription] = []
+        self._codec = codec
+        self._size = size
+        self._rate_hz = rate_hz
+        self._open_encoder = open_encoder
+        self._encoder: VideoEncoder | None = None
+        self._encoder_size: Size | None = None
+        self._encoder_limit: int | None = None
+        self._must_key = True
+        self._key_requested = False
+        self._last_key_us: int | None = None
+        self._wishes: dict[VideoSubscription, int] = {}  # bits a second that watchers can take
+        self._limit: int | None = None  # in effect
+        self._limited_us: int | None = None  # since when, in media time
+
+    def force_key(self) -> None:
+        """Make the next frame a key frame."""
+        self._must_key = True
+
+    def request_key(self) -> None:
+        """Make a frame a key frame soon: the next one, unless another was just requested."""
+        self._key_requested = True
+
+    def limit(self, subscription: VideoSubscription, bits_per_s: int | None) -> None:
+        """Note what a watcher can take; None: it does not know, or has left."""
+        if bits_per_s is None:
+            self._wishes.pop(subscription, None)
+        else:
+            self._wishes[subscription] = bits_per_s
+
+    def take_limit(self, tag: FrameTag) -> int | None:
+        """Return the limit for a frame: the lower median of the wishes, changed in large steps."""
+        wishes = sorted(self._wishes.values())
+        wanted = wishes[(len(wishes) - 1) // 2] if wishes else None
+        if wanted == self._limit:
+            return self._limit
+        if wanted is not None and self._limit is not None:
+            small = abs(wanted - self._limit) < LIMIT_STEP * self._limit
+            since_us = tag.pts_us - (self._limited_us or 0)
+            if small or (wanted > self._limit and since_us < LIMIT_INTERVAL_US):
+                return self._limit
+        self._limit, self._limited_us = wanted, tag.pts_us
+        return wanted
+
+    def take_key_frame_request(self, tag: FrameTag) -> bool:
+        """Tell whether the frame must be a key frame, and forget the wish if so."""
+        due = self._key_requested and (
+            self._last_key_us is None or tag.pts_us - self._last_key_us >= KEY_REQUEST_INTERVAL_US
+        )
+        if not (self._must_key or tag.discontinuity or due):
+            return False
+        self._must_key = self._key_requested = False
+        self._last_key_us = tag.pts_us
+        return True
+
+    def encode(
+        self, frame_HWC: Picture, pts_us: int, force_key: bool, bits_per_s: int | None = None
+    ) -> EncodedFrame:
+        """Encode a frame, with a new encoder when its size is new.
+
+        Raises:
+            MediaError: the encoder failed, or refuses the picture.
+        """
+        picture_HWC = _scaled(frame_HWC, self._size)
+        size = Size.of(picture_HWC)
+        if self._encoder is None or size != self._encoder_size:
+            self.close()
+            self._encoder = self._open_encoder(self._codec, size, self._rate_hz)
+            self._encoder_size = size
+            self._encoder_limit = None
+        if bits_per_s != self._encoder_limit and isinstance(self._encoder, RateLimited):
+            self._encoder.limit(bits_per_s)
+            self._encoder_limit = bits_per_s
+        return self._encoder.encode(picture_HWC, pts_us, force_key)
+
+    def still(self, frame_HWC: Picture, pts_us: int) -> EncodedFrame:
+        """Encode a frame on its own, beside the stream.
+
+        Raises:
+            MediaError: as for `encode`.
+        """
+        picture_HWC = _scaled(frame_HWC, self._size)
+        encoder = self._open_encoder(self._codec, Size.of(picture_HWC), self._rate_hz)
+        try:
+            return encoder.encode(picture_HWC, pts_us, True)
+        finally:
+            encoder.close()
+
+    def close(self) -> None:
+        """Free the encoder; another `encode` would open a new one."""
+        if self._encoder is not None:
+            self._encoder.close()
+            self._encoder = None
+
+
+def _scaled(frame_HWC: Picture, size: Size | None) -> Picture:
+    if size is None or size == Size.of(frame_HWC):
+        return frame_HWC
+    scaled = av.VideoFrame.from_ndarray(frame_HWC, format="rgb24").reformat(
+        width=size.width, height=size.height, interpolation=Interpolation.AREA
+    )
+    return np.asarray(scaled.to_ndarray(), dtype=np.uint8)

@@ -1,0 +1,239 @@
+"""From frames to every watcher: encoded once per codec and size, in a thread, delivered in order.
+
+    publish -> DropOldestFrames -> encoding thread, one Rendition a codec and size -> subscriptions
+
+`publish`, `subscribe`, `flush` and `close` return at once and belong to the event loop; `run` is a
+child of the session's TaskGroup and ends it by raising when an encoder fails, so that a stream
+either moves or says why it does not.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from reverie.media.errors import EncodeError, MediaError
+from reverie.media.job_thread import JobThread
+from reverie.media.types import Codec, EncodedFrame, FrameTag, MediaFrame, Picture, Size
+from reverie.media.video.encoders import OpenEncoder, open_encoder
+from reverie.media.video.frame_queue import DropOldestFrames, QueuedFrame
+from reverie.media.video.rendition import Rendition
+from reverie.media.video.subscription import Deliver, VideoSubscription
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    rendition: Rendition
+    force_key: bool
+    bits_per_s: int | None
+    recipients: tuple[VideoSubscription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _StillWish:
+    rendition: Rendition
+    recipient: VideoSubscription
+
+
+class VideoFanout:
+    """One video stream of one session. For one event loop; not thread-safe."""
+
+    def __init__(
+        self,
+        rate_hz: float,
+        *,
+        queue_frames: int = 64,
+        encode_limit_s: float = 10.0,
+        open_encoder: OpenEncoder = open_encoder,
+    ) -> None:
+        """Start nothing yet: `run` does.
+
+        Args:
+            rate_hz: frames a second of media time.
+            queue_frames: frames that may wait for the encoders; the oldest gives way.
+            encode_limit_s: an encoder that takes longer over a frame counts as failed.
+            open_encoder: what makes encoders, for tests.
+        """
+        self._rate_hz = rate_hz
+        self._encode_limit_s = encode_limit_s
+        self._open_encoder = open_encoder
+        self._queue = DropOldestFrames(queue_frames)
+        self._stills: deque[_StillWish] = deque()
+        self._renditions: dict[tuple[Codec, Size | None], Rendition] = {}
+        self._retired: list[Rendition] = []  # renditions nobody watches, to be freed by the thread
+        self._newest: QueuedFrame | None = None  # encoded last; what a newcomer is shown first
+        self._flushes = 0
+        self._closed = False
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()  # nothing waits and nothing is being encoded
+        self._idle.set()
+        self._thread = JobThread("encode")
+
+    @property
+    def dropped(self) -> int:
+        """Frames lost because the encoders could not keep up."""
+        return self._queue.dropped
+
+    @property
+    def watchers(self) -> int:
+        """How many subscriptions are open."""
+        return sum(len(rendition.subscriptions) for rendition in self._renditions.values())
+
+    def subscribe(
+        self, codec: Codec, deliver: Deliver, size: Size | None = None
+    ) -> VideoSubscription:
+        """Begin to watch.
+
+        The newest picture comes at once, also while nothing is published; the stream goes on from
+        a key frame. Before `run` and after `close` nothing is delivered.
+
+        Args:
+            deliver: called with each frame on the event loop. Each frame names its format.
+            size: what to scale to; None keeps the size of the frames.
+        """
+        rendition = self._renditions.get((codec, size))
+        if rendition is None:
+            rendition = Rendition(codec, size, self._rate_hz, self._open_encoder)
+            self._renditions[codec, size] = rendition
+        found = rendition
+
+        def leave(subscription: VideoSubscription) -> None:
+            found.subscriptions.remove(subscription)
+            found.limit(subscription, None)
+            if not found.subscriptions:
+                self._retired.append(self._renditions.pop((codec, size)))
+                self._stir()
+
+        subscription = VideoSubscription(deliver, rendition.request_key, leave, rendition.limit)
+        rendition.subscriptions.append(subscription)
+        rendition.force_key()
+        self._stills.append(_StillWish(rendition, subscription))
+        self._stir()
+        return subscription
+
+    def publish(self, frame_HWC: Picture, tag: FrameTag) -> None:
+        """Hand in the next frame. It is copied here, so that its buffer may be used again.
+
+        Never waits: when the encoders fall behind, the oldest frame is lost, and the next one
+        counts it. After `close` it does nothing.
+
+        Raises:
+            UnsupportedPictureError: the frame is not uint8 [H, W, 3] of a size that can be shown.
+        """
+        Size.of(frame_HWC)
+        if not self._closed:
+            self._queue.put(frame_HWC.copy(), tag)
+            self._stir()
+
+    def flush(self) -> None:
+        """Drop every frame that no watcher was handed yet; the next one becomes a key frame.
+
+        Once it has returned, nothing published before it is delivered, whatever a thread is doing.
+        """
+        self._flushes += 1
+        self._queue.clear()
+        self._newest = None
+        for rendition in self._renditions.values():
+            rendition.force_key()
+
+    async def drain(self) -> None:
+        """Return once everything published has been delivered, or `run` has ended.
+
+        Safe to cancel. Waits for as long as frames keep coming.
+        """
+        await self._idle.wait()
+
+    def close(self) -> None:
+        """End `run`. What waits is not delivered: `drain` first. Closing twice is closing once."""
+        self._closed = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Encode and deliver until `close`. Run it once; cancelling it is closing.
+
+        Raises:
+            MediaError: an encoder failed, took too long or refuses the picture.
+        """
+        try:
+            while not self._closed:
+                await self._work_or_wait()
+        finally:
+            self._closed = True
+            self._idle.set()
+            self._retired.extend(self._renditions.values())
+            self._thread.submit(_close_all, self._retired)
+            self._thread.shutdown(wait=False)
+
+    async def _work_or_wait(self) -> None:
+        if self._retired:
+            retired, self._retired = self._retired, []
+            await self._in_thread(lambda: _close_all(retired))
+        elif self._stills:
+            await self._send_still(self._stills.popleft())
+        elif self._queue:
+            await self._send(self._queue.take())
+        else:
+            self._wake.clear()
+            self._idle.set()
+            await self._wake.wait()
+
+    def _stir(self) -> None:
+        self._idle.clear()
+        self._wake.set()
+
+    async def _send(self, queued: QueuedFrame) -> None:
+        jobs = [
+            _Job(
+                rendition,
+                rendition.take_key_frame_request(queued.tag),
+                rendition.take_limit(queued.tag),
+                tuple(rendition.subscriptions),
+            )
+            for rendition in self._renditions.values()
+        ]
+        flushes = self._flushes
+        encoded = await self._in_thread(lambda: _encode_all(queued, jobs)) if jobs else []
+        if flushes != self._flushes:
+            return
+        self._newest = queued
+        for job, frame in zip(jobs, encoded, strict=True):
+            for recipient in job.recipients:
+                recipient.hand_over(MediaFrame(frame, queued.tag, queued.dropped))
+
+    async def _send_still(self, wish: _StillWish) -> None:
+        newest, flushes = self._newest, self._flushes
+        if newest is None or self._queue:
+            return  # the stream itself is about to bring a picture
+        frame = await self._in_thread(
+            lambda: wish.rendition.still(newest.frame_HWC, newest.tag.pts_us)
+        )
+        if flushes == self._flushes:
+            wish.recipient.hand_over(MediaFrame(frame, newest.tag))
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Run `work` on the encoding thread, under the time limit."""
+        running = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            async with asyncio.timeout(self._encode_limit_s):
+                return await running
+        except TimeoutError as error:
+            raise EncodeError(f"an encoder took over {self._encode_limit_s:g} s") from error
+        except (MediaError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            raise EncodeError(f"an encoder failed: {error!r}") from error
+
+
+def _encode_all(queued: QueuedFrame, jobs: list[_Job]) -> list[EncodedFrame]:
+    return [
+        job.rendition.encode(queued.frame_HWC, queued.tag.pts_us, job.force_key, job.bits_per_s)
+        for job in jobs
+    ]
+
+
+def _close_all(renditions: list[Rendition]) -> None:
+    for rendition in renditions:
+        rendition.close()

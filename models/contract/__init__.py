@@ -1,0 +1,4 @@
+"""The contract between a model and the runtime: loops, specs, controls, blocks, instances.
+
+It imports no family and no service.
+"""

@@ -1,0 +1,154 @@
+"""Controls: what a person does, merged into what a model sees in one step.
+
+A `ControlSpec` declares a control of a loop and how several inputs of one step merge:
+
+    latest  the newest wins (a prompt, a slider)
+    sum     they add up (mouse movement)
+    edges   presses and releases are all seen, in order (keys, clicks)
+    fifo    all are seen, in order (text turns)
+
+Each rule has its own value in `Controls`, so a kernel never has to guess what a number means.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.models.contract.blocks import LoopState
+
+
+class Merge(StrEnum):
+    """How several inputs of one control within one step become one."""
+
+    LATEST = "latest"
+    SUM = "sum"
+    EDGES = "edges"
+    FIFO = "fifo"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSpec:
+    """One control that a loop takes.
+
+    Attributes:
+        name: what a command calls it, such as `move`.
+        merge: `EDGES` for keys, `SUM` for an axis.
+        keys: the legal keys of an `EDGES` control; empty for an axis.
+        low: least value of one input of a `SUM` control.
+        high: greatest value of one input of a `SUM` control.
+        label: what a person is shown.
+    """
+
+    name: str
+    merge: Merge
+    keys: tuple[str, ...] = ()
+    low: float = -1.0
+    high: float = 1.0
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSpec:
+    """A number that may be changed while a session runs, with its range."""
+
+    name: str
+    default: float
+    low: float
+    high: float
+    integer: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEdge:
+    """A key that went down or up."""
+
+    key: str
+    down: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInput:
+    """What a control with keys did in one step.
+
+    Attributes:
+        edges: every press and release since the last step, in order.
+        held: the keys that are down after them, in the order of their presses.
+    """
+
+    edges: tuple[KeyEdge, ...] = ()
+    held: tuple[str, ...] = ()
+
+    def presses(self, key: str) -> int:
+        """Return how often `key` went down within the step."""
+        return sum(edge.down and edge.key == key for edge in self.edges)
+
+    def acting(self) -> str | None:
+        """Return the one key that a model with a single action a step should act on.
+
+        A tap (pressed and released within the step) comes first, for it will not be seen again;
+        then the key pressed last of those that are held.
+        """
+        for edge in self.edges:
+            if edge.down and edge.key not in self.held:
+                return edge.key
+        return self.held[-1] if self.held else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediaInput:
+    """A picture or a piece of sound that was pushed into an input stream.
+
+    Attributes:
+        pts_us: when it was taken, on the clock of whoever pushed it.
+        data: a picture, uint8 [H, W, 3] in the size that the `InputSpec` declares; or sound,
+            float32 [samples, channels] in -1..1 at the declared rate. Nobody writes into it.
+        last: it ends a clip, or is a picture by itself; what comes after it is another one.
+    """
+
+    pts_us: int
+    data: NDArray[np.uint8] | NDArray[np.float32]
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A text that was said to the model.
+
+    Attributes:
+        id: what an answer names (`TextOutput.answers`); empty when nobody asks.
+    """
+
+    text: str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """Everything that was asked of a loop since the last step that took controls.
+
+    Attributes:
+        prompt: the whole prompt in effect, when it has changed; None leaves it as it was.
+        keys: a `KeyInput` for each `EDGES` control that is held or has moved.
+        axes: the sum of each `SUM` control.
+        parameters: the newest value of each parameter that was changed.
+        turns: the oldest text that was said to the model and not taken by a step; those behind it
+            wait.
+        media: what came into each input stream since then, oldest first.
+        sights: for each loop that `LoopSpec.reads` names, its newest state whose frames are out.
+            Alive for as long as the step runs; a state that keeps its block ids shares the blocks.
+    """
+
+    prompt: str | None = None
+    keys: Mapping[str, KeyInput] = field(default_factory=dict)
+    axes: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    turns: tuple[Turn, ...] = ()
+    media: Mapping[str, tuple[MediaInput, ...]] = field(default_factory=dict)
+    sights: Mapping[str, LoopState] = field(default_factory=dict)
+
+
+NO_CONTROLS = Controls()

@@ -1,0 +1,144 @@
+"""A loaded model: weights, cache pool and encoder cache on one device."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from reverie.models.contract.blocks import BlockPool
+from reverie.models.contract.encoder_cache import EncoderCache
+from reverie.models.contract.errors import OptionError
+from reverie.models.contract.parallel import ONE_DEVICE, ParallelPlan
+from reverie.models.contract.spec import ModelSpec
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterOption:
+    """A LoRA that an operator serves.
+
+    Attributes:
+        name: what its parameter, `lora_<name>`, is called by.
+        path: a file, or a folder as peft writes it.
+        merged: it becomes part of the weights, and no session can choose.
+        strength: of a merged one; else what a session begins with, 0 being without it.
+        most: the greatest strength that a session can choose.
+    """
+
+    name: str
+    path: str
+    merged: bool = False
+    strength: float = 0.0
+    most: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What an operator decides about an instance.
+
+    Attributes:
+        device: a torch device; `auto` takes CUDA when there is one.
+        precision: one of the spec's precisions; `auto` lets the family choose for the device.
+        checkpoint: a path to weights; None takes those that ship.
+        parts: the folder of what else the weights need; None: it is next to them.
+        sessions: how many sessions the cache pools are to hold, at most.
+        history_chunks: how many chunks back a session can be rewound, at most.
+        threads: CPU threads for one step; 0 leaves the library's default.
+        adapters: LoRAs, merged or for sessions to choose.
+        decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
+        decoder_path: its weights.
+        attention: a backend of `kernels`; `auto` lets the family choose for the device.
+        guidance: how sessions are guided: in one batch, in two passes, ... (`guiding.py`); `auto`
+            lets the family choose.
+        game: which game the weights were trained on, for a model of several; `auto` lets the family
+            find out.
+        parallel: devices to spread the instance over.
+        context: tokens that a language model attends to; 0: as many as it can, where there is room.
+    """
+
+    device: str = "auto"
+    precision: str = "auto"
+    checkpoint: str | None = None
+    parts: str | None = None
+    sessions: int = 4
+    history_chunks: int = 8
+    threads: int = 0
+    adapters: tuple[AdapterOption, ...] = ()
+    decoder: str = ""
+    decoder_path: str | None = None
+    attention: str = "auto"
+    guidance: str = "auto"
+    game: str = "auto"
+    parallel: ParallelPlan = ONE_DEVICE
+    context: int = 0
+
+
+def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
+    """Refuse options that a family would not heed, before anything of it is loaded.
+
+    Raises:
+        OptionError: names the option, and what there is instead.
+    """
+    if options.adapters and not any(part.adaptable for part in spec.components):
+        raise OptionError(f"{spec.name} takes no adapters")
+    decoders = [kind for part in spec.components for kind in part.decoders]
+    if options.decoder and options.decoder not in decoders:
+        known = f"it has {', '.join(decoders)}" if decoders else "it has its own alone"
+        raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
+    if options.decoder_path is not None and not options.decoder:
+        raise OptionError("decoder_path is given, and no decoder that it is for")
+    if options.parts is not None and not spec.has_parts:
+        raise OptionError(f"parts: a checkpoint of {spec.name} is in one place")
+    if options.guidance != AUTO and not spec.guided:
+        raise OptionError(f"guidance: {spec.name} has {AUTO} alone, not {options.guidance!r}")
+    if options.context and not spec.context_option:
+        raise OptionError(f"context: {spec.name} is no language model whose context can be chosen")
+    if options.game != AUTO and options.game.lower() not in map(str.lower, spec.games):
+        there = f"it has {', '.join((AUTO, *spec.games))}"
+        raise OptionError(f"game: {spec.name} has no {options.game!r}; {there}")
+    if options.precision not in (precisions := (AUTO, *spec.precisions)):
+        there = f"it has {', '.join(precisions)}"
+        raise OptionError(f"{spec.name} has no precision {options.precision!r}; {there}")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBudget:
+    """Sessions that run at once, and the chunks back that each of them keeps."""
+
+    sessions: int
+    history_chunks: int
+
+
+@dataclass(slots=True)
+class ModelInstance:
+    """A family's weights on one device, shared by all sessions that run on it.
+
+    Attributes:
+        name: unique in its worker.
+        weights_version: changes whenever any weight does; part of every cache key.
+        components: modules by the names in the spec.
+        blocks: the cache pool; None when no loop keeps a cache.
+        prepare_prompt: reads a prompt into `encodings`, under the parameters of a session, so that
+            the unit which takes the prompt finds it there. Called on a thread beside the step
+            thread, before the prompt is delivered; may take its time, and may raise. None: prompts
+            are read by units alone.
+        knows_prompt: whether a prompt needs no preparing any more, and is delivered at once. Called
+            on the step thread; takes no time. None: no prompt is known.
+        prompt_parameters: names of parameters that change how a prompt is read.
+        room: how many sessions it holds, where that is fewer than the options ask for; None: as
+            many, and as much of their history.
+    """
+
+    name: str
+    spec: ModelSpec
+    device: torch.device
+    dtype: torch.dtype
+    weights_version: str
+    components: Mapping[str, torch.nn.Module] = field(default_factory=dict)
+    blocks: BlockPool | None = None
+    encodings: EncoderCache = field(default_factory=EncoderCache)
+    prepare_prompt: Callable[[str, Mapping[str, float]], None] | None = None
+    knows_prompt: Callable[[str, Mapping[str, float]], bool] | None = None
+    prompt_parameters: frozenset[str] = frozenset()
+    room: MemoryBudget | None = None

@@ -1,0 +1,300 @@
+"""The loop contract: the model owns the step, the runtime owns the loop.
+
+A model author writes the four methods of `LoopKernel` and no `while`. State is an immutable value
+that refers to cache blocks; `run_step` returns the next one and never edits the one it was given.
+So commit is taking the new reference, rollback is dropping it, and a snapshot is keeping the old
+one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from torch import Tensor
+
+from reverie.models.contract.behavior import Behavior
+from reverie.models.contract.blocks import BlockId, LoopState
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.spec import LoopSpec
+
+S = TypeVar("S", bound=LoopState)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRequest:
+    """What a session asks of a loop when it begins.
+
+    Attributes:
+        seed: the root of all randomness of the session.
+        prompt: the whole prompt in effect; empty means that the person asked for nothing.
+        parameters: every parameter of the loop, defaults filled in.
+        stop: texts that end an answer, for a loop that takes turns.
+    """
+
+    session: str
+    seed: int
+    prompt: str = ""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchKey:
+    """Units with equal keys may run in one forward pass."""
+
+    instance: str
+    weights_version: str
+    loop: str
+    kind: str
+    shape: tuple[int, ...] = ()
+    precision: str = "float32"
+    graph: str = ""
+    adapters: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        instance: ModelInstance,
+        loop: str,
+        kind: str,
+        shape: tuple[int, ...] = (),
+        adapters: tuple[str, ...] = (),
+    ) -> "BatchKey":
+        """Return the key of units of `kind` that run on an instance as it is now.
+
+        Args:
+            instance: what they run on.
+            loop: whose units they are.
+            kind: of the units.
+            shape: what else must be equal.
+            adapters: those in force and their strengths, as `Adapters.versions` says them.
+        """
+        return cls(
+            instance.name,
+            instance.weights_version,
+            loop,
+            kind,
+            shape,
+            str(instance.dtype),
+            adapters=adapters,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlan:
+    """One unit of work, described and not yet run.
+
+    Attributes:
+        kind: `denoise`, `decode`, `context`, `encode_text`, ...
+        batch_key: which other units it may share a forward pass with.
+        writes: cache blocks that it fills; they are reserved before it is admitted.
+        reads: names of the components that it uses.
+        streams: output streams that it feeds.
+        takes_controls: the controls given to `plan_step` act from this unit on; they then come
+            back in `StepUnit.controls`. False leaves them waiting.
+        commits: its end makes the chunk part of the session.
+        shows: its end puts out the last frame of the chunk; a rewind can return to here.
+        cost_key: units with equal keys take about equally long.
+    """
+
+    kind: str
+    batch_key: BatchKey
+    writes: int = 0
+    reads: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+    takes_controls: bool = False
+    commits: bool = False
+    shows: bool = False
+    cost_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """There is nothing to do until a control comes; `reason` is for traces."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepUnit(Generic[S]):
+    """A planned unit with all that it needs to run.
+
+    Attributes:
+        controls: those of the plan when it takes them, else `NO_CONTROLS`.
+        blocks: the reserved blocks, as many as `plan.writes`.
+    """
+
+    plan: WorkPlan
+    state: S
+    controls: Controls
+    blocks: tuple[BlockId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch(Generic[S]):
+    """Units with equal batch keys, of different sessions, and the instance that runs them."""
+
+    instance: ModelInstance
+    units: tuple[StepUnit[S], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOutput:
+    """Frames for a video stream.
+
+    Attributes:
+        frames_FHWC: RGB, uint8, or float in 0..1 (rounded by the driver once checked). The driver
+            copies it before the next step, so a kernel may reuse its buffer.
+    """
+
+    stream: str
+    frames_FHWC: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class AudioOutput:
+    """Sound for an audio stream, that follows what was put out before.
+
+    Attributes:
+        samples_NC: N samples of C channels, as many as the stream declares; float in -1..1
+            (beyond is cut off), or int16. It is copied before the next step.
+    """
+
+    stream: str
+    samples_NC: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutput:
+    """Whole characters for a text stream; words come with the space behind them.
+
+    A chunk of a text loop is one utterance: its first unit takes the controls and commits, each
+    later one adds text, and the last one, which `shows`, ends it (its text may be empty). The
+    driver numbers utterances.
+
+    Attributes:
+        answers: the id of the `Turn` that the utterance answers; None when nobody has asked.
+    """
+
+    stream: str
+    text: str
+    answers: str | None = None
+
+
+Output = FrameOutput | AudioOutput | TextOutput
+
+
+@dataclass(frozen=True, slots=True)
+class PromptNotes:
+    """What a text encoder has to say about a prompt, or a turn, for the receipt.
+
+    Attributes:
+        unknown_words: words that it does not know, in order.
+        truncated_at: tokens that were read when the prompt was longer; None when all were.
+        dropped_messages: the oldest ones of a conversation, which were read until now and are not
+            read any more: there is no room for them.
+    """
+
+    unknown_words: tuple[str, ...] = ()
+    truncated_at: int | None = None
+    dropped_messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult(Generic[S]):
+    """What one unit produced.
+
+    Attributes:
+        state: the next state. The blocks it refers to are among the old state's and the unit's.
+        outputs: for the streams that the plan names.
+        checks: tensors that must be finite, or the step is rolled back.
+        notes: set by the unit that read a prompt.
+        turn_notes: what there is to say about turns that the unit took, by their ids.
+    """
+
+    state: S
+    outputs: tuple[Output, ...] = ()
+    checks: tuple[Tensor, ...] = ()
+    notes: PromptNotes | None = None
+    turn_notes: Mapping[str, PromptNotes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """What a loop leaves behind when it ends."""
+
+    chunks: int
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """The small part of a state that is enough to go on.
+
+    Attributes:
+        loop: the loop that it belongs to.
+        weights_version: of the instance that made it.
+        data: tensors by name, on the CPU.
+        text: a JSON object with everything that is not a tensor.
+    """
+
+    loop: str
+    weights_version: str
+    data: Mapping[str, Tensor]
+    text: str
+
+
+class LoopKernel(ABC, Generic[S]):
+    """One loop of a model. Called by one step thread only.
+
+    A kernel holds no session state: everything of a session is in `S`.
+    """
+
+    spec: LoopSpec
+
+    @abstractmethod
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> S:
+        """Bind a first state. Runs no model and holds no blocks."""
+
+    @abstractmethod
+    def plan_step(self, state: S, controls: Controls) -> WorkPlan | Idle:
+        """Say what comes next. Pure: no kernels, no side effects, equal answers to equal input."""
+
+    @abstractmethod
+    def run_step(self, batch: StepBatch[S]) -> Sequence[StepResult[S]]:
+        """Run exactly the planned units; one result each, in order."""
+
+    @abstractmethod
+    def finalize(self, state: S, instance: ModelInstance) -> LoopResult:
+        """End the loop. The driver returns the state's blocks afterwards."""
+
+    def behavior(self, state: S) -> Behavior | None:
+        """Describe the chunk that the unit which led to `state` has committed; None says nothing.
+
+        Asked for sessions that are recorded only, right after that unit, outside of inference mode.
+        """
+        return None
+
+    def broken_off(self, state: S) -> S | None:
+        """Return the state in which an interrupted utterance will not be gone on with.
+
+        For loops of text only: what was said counts as said, the turn that was being answered is
+        done with, and those behind it are still answered. Runs no model, and refers to no block
+        that `state` does not. None (the default) goes back to where the utterance began, so that it
+        may begin again.
+        """
+        return None
+
+    def durable(self, state: S) -> Durable | None:
+        """Return the durable part of a state at a chunk boundary; None when it has none."""
+        return None
+
+    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> S:
+        """Return a state that plans the units which rebuild its derived part, then goes on.
+
+        Raises:
+            NotImplementedError: the loop has no durable part.
+        """
+        raise NotImplementedError(f"loop {self.spec.name} has no durable state")

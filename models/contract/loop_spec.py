@@ -1,0 +1,148 @@
+"""What a loop of a model is, described: its parts, its streams, its cache, what it can do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reverie.models.contract.controls import ControlSpec, ParameterSpec
+from reverie.models.contract.streams import InputSpec, StreamSpec
+
+PACE = "pace"
+"""The parameter that bounds a loop of text; see `LoopSpec`."""
+
+
+class Capability(StrEnum):
+    """What a loop can do beyond stepping forward."""
+
+    TEXT_PROMPT = "text_prompt"
+    ACTIONS = "actions"
+    REWIND = "rewind"
+    FORK = "fork"
+    DURABLE = "durable"
+    """The state's durable part can leave the process and be rebuilt."""
+    EXACT_REBUILD = "exact_rebuild"
+    """A rebuilt state goes on exactly as the lost one would have."""
+    BATCH = "batch"
+    """`run_step` computes units with equal batch keys in one pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSpec:
+    """A part with weights: a transformer, a codec, a text encoder.
+
+    Attributes:
+        adaptable: whether LoRAs can change it (`LoadOptions.adapters`).
+        decoders: kinds of decoders that can stand in for its own (`LoadOptions.decoder`).
+    """
+
+    name: str
+    role: str
+    parameters: int = 0
+    adaptable: bool = False
+    decoders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSpec:
+    """A kind of cache blocks: what one of them is, and who writes it.
+
+    Attributes:
+        producers: the loops whose units write it, each for its own session.
+        units: kinds of these units, `WorkPlan.kind`.
+        shape: of a block; empty when only the loaded weights tell.
+    """
+
+    name: str
+    producers: tuple[str, ...]
+    units: tuple[str, ...]
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpec:
+    """One named iterative behaviour of a model.
+
+    Attributes:
+        name: `world_model`, `video_continuation`, `ar_decode`, ...
+        components: names of the components that its steps use.
+        streams: what it puts out.
+        controls: what it takes, beside prompt and parameters.
+        parameters: numbers that a session may change while it runs.
+        chunk_frames: frames of the first video stream that become visible together.
+        window_blocks: cache blocks of a full context window; 0 when it keeps no cache.
+        chunk_blocks: cache blocks that each chunk adds to the window.
+        prompt_tokens: longest prompt that the model reads; 0 when it takes none.
+        inputs: media that it takes.
+        reads: other loops of the program whose newest state it sees (`Controls.sights`).
+        takes_turns: whether texts can be said to it (`Controls.turns`).
+        rebuild_blocks: cache blocks that are written anew while the old ones are still held.
+        caches: names of the caches (`CacheSpec`) that its window consists of.
+        state_bytes: what the newest state holds beside cache blocks, at most.
+        chunk_bytes: what each chunk adds to that which can be gone back to, and is not shared.
+
+    A loop without a video or audio stream keeps to no viewer's playhead. A parameter called `pace`
+    (`PACE`) is then the most units a second that it puts text out with; 0 sets no limit. Its
+    `window_blocks` count the blocks of a sight that its states keep.
+    """
+
+    name: str
+    components: tuple[str, ...]
+    streams: tuple[StreamSpec, ...]
+    controls: tuple[ControlSpec, ...] = ()
+    parameters: tuple[ParameterSpec, ...] = ()
+    chunk_frames: int = 1
+    window_blocks: int = 0
+    chunk_blocks: int = 0
+    prompt_tokens: int = 0
+    inputs: tuple[InputSpec, ...] = ()
+    reads: tuple[str, ...] = ()
+    takes_turns: bool = False
+    rebuild_blocks: int = 0
+    caches: tuple[str, ...] = ()
+    state_bytes: int = 0
+    chunk_bytes: int = 0
+
+    @property
+    def has_media(self) -> bool:
+        """Whether it puts out pictures or sound, which a viewer's playhead paces."""
+        return any(stream.rate_hz > 0 for stream in self.streams)
+
+    def blocks_a_session(self, history_chunks: int) -> int:
+        """Return the cache blocks to hold for one session, so that its steps cannot run out.
+
+        A full window, one chunk in the making, what older chunk states share no longer, and a
+        window that is being rebuilt.
+        """
+        in_use = self.window_blocks + self.chunk_blocks * (1 + history_chunks)
+        return in_use + self.rebuild_blocks
+
+    def bytes_beside_the_cache(self, history_chunks: int) -> int:
+        """Return what the states of one session take: the newest, the next, and older ones."""
+        return self.state_bytes + self.chunk_bytes * (1 + history_chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSpec:
+    """What a session can run: loops over one instance, and how far they may run ahead.
+
+    Attributes:
+        loops: the first one leads: the session's chunks and its end are this loop's.
+        lead_chunks: chunks that may be finished and not yet seen.
+        parameters: values that take the place of the loops' own defaults.
+    """
+
+    name: str
+    loops: tuple[str, ...]
+    lead_chunks: int = 1
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityMatrix:
+    """Which loop can do what."""
+
+    rows: dict[str, frozenset[Capability]] = field(default_factory=dict)
+
+    def has(self, loop: str, capability: Capability) -> bool:
+        """Tell whether `loop` can do `capability`."""
+        return capability in self.rows.get(loop, frozenset())

@@ -1,0 +1,78 @@
+"""How a model could be spread over devices, and how an operator asks for it.
+
+This version runs each instance on one device, so that the one plan that a deployment can name is
+`ONE_DEVICE`; a model's description says what its sizes would allow.
+"""
+
+from dataclasses import dataclass, fields
+
+from reverie.models.contract.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelPlan:
+    """Devices that an instance is asked to use; their number is the product.
+
+    Attributes:
+        tensor: devices that share the heads of every layer.
+        sequence: devices that share the tokens of a call.
+        data: devices that each hold the whole model, and sessions of their own.
+    """
+
+    tensor: int = 1
+    sequence: int = 1
+    data: int = 1
+
+
+ONE_DEVICE = ParallelPlan()
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelSpec:
+    """What a model has to share out; a plan's degree must divide it. 1 cannot be split.
+
+    Attributes:
+        tensor: attention heads of every layer.
+        sequence: tokens of a call, the least number that there is.
+        data: copies that make sense.
+    """
+
+    tensor: int = 1
+    sequence: int = 1
+    data: int = 1
+
+    def require(self, plan: ParallelPlan, model: str) -> None:
+        """Refuse a plan that the model cannot follow.
+
+        Raises:
+            OptionError: names the field.
+        """
+        for field in fields(plan):
+            degree, parts = getattr(plan, field.name), getattr(self, field.name)
+            where = f"parallel.{field.name} is {degree}"
+            if degree < 1:
+                raise OptionError(f"{where}, and 1 is the least")
+            if degree > 1 and parts == 1:
+                raise OptionError(f"{where}, and {model} cannot be split so")
+            if parts % degree:
+                what = _PARTS[field.name]
+                raise OptionError(f"{where}, and {model} has {parts} {what}: not a multiple")
+
+
+UNSPLIT = ParallelSpec()
+
+
+def require_one_device(plan: ParallelPlan) -> None:
+    """Refuse what this version has no code for.
+
+    Raises:
+        OptionError: names the field.
+    """
+    for field in fields(plan):
+        if (degree := getattr(plan, field.name)) != 1:
+            raise OptionError(
+                f"parallel.{field.name} is {degree}, and this version runs a model on one device"
+            )
+
+
+_PARTS = {"tensor": "attention heads", "sequence": "tokens a call", "data": "copies"}

@@ -1,0 +1,205 @@
+"""What a model family is, said before anything of it is loaded.
+
+A `ModelSpec` names components, loops, programs and capabilities. `ModelSpec.validate` refuses a
+description that contradicts itself, so that a server learns of it at start and not in a session.
+Everything that a description is made of can be imported from here; it is defined in `streams.py`,
+`loop_spec.py` and `parallel.py`, and what is refused in `spec_validation.py` and `spec_values.py`.
+"""
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeVar
+
+from reverie.models.contract.controls import ParameterSpec
+from reverie.models.contract.errors import SpecError
+from reverie.models.contract.loop_spec import (
+    PACE,
+    CacheSpec,
+    Capability,
+    CapabilityMatrix,
+    ComponentSpec,
+    LoopSpec,
+    ProgramSpec,
+)
+from reverie.models.contract.parallel import ONE_DEVICE, UNSPLIT, ParallelPlan, ParallelSpec
+from reverie.models.contract.spec_validation import (
+    check_caches,
+    check_loop,
+    check_names,
+    check_program,
+)
+from reverie.models.contract.spec_values import (
+    check_capabilities,
+    check_kinds,
+    check_name,
+    check_precisions,
+    check_shape,
+    check_shares,
+    check_values,
+)
+from reverie.models.contract.streams import (
+    FASTEST_HZ,
+    SLOWEST_HZ,
+    InputSpec,
+    StreamKind,
+    StreamSpec,
+)
+
+__all__ = [
+    "FASTEST_HZ",
+    "ONE_DEVICE",
+    "PACE",
+    "SLOWEST_HZ",
+    "CacheSpec",
+    "Capability",
+    "CapabilityMatrix",
+    "ComponentSpec",
+    "InputSpec",
+    "LoopSpec",
+    "ModelSpec",
+    "ParallelPlan",
+    "ParallelSpec",
+    "ProgramSpec",
+    "StreamKind",
+    "StreamSpec",
+]
+
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Of a number, by precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model family, validated before any weight is read.
+
+    Attributes:
+        licence: of the family, as it is here.
+        precisions: that it computes in, the one that a CPU gets first.
+        caches: kinds of cache blocks; none named is one a loop with a window.
+        parallel: what it has to share out among devices.
+        weights_licence: of the public weights; empty where it is not known or is told elsewhere.
+        guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
+        context_option: whether its operator chooses how far it looks back (`LoadOptions.context`).
+        games: that an operator can say the weights were trained on (`LoadOptions.game`).
+        has_parts: whether its weights may be a file, with what else they need in another folder
+            (`LoadOptions.parts`).
+    """
+
+    name: str
+    title: str
+    licence: str
+    components: tuple[ComponentSpec, ...]
+    loops: tuple[LoopSpec, ...]
+    programs: tuple[ProgramSpec, ...]
+    capabilities: CapabilityMatrix
+    precisions: tuple[str, ...] = ("float32",)
+    caches: tuple[CacheSpec, ...] = ()
+    parallel: ParallelSpec = UNSPLIT
+    weights_licence: str = ""
+    guided: bool = False
+    context_option: bool = False
+    games: tuple[str, ...] = ()
+    has_parts: bool = False
+
+    def loop(self, name: str) -> LoopSpec:
+        """Return the loop called `name`.
+
+        Raises:
+            SpecError: the model has none of that name.
+        """
+        return _named(self.loops, name, f"model {self.name} has no loop {name!r}")
+
+    def program(self, name: str) -> ProgramSpec:
+        """Return the program called `name`.
+
+        Raises:
+            SpecError: the model has none of that name.
+        """
+        return _named(self.programs, name, f"model {self.name} has no program {name!r}")
+
+    def program_parameters(self, name: str) -> tuple[ParameterSpec, ...]:
+        """Return what can be changed in a program, with its own defaults; of equals the first.
+
+        Raises:
+            SpecError: the model has no program of that name.
+        """
+        program = self.program(name)
+        found: dict[str, ParameterSpec] = {}
+        for loop in program.loops:
+            for spec in self.loop(loop).parameters:
+                default = program.parameters.get(spec.name, spec.default)
+                found.setdefault(spec.name, replace(spec, default=default))
+        return tuple(found.values())
+
+    def blocks_a_session(self, history_chunks: int) -> int:
+        """Return the cache blocks to hold for one session, whichever of the programs it runs."""
+        return max(
+            sum(self.loop(name).blocks_a_session(history_chunks) for name in program.loops)
+            for program in self.programs
+        )
+
+    def bytes_a_session(self, history_chunks: int, precision: str) -> int | None:
+        """Return the memory of one session, whichever of the programs it runs.
+
+        Computed from the description alone; None when only loaded weights tell.
+        """
+        blocks = self.blocks_a_session(history_chunks)
+        shapes = {cache.shape for cache in self.caches}
+        if blocks and (not shapes or () in shapes):
+            return None
+        cached = blocks * prod(shapes.pop()) * BYTES[precision] if blocks else 0
+        return cached + max(
+            sum(self.loop(name).bytes_beside_the_cache(history_chunks) for name in program.loops)
+            for program in self.programs
+        )
+
+    def validate(self, plan: ParallelPlan = ONE_DEVICE) -> None:
+        """Refuse a description that contradicts itself, and a plan that the model cannot follow.
+
+        Raises:
+            SpecError: names the first contradiction found.
+            OptionError: names the field of the plan.
+        """
+        check_name("this description", "model", self.name)
+        model = f"model {self.name}"
+        for kind, items in (
+            (ComponentSpec, self.components),
+            (LoopSpec, self.loops),
+            (ProgramSpec, self.programs),
+            (CacheSpec, self.caches),
+        ):
+            check_kinds(model, kind, items)
+        if not self.programs:
+            raise SpecError(f"{model} has no programs: nothing of it can be run")
+        check_precisions(model, self.precisions, BYTES)
+        check_capabilities(model, self.capabilities)
+        check_shares(model, self.parallel)
+        self._check_parts(model)
+        self.parallel.require(plan, model)
+
+    def _check_parts(self, model: str) -> None:
+        parts = [part.name for part in self.components]
+        check_names(model, "component", parts)
+        check_names(model, "loop", [loop.name for loop in self.loops])
+        check_names(model, "program", [program.name for program in self.programs])
+        for loop in self.loops:
+            check_values(f"loop {loop.name} of {self.name}", loop)
+            check_loop(f"loop {loop.name} of {self.name}", loop, parts, self.capabilities)
+        for program in self.programs:
+            loops = [self.loop(name) for name in program.loops]
+            check_program(f"program {program.name} of {self.name}", program, loops)
+        for name in self.capabilities.rows:
+            self.loop(name)
+        for cache in self.caches:
+            check_shape(model, cache)
+        check_caches(model, self.caches, {loop.name: loop for loop in self.loops})
+
+
+_Named = TypeVar("_Named", LoopSpec, ProgramSpec)
+
+
+def _named(items: tuple[_Named, ...], name: str, error: str) -> _Named:
+    for item in items:
+        if item.name == name:
+            return item
+    raise SpecError(error)

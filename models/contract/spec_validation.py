@@ -1,0 +1,196 @@
+"""Contradictions in a model's description, found before any weight is read.
+
+Each function looks at one part and raises `SpecError` at the first contradiction.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from reverie.models.contract.controls import ControlSpec, Merge
+from reverie.models.contract.errors import SpecError
+from reverie.models.contract.loop_spec import (
+    CacheSpec,
+    Capability,
+    CapabilityMatrix,
+    LoopSpec,
+    ProgramSpec,
+)
+from reverie.models.contract.streams import (
+    FASTEST_HZ,
+    SLOWEST_HZ,
+    InputSpec,
+    StreamKind,
+    StreamSpec,
+)
+
+
+def check_names(owner: str, what: str, names: Sequence[str]) -> None:
+    """Refuse two things of one name."""
+    if len(set(names)) < len(names):
+        raise SpecError(f"{owner} names a {what} twice: {', '.join(sorted(names))}")
+
+
+def check_loop(
+    where: str, loop: LoopSpec, components: Sequence[str], capabilities: CapabilityMatrix
+) -> None:
+    """Look at a loop by itself.
+
+    Args:
+        where: what an error calls it.
+        components: those that the model has.
+    """
+    if unknown := set(loop.components) - set(components):
+        raise SpecError(f"{where} uses unknown components: {', '.join(sorted(unknown))}")
+    if not loop.streams:
+        raise SpecError(f"{where} puts nothing out")
+    check_names(where, "stream", [stream.name for stream in loop.streams])
+    names = [control.name for control in loop.controls]
+    names += [parameter.name for parameter in loop.parameters]
+    check_names(where, "control or parameter", names)
+    _check_sizes(where, loop)
+    _check_capabilities(where, loop, capabilities)
+    for stream in loop.streams:
+        _check_stream(where, stream)
+    for control in loop.controls:
+        _check_control(where, control)
+    check_names(where, "input stream", [stream.name for stream in loop.inputs])
+    for given in loop.inputs:
+        _check_input(where, given)
+    if both := {stream.name for stream in loop.streams} & {given.name for given in loop.inputs}:
+        raise SpecError(f"{where} calls a stream that goes in as one that comes out: {min(both)}")
+    check_names(where, "key", [key for control in loop.controls for key in control.keys])
+    for parameter in loop.parameters:
+        if not parameter.low <= parameter.default <= parameter.high:
+            raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
+
+
+def check_program(where: str, program: ProgramSpec, loops: Sequence[LoopSpec]) -> None:
+    """Look at a program and the loops that it runs."""
+    if not loops:
+        raise SpecError(f"{where} runs no loop")
+    if program.lead_chunks < 1:
+        raise SpecError(f"{where} needs a lead of 1 or more")
+    check_names(where, "loop", list(program.loops))
+    check_names(where, "stream", [stream.name for loop in loops for stream in loop.streams])
+    for loop in loops:
+        if blind := [name for name in loop.reads if name not in program.loops or name == loop.name]:
+            raise SpecError(f"{where}: {loop.name} reads {', '.join(blind)}, which does not run")
+    specs = {spec.name: spec for loop in reversed(loops) for spec in loop.parameters}
+    for name, value in program.parameters.items():
+        if name not in specs:
+            raise SpecError(f"{where} sets {name}, which none of its loops has")
+        if not specs[name].low <= value <= specs[name].high:
+            raise SpecError(f"{where} sets {name} outside its range")
+        if specs[name].integer and not float(value).is_integer():
+            raise SpecError(f"{where} sets {name} to {value:g}, which is not whole")
+
+
+def check_caches(model: str, caches: Sequence[CacheSpec], loops: Mapping[str, LoopSpec]) -> None:
+    """See that every cache is written by somebody, and that nobody reads one that is not.
+
+    A model that names no cache is understood to have one for each loop with a window, which the
+    loop's own chunks fill.
+    """
+    check_names(model, "cache", [cache.name for cache in caches])
+    for cache in caches:
+        where = f"cache {cache.name} of {model}"
+        if not cache.producers or not cache.units:
+            raise SpecError(f"{where} has no producer: no unit writes it")
+        for name in cache.producers:
+            if name not in loops:
+                raise SpecError(f"{where} has no producer: there is no loop {name!r}")
+            if not loops[name].chunk_blocks:
+                raise SpecError(f"{where} has no producer: a chunk of {name} adds no block")
+    if len({cache.shape for cache in caches}) > 1:
+        raise SpecError(f"{model} has caches of different blocks, and one pool for all of them")
+    producers = {cache.name: cache.producers for cache in caches}
+    for loop in loops.values():
+        _check_reading(f"loop {loop.name} of {model}", loop, producers)
+
+
+def _check_reading(where: str, loop: LoopSpec, producers: Mapping[str, Sequence[str]]) -> None:
+    if unmade := [name for name in loop.caches if name not in producers]:
+        raise SpecError(f"{where} reads the cache {unmade[0]}, which has no producer")
+    if producers and loop.window_blocks and not loop.caches:
+        raise SpecError(f"{where} has a cache window, and does not say of which cache")
+    if loop.caches and not loop.window_blocks:
+        raise SpecError(f"{where} reads a cache, and has no window of it")
+    for name in loop.caches:
+        if not {loop.name, *loop.reads} & set(producers[name]):
+            why = f"it reads no loop that writes it ({', '.join(producers[name])})"
+            raise SpecError(f"{where} cannot see the cache {name}: {why}")
+
+
+def _check_sizes(where: str, loop: LoopSpec) -> None:
+    if loop.chunk_frames < 1:
+        raise SpecError(f"{where}: a chunk has at least one frame")
+    counts = (loop.window_blocks, loop.chunk_blocks, loop.prompt_tokens)
+    if min(*counts, loop.rebuild_blocks, loop.state_bytes, loop.chunk_bytes) < 0:
+        raise SpecError(f"{where} counts below zero")
+    if loop.window_blocks and not loop.chunk_blocks:
+        raise SpecError(f"{where} has a cache window, but no chunk fills it")
+    if loop.chunk_blocks and loop.window_blocks % loop.chunk_blocks:
+        raise SpecError(
+            f"{where}: a window of {loop.window_blocks} cache blocks is not a whole number of "
+            f"chunks of {loop.chunk_blocks}"
+        )
+
+
+def _check_capabilities(where: str, loop: LoopSpec, capabilities: CapabilityMatrix) -> None:
+    def can(capability: Capability) -> bool:
+        return capabilities.has(loop.name, capability)
+
+    if loop.controls and not can(Capability.ACTIONS):
+        raise SpecError(f"{where} declares controls without the capability for actions")
+    if loop.prompt_tokens and not can(Capability.TEXT_PROMPT):
+        raise SpecError(f"{where} reads prompts without the capability for them")
+    if can(Capability.EXACT_REBUILD) and not can(Capability.DURABLE):
+        raise SpecError(f"{where} rebuilds exactly, without the capability to be durable")
+
+
+def _check_stream(where: str, stream: StreamSpec) -> None:
+    measures = (stream.width, stream.height, stream.rate_hz)
+    if stream.kind is StreamKind.VIDEO and not all(0 < value < inf for value in measures):
+        raise SpecError(f"{where}: video stream {stream.name} needs a size and a rate")
+    if stream.kind is StreamKind.AUDIO:
+        _check_sound(where, stream)
+
+
+def _check_sound(where: str, stream: StreamSpec) -> None:
+    rate_hz = stream.rate_hz
+    if not (SLOWEST_HZ <= rate_hz <= FASTEST_HZ and float(rate_hz).is_integer()):
+        bounds = f"{SLOWEST_HZ} to {FASTEST_HZ} samples a second"
+        raise SpecError(f"{where}: audio stream {stream.name} has {bounds}, not {rate_hz:g}")
+    if stream.channels not in (1, 2):
+        text = f"audio stream {stream.name} has 1 or 2 channels, not {stream.channels}"
+        raise SpecError(f"{where}: {text}")
+
+
+def _check_input(where: str, given: InputSpec) -> None:
+    what = f"{where}: input stream {given.name}"
+    if given.merge not in (Merge.LATEST, Merge.FIFO):
+        raise SpecError(f"{what} is latest or fifo, not {given.merge}")
+    if given.capacity < 0:
+        raise SpecError(f"{what} holds fewer than 0 pieces")
+    match given.kind:
+        case StreamKind.VIDEO if min(given.width, given.height) < 1:
+            raise SpecError(f"{what} needs a size")
+        case StreamKind.VIDEO if given.merge is Merge.FIFO and not 0 < given.rate_hz < inf:
+            raise SpecError(f"{what} needs a rate, for a clip has to last as long as it did")
+        case StreamKind.AUDIO if given.merge is not Merge.FIFO and given.capacity:
+            raise SpecError(f"{what} is fifo, for sound has no gaps")
+        case StreamKind.AUDIO:
+            _check_sound(
+                where, StreamSpec(given.name, given.kind, 0, 0, given.rate_hz, given.channels)
+            )
+        case StreamKind.TEXT:
+            raise SpecError(f"{what} carries pictures or sound; text comes as turns")
+
+
+def _check_control(where: str, control: ControlSpec) -> None:
+    if control.merge is Merge.EDGES and not control.keys:
+        raise SpecError(f"{where}: control {control.name} has no keys")
+    if len(set(control.keys)) < len(control.keys):
+        raise SpecError(f"{where}: control {control.name} names a key twice")
+    if control.merge is Merge.SUM and not control.low < control.high:
+        raise SpecError(f"{where}: control {control.name} has an empty range")

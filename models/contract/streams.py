@@ -1,0 +1,69 @@
+"""What a loop puts out and what it takes: pictures, sound and words, described."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reverie.models.contract.controls import Merge
+
+SLOWEST_HZ = 8_000
+FASTEST_HZ = 96_000
+"""Rates of sound that a stream may have."""
+
+
+class StreamKind(StrEnum):
+    """What a stream carries."""
+
+    VIDEO = "video"
+    AUDIO = "audio"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """An output of a loop.
+
+    Attributes:
+        name: how events and commands call the stream.
+        kind: what it carries.
+        width: pixels; 0 for anything but video.
+        height: pixels; 0 for anything but video.
+        rate_hz: frames or samples a second of media time; 0 for text. Samples: 8000 to 96,000, a
+            whole number.
+        channels: of sound, 1 or 2; nothing to any other stream.
+    """
+
+    name: str
+    kind: StreamKind
+    width: int = 0
+    height: int = 0
+    rate_hz: float = 0.0
+    channels: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """An input stream of a loop: media that a person pushes while it runs.
+
+    Attributes:
+        name: how commands call the stream, such as `camera`.
+        kind: `VIDEO` (single pictures included) or `AUDIO`.
+        merge: `LATEST` for a camera, where only the newest counts; `FIFO` for a clip, where every
+            frame does.
+        capacity: frames or pieces that may wait. Beyond it `LATEST` drops the oldest, `FIFO`
+            refuses the newcomer. 0 hands the loop nothing: the session itself listens.
+        width: pixels that pictures are scaled to; 0 for audio.
+        height: likewise.
+        rate_hz: samples a second that sound is resampled to; frames a second of a `FIFO` clip.
+        channels: of sound: 1, or 2 for left and right; sound that comes otherwise is mixed.
+        label: what a person is shown.
+    """
+
+    name: str
+    kind: StreamKind
+    merge: Merge
+    capacity: int
+    width: int = 0
+    height: int = 0
+    rate_hz: float = 0.0
+    channels: int = 1
+    label: str = ""

@@ -1,0 +1,83 @@
+"""The state of a narrator: an immutable value that shares the cache blocks of what it sees."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import Turn
+from reverie.models.pocket.narration.facts import SLOTS
+from reverie.models.pocket.narration.vocabulary import Topic
+from reverie.models.pocket.network.narrator import SpokenTokens
+from reverie.models.pocket.world.past_rows import PocketPastRow
+
+Glance = tuple[int, ...]
+"""What each slot read, as tokens; 0 where nothing was read yet."""
+NOTHING_SEEN: Glance = (0,) * SLOTS
+
+
+class NarratorActivity(StrEnum):
+    """What a narrator is about."""
+
+    WATCHING = "watching"
+    OPENING = "opening"
+    """It has looked, and is about to read what it should speak of."""
+    SPEAKING = "speaking"
+
+
+@dataclass(frozen=True, slots=True)
+class NarratorState:
+    """Everything of a narrator.
+
+    Attributes:
+        narrate: whether it speaks unasked.
+        doing: what comes next.
+        blocks: of the frames in sight, shared with the world's loop, until the utterance is over.
+        past: the same frames as attention reads them.
+        said: the text's cache.
+        opening: tokens that begin the utterance: notes, and a topic or a question.
+        line: the token that is to be said next; behind it `END`, once that is known.
+        before: the token that was said last.
+        spoken: tokens of the utterance so far.
+        answers: id of the turn that it answers.
+        asked: turns that wait, oldest first.
+        looked_at: frame of the last look; -1 before the first.
+        spoke_at: frame at which it last spoke unasked.
+        glance: what the last look read.
+        told: what was last told of each slot.
+        topics: in the order in which they were spoken of, the longest ago first.
+        utterances: begun so far.
+    """
+
+    narrate: bool
+    doing: NarratorActivity = NarratorActivity.WATCHING
+    blocks: tuple[BlockId, ...] = ()
+    past: PocketPastRow | None = None
+    said: SpokenTokens | None = None
+    opening: tuple[int, ...] = ()
+    line: tuple[int, ...] = ()
+    before: int | None = None
+    spoken: int = 0
+    answers: str | None = None
+    asked: tuple[Turn, ...] = ()
+    looked_at: int = -1
+    spoke_at: int = -1
+    glance: Glance = NOTHING_SEEN
+    told: Glance = NOTHING_SEEN
+    topics: tuple[Topic, ...] = tuple(Topic)
+    utterances: int = 0
+
+
+def silent(state: NarratorState) -> NarratorState:
+    """Return the state without the utterance that is under way."""
+    return replace(
+        state,
+        doing=NarratorActivity.WATCHING,
+        blocks=(),
+        past=None,
+        said=None,
+        opening=(),
+        line=(),
+        before=None,
+        spoken=0,
+        answers=None,
+    )

@@ -1,0 +1,116 @@
+"""Calls of the world model for several sessions at once: denoise steps and context passes.
+
+Rows of a call are independent of each other, so that sessions at different noise levels, and the
+two branches of guidance, share a forward pass.
+
+Shapes: B rows, Z latent channels on a grid h x w, T size of a text embedding.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from reverie.models.pocket.network.world_model import WorldModel, WorldOutput
+from reverie.models.pocket.world.past_rows import PocketPastRow, joined
+from reverie.models.services.guidance.policies import (
+    WHOLE,
+    Branch,
+    CFGPolicy,
+    Condition,
+    Delta,
+    GuidedCall,
+    GuidedResult,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """What the world model is asked about one frame.
+
+    Attributes:
+        point_Zhw: the frame on its way from noise to latents.
+        level: its noise level.
+        previous_Zhw: latents of the frame before it.
+        stance: what the walker does, and where he looks (`walker.stance_of`).
+        text_T: the prompt's embedding.
+        past: the frames that it sees; None for the first one.
+        told: the scale of guidance, for weights that take it as an input; 1 is none.
+    """
+
+    point_Zhw: Tensor
+    level: float
+    previous_Zhw: Tensor
+    stance: int
+    text_T: Tensor
+    past: PocketPastRow | None
+    told: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PocketGuidedRow:
+    """A row, and how it is guided.
+
+    Attributes:
+        empty: embeds the empty prompt, if the policy asks for it.
+        idle: the stance of a walker who does nothing.
+        kept: what the policy kept of the session's call before.
+    """
+
+    row: CallRow
+    empty: Callable[[], Tensor]
+    idle: int
+    policy: CFGPolicy
+    call: GuidedCall
+    kept: Delta | None
+
+
+def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> WorldOutput:
+    """Run one forward pass; either all rows see a past of the same length, or none sees any."""
+    device = rows[0].point_Zhw.device
+    pasts = [row.past for row in rows if row.past is not None]
+    assert len(pasts) in (0, len(rows)), "units with equal batch keys see equally many frames"
+    return world.forward_frame(
+        torch.stack([row.point_Zhw for row in rows]),
+        torch.tensor([row.level for row in rows], device=device),
+        torch.stack([row.previous_Zhw for row in rows]),
+        torch.tensor([row.stance for row in rows], device=device),
+        torch.stack([row.text_T for row in rows]),
+        joined(pasts) if pasts else None,
+        torch.tensor([row.told for row in rows], device=device),
+    )
+
+
+def guided_rows(world: WorldModel, rows: Sequence[PocketGuidedRow]) -> list[GuidedResult]:
+    """Predict clean latents, each row under its own policy, in as few forward passes as may be."""
+    passes = [row.policy.passes(row.call, row.kept) for row in rows]
+    made: list[dict[Branch, Tensor]] = [{} for _ in rows]
+    for turn in range(max(len(needed) for needed in passes)):
+        asked = [
+            (index, branch)
+            for index, needed in enumerate(passes)
+            for branch in (needed[turn] if turn < len(needed) else ())
+        ]
+        # The whole rows first: they keep the order in which their past was read.
+        asked.sort(key=lambda row: len(row[1].without))
+        output = call_rows(world, [_branched(rows[index], branch) for index, branch in asked])
+        for (index, branch), clean_FZhw in zip(asked, output.clean_BFZhw, strict=True):
+            made[index][branch] = clean_FZhw[0]
+    return [_combined(row, found) for row, found in zip(rows, made, strict=True)]
+
+
+def _branched(row: PocketGuidedRow, branch: Branch) -> CallRow:
+    if branch == WHOLE:
+        return row.row
+    assert Condition.PAST not in branch.without, "pocket sees its past in every row"
+    return replace(
+        row.row,
+        text_T=row.empty() if Condition.PROMPT in branch.without else row.row.text_T,
+        stance=row.idle if Condition.ACTION in branch.without else row.row.stance,
+        told=row.row.told if branch.told is None else branch.told,
+    )
+
+
+def _combined(row: PocketGuidedRow, made: Mapping[Branch, Tensor]) -> GuidedResult:
+    return row.policy.combine(made, row.call, row.kept)

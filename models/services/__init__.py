@@ -1,0 +1,1 @@
+"""What families share next to the contract: checkpoints, adapters, guidance, placement."""

@@ -1,0 +1,78 @@
+"""Differences that an adapter adds to whole parameters, beside a layer that stays as it is."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.services.lora import LoraAddition
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedAddition:
+    """What is added to the parameters of one layer as a whole, on the layer's device.
+
+    A layer is taken to be affine in its parameters, as linear layers, convolutions and norms are:
+    so what it makes of the differences, less what it makes of nothing, is what its output grows by.
+
+    Attributes:
+        grown: the layer with the differences in place of its parameters.
+        blank: the layer with zeros; None for a linear layer, which makes nothing of them.
+    """
+
+    grown: nn.Module
+    blank: nn.Module | None
+
+    @classmethod
+    def of(cls, layer: nn.Module, additions: Mapping[str, LoraAddition]) -> "PlacedAddition":
+        """Read additions by the names that the layer gives its parameters.
+
+        Raises:
+            CheckpointError: one is no layer of its own, or not finite in the layer's type.
+        """
+        own = dict(layer.named_parameters(recurse=False))
+        if any(layer.children()) or not own.keys() <= {"weight", "bias"}:
+            names = ", ".join(addition.name for addition in additions.values())
+            raise CheckpointError(f"{names} can only be merged (--lora-merged PATH)")
+        grown = {name: torch.zeros_like(parameter) for name, parameter in own.items()}
+        for name, addition in additions.items():
+            change = addition.change(1.0, own[name].device).to(own[name].dtype)
+            if not change.isfinite().all():
+                raise CheckpointError(f"{addition.name} holds numbers that are not finite")
+            grown[name] = change
+        linear = isinstance(layer, nn.Linear)
+        if linear and "weight" not in additions:
+            return cls(_Shift(grown["bias"]), None)
+        blank = None if linear else {n: torch.zeros_like(p) for n, p in own.items()}
+        return cls(_twin(layer, grown), None if blank is None else _twin(layer, blank))
+
+    def change(self, x: Tensor, strength: float) -> Tensor:
+        """Return what is added to the layer's output."""
+        change: Tensor = self.grown(x)
+        if self.blank is not None:
+            change = change - self.blank(x)
+        return change * strength
+
+
+class _Shift(nn.Module):
+    """The same numbers whatever comes in: a linear layer whose bias alone has grown."""
+
+    def __init__(self, bias: Tensor) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(bias, requires_grad=False)
+
+    def forward(self, _: Tensor) -> Tensor:
+        """Return the bias."""
+        return self.bias
+
+
+def _twin(layer: nn.Module, parameters: Mapping[str, Tensor]) -> nn.Module:
+    """Return a layer of the same kind with other parameters, and without hooks."""
+    twin = copy(layer)
+    twin._parameters = {n: nn.Parameter(p, requires_grad=False) for n, p in parameters.items()}
+    twin._forward_hooks = OrderedDict()
+    return twin

@@ -1,0 +1,130 @@
+"""The list of models that can be served, for people to read.
+
+What is listed follows from a family's description alone: no weights are read, and none need be
+there. A family of several public sizes has a description of each in `variants`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reverie.models.contract.errors import ModelError
+from reverie.models.contract.instance import LoadOptions
+from reverie.models.contract.registry import ModelFamily, find_family, installed_families
+from reverie.models.contract.spec import ModelSpec
+from reverie.models.services.licences import PublicWeights, public_weights
+
+UNKNOWN = "unknown"
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """One model, in words.
+
+    Attributes:
+        loops: what each can do, by its name.
+        memory: of one session, by size of the model; a size without a name is the only one.
+        licence: of the family.
+        weights_licence: of the weights that are public, in the family's own words.
+        weights: what the cards of public weights say, where it is known.
+        fault: why the model cannot be served; empty when it can, or when nobody has tried.
+    """
+
+    name: str
+    title: str = UNKNOWN
+    programs: tuple[str, ...] = ()
+    loops: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    memory: tuple[tuple[str, str], ...] = ()
+    licence: str = UNKNOWN
+    weights_licence: str = UNKNOWN
+    weights: tuple[PublicWeights, ...] = ()
+    fault: str = ""
+
+
+def catalogue(*, load: bool = False) -> list[CatalogueEntry]:
+    """Describe every installed model; one that is broken is listed with its fault.
+
+    Args:
+        load: load each as well, to learn whether it could be served here as it is.
+    """
+    return [_entry(name, load=load) for name in sorted(installed_families())]
+
+
+def as_text(entries: Sequence[CatalogueEntry]) -> str:
+    """Lay entries out, a paragraph each."""
+    return "\n\n".join("\n".join(_lines(entry)) for entry in entries)
+
+
+def memory_of(spec: ModelSpec) -> str:
+    """Return what one session takes, in words: in half precision where the model has it."""
+    usual, precision = LoadOptions().history_chunks, spec.precisions[-1]
+    most, least = (spec.bytes_a_session(chunks, precision) for chunks in (usual, 1))
+    if most is None or least is None:
+        return "as the weights say"
+    if not most:
+        return "next to nothing"
+    return f"{_size(most)} in {precision} with {usual} chunks to go back to, {_size(least)} with 1"
+
+
+def _entry(name: str, *, load: bool) -> CatalogueEntry:
+    try:
+        family = find_family(name)
+        spec = family.spec
+        sizes: Mapping[str, ModelSpec] = getattr(family, "variants", {"": spec})
+        memory = tuple((size, memory_of(variant)) for size, variant in sizes.items())
+    except Exception as error:  # variants are a stranger's code: the list goes on without it
+        return CatalogueEntry(name, fault=_said(error))
+    return CatalogueEntry(
+        name=name,
+        title=spec.title,
+        programs=tuple(program.name for program in spec.programs),
+        loops=tuple(
+            (loop.name, tuple(sorted(spec.capabilities.rows.get(loop.name, ()))))
+            for loop in spec.loops
+        ),
+        memory=memory,
+        licence=spec.licence,
+        weights_licence=spec.weights_licence or UNKNOWN,
+        weights=public_weights(family, spec.name),
+        fault=_fault(family) if load else "",
+    )
+
+
+def _fault(family: ModelFamily) -> str:
+    try:
+        family.load(LoadOptions(device="cpu", sessions=1))
+    except Exception as error:  # as above
+        return _said(error)
+    return ""
+
+
+def _said(error: Exception) -> str:
+    """Return an error in a line; one that was not written for people, with its kind."""
+    if isinstance(error, ModelError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _lines(entry: CatalogueEntry) -> Iterator[str]:
+    yield f"{entry.name}: {entry.title}" if entry.title != UNKNOWN else entry.name
+    if entry.programs:
+        yield f"  programs   {', '.join(entry.programs)}"
+    for name, capabilities in entry.loops:
+        yield f"  loop       {name}: {', '.join(capabilities) or 'steps forward, no more'}"
+    for size, memory in entry.memory:
+        yield f"  a session  {f'{size}: ' if size else ''}{memory}"
+    if entry.loops and entry.weights:
+        yield f"  licence    {entry.licence}; of public weights:"
+        yield from (f"    {weights}" for weights in entry.weights)
+    elif entry.loops:
+        yield f"  licence    {entry.licence}; public weights: {entry.weights_licence}"
+    if entry.fault:
+        yield f"  cannot be served here: {entry.fault}"
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes in a unit that leaves 1 to 1023 of it."""
+    power = min((count.bit_length() - 1) // 10, len(_UNITS) - 1) if count else 0
+    value = count / 1024**power
+    return f"{value:.0f} {_UNITS[power]}" if value >= 100 else f"{value:.3g} {_UNITS[power]}"

@@ -1,0 +1,122 @@
+"""Whether a checkpoint fits, and which of the installed models: only headers are read for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from reverie.models.contract.errors import (
+    CheckpointError,
+    ModelError,
+    OptionError,
+    UnknownModelError,
+)
+from reverie.models.contract.registry import ModelFamily, find_family, installed_families
+from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.lora import is_lora
+from reverie.models.services.weight_files import refuse_no_weights
+
+
+class ChecksCheckpoints(Protocol):
+    """A family that can look at a checkpoint without loading it."""
+
+    def check(self, path: str) -> CheckpointReport:
+        """Return how the checkpoint fits; raise `CheckpointError` when it is none."""
+
+
+class ChecksParts(Protocol):
+    """A family whose checkpoints may lie in two places."""
+
+    def check(self, path: str, parts: str | None = None) -> CheckpointReport:
+        """Return how the checkpoint fits, with the folder of its other parts."""
+
+
+class ChecksAdapters(Protocol):
+    """A family that can look at a LoRA without loading it."""
+
+    def check_adapter(
+        self, path: str, base: str | None, adapter: str | None = None
+    ) -> CheckpointReport:
+        """Return how a LoRA fits the checkpoint `base`; None: the published sizes.
+
+        `adapter` names the one to take of a file with several.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A checkpoint or a LoRA to look at.
+
+    Attributes:
+        path: a folder or a file.
+        parts: of a checkpoint, the folder of what else it needs; None: it is next to it.
+        base: of a LoRA, the checkpoint that it is for.
+        adapter: of a file with several LoRAs, which one.
+    """
+
+    path: str
+    parts: str | None = None
+    base: str | None = None
+    adapter: str | None = None
+
+
+def checked(model: str, request: CheckRequest) -> CheckpointReport:
+    """Compare a checkpoint, or a LoRA, with the family called `model`.
+
+    Raises:
+        UnknownModelError: there is no such family, or it cannot look at checkpoints.
+        CheckpointError: there is no checkpoint that it knows.
+    """
+    return _look(model, find_family(model), request)
+
+
+def recognised(request: CheckRequest) -> tuple[str, CheckpointReport]:
+    """Find the installed model that a checkpoint, or a LoRA, is of; return its name and the report.
+
+    Of several the one that it fits, or else that which knows most of its tensors.
+
+    Raises:
+        CheckpointError: it is of none; says why of each, and how to name one.
+    """
+    path = Path(request.path)
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such file or folder")
+    if path.is_file():
+        refuse_no_weights(path)
+    part = "check_adapter" if is_lora(path) else "check"
+    found: list[tuple[str, CheckpointReport]] = []
+    refused: list[str] = []
+    for name in sorted(installed_families()):
+        try:
+            family = find_family(name)
+            if not hasattr(family, part):
+                continue  # it has weights of its own, or takes no LoRA
+            report = _look(name, family, request)
+        except ModelError as error:
+            refused.append(f"  {name}: {error}")
+        except Exception as error:  # a stranger's check may raise anything
+            refused.append(f"  {name}: {type(error).__name__}: {error}")
+        else:
+            if report.matched:
+                found.append((name, report))
+            else:
+                refused.append(f"  {name}: {'; '.join(report.lines())}")
+    if not found:
+        none = f"no installed model can serve {path} as it is (--model NAME asks one alone):"
+        raise CheckpointError("\n".join([none, *refused]))
+    return max(found, key=lambda one: (one[1].fits, one[1].matched))
+
+
+def _look(model: str, family: ModelFamily, request: CheckRequest) -> CheckpointReport:
+    if is_lora(Path(request.path)):
+        if not hasattr(family, "check_adapter"):
+            raise UnknownModelError(f"model {model!r} takes no LoRA, which {request.path} is")
+        checks = cast(ChecksAdapters, family)
+        named = () if request.adapter is None else (request.adapter,)
+        return checks.check_adapter(request.path, request.base, *named)
+    if not hasattr(family, "check"):
+        raise UnknownModelError(f"model {model!r} cannot check a checkpoint; --model names another")
+    if request.parts is None:
+        return cast(ChecksCheckpoints, family).check(request.path)
+    if not family.spec.has_parts:
+        raise OptionError(f"--parts: a checkpoint of {model} is in one place")
+    return cast(ChecksParts, family).check(request.path, request.parts)

@@ -1,0 +1,1 @@
+"""Classifier-free guidance: its calls (`calls`), its policies, and their choice (`select`)."""

@@ -1,0 +1,321 @@
+"""LoRA files: what is in them, whether they fit a model, and reading them pair by pair.
+
+A LoRA adds `scale * B A x` to what a linear layer makes of x (Hu et al. 2021, arXiv:2106.09685).
+Read are folders as peft (`adapter_config.json` beside the tensors) and diffusers write them, and
+single files, safetensors or torch, with or without a dictionary around the tensors. A file may also
+add to parameters as a whole (`.diff`, `.diff_b`), as those that shorten sampling do. Only headers
+are looked at until somebody asks for a tensor, except for the hash that names the content.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.number_types import type_faults
+from reverie.models.services.checkpoints import (
+    CheckpointManifest,
+    CheckpointReport,
+    StoredTensor,
+    read_config,
+)
+from reverie.models.services.lora_content import DIFFERENCE, DOWN, HALF, UP, LoraContent, sorted_out
+from reverie.models.services.lora_settings import LoraSettings
+
+CONFIG = "adapter_config.json"
+FILES = ("adapter_model.safetensors", "adapter_model.bin")
+PORTED = ("pytorch_lora_weights.safetensors", "pytorch_lora_weights.bin")
+"""What diffusers saves, without a configuration beside it."""
+LAYOUT = "LoRA"
+PEFT = "base_model.model."
+"""What peft puts in front of the names of the model that it has wrapped."""
+
+_FLOATS = ("F16", "BF16", "F32", "F64", "float16", "bfloat16", "float32", "float64")
+Rename = Callable[[str], str]
+"""From the public name of a weight to the model's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoraPair:
+    """What is added to one linear layer.
+
+    Attributes:
+        down: A, [rank, features in].
+        up: B, [features out, rank].
+        scale: what their product is multiplied with at strength 1.
+    """
+
+    down: StoredTensor
+    up: StoredTensor
+    scale: float
+
+    def change(self, strength: float, device: torch.device | None = None) -> Tensor:
+        """Return what a weight grows by, [features out, features in], float32.
+
+        Args:
+            strength: 1 is as it was trained.
+            device: where to compute it; None: where it was read to.
+        """
+        up, down = (half.read().to(device, torch.float32) for half in (self.up, self.down))
+        return (up @ down) * (self.scale * strength)
+
+
+@dataclass(frozen=True, slots=True)
+class LoraAddition:
+    """What is added to one parameter as a whole: the difference of two trainings.
+
+    Attributes:
+        name: in the file.
+        names: what the parameter may be called here, likeliest first.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    difference: StoredTensor
+    scale: float = 1.0
+
+    def change(self, strength: float, device: torch.device | None = None) -> Tensor:
+        """Return what the parameter grows by, float32; see `LoraPair.change`."""
+        return self.difference.read().to(device, torch.float32) * (self.scale * strength)
+
+
+@dataclass(frozen=True)
+class LoraFile:
+    """One adapter, looked at and not read yet.
+
+    Attributes:
+        weights: the file with the tensors.
+        pairs: by the path of the linear layer that they are for.
+        additions: to parameters of any kind.
+        odd: names of tensors that are nothing of both.
+        halves: names of halves that the file should have and does not.
+        ranks: a line for each pair whose rank is not the one that the configuration says.
+        adapter: which one it is of a file with several; empty for the only one.
+    """
+
+    weights: Path
+    settings: LoraSettings
+    pairs: Mapping[str, LoraPair]
+    odd: tuple[str, ...] = ()
+    halves: tuple[str, ...] = ()
+    ranks: tuple[str, ...] = ()
+    additions: tuple[LoraAddition, ...] = ()
+    adapter: str = ""
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of the content: of the tensors' file, and of what scales them."""
+        digest = blake2b(f"{self.settings!r}{self.adapter}".encode(), digest_size=8)
+        try:
+            with self.weights.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
+        except OSError as error:
+            raise CheckpointError(f"cannot read {self.weights}: {error}") from error
+        return digest.hexdigest()
+
+    @property
+    def components(self) -> frozenset[str]:
+        """The parts of a model that it changes: what the names begin with."""
+        names = (*self.pairs, *(addition.names[0] for addition in self.additions))
+        return frozenset(name.partition(".")[0] for name in names)
+
+    def placed(self, model: nn.Module) -> dict[str, LoraAddition]:
+        """Return additions by the parameters that they are for, as far as a model has them."""
+        known = dict(model.named_parameters(remove_duplicate=False))
+        found = {}
+        for addition in self.additions:
+            own = next((name for name in addition.names if name in known), None)
+            if own is not None:
+                found[own] = addition
+        return found
+
+    def inspect(self, model: nn.Module) -> CheckpointReport:
+        """Compare with a model, which may be on device `meta`."""
+        modules = dict(model.named_modules())
+        unmatched, misshapen, matched = list(self.odd), list(self.ranks), 0
+        for path, pair in sorted(self.pairs.items()):
+            module = modules.get(path)
+            if not isinstance(module, nn.Linear):
+                unmatched.append(path if module is None else f"{path} (no linear layer)")
+                continue
+            wrong = list(_misfits(path, pair, module))
+            misshapen += wrong
+            matched += 2 - len(wrong)
+        placed = self.placed(model)
+        there = {addition.name for addition in placed.values()}
+        unmatched += [a.names[0] for a in self.additions if a.name not in there]
+        for name, addition in sorted(placed.items()):
+            wrong = list(_misfit(addition.name, addition.difference, model.get_parameter(name)))
+            misshapen += wrong
+            matched += 1 - len(wrong)
+        stored = [half for pair in self.pairs.values() for half in _halves(pair)]
+        stored += [addition.difference for addition in self.additions]
+        return CheckpointReport(
+            layout=LAYOUT,
+            matched=matched,
+            unmatched=tuple(unmatched),
+            missing=self.halves,
+            misshapen=tuple(misshapen),
+            dtypes=Counter(tensor.dtype for tensor in stored),
+            faults=type_faults(self._types()),
+        )
+
+    def _types(self) -> dict[str, str]:
+        """Return the types of all halves and additions, by the names of what they change."""
+        types = {addition.name: addition.difference.dtype for addition in self.additions}
+        for path, pair in self.pairs.items():
+            types |= {f"{path} (down)": pair.down.dtype, f"{path} (up)": pair.up.dtype}
+        return types
+
+
+def is_lora(path: Path) -> bool:
+    """Tell whether a path is an adapter, by its headers."""
+    if path.is_dir():
+        ported = any((path / name).is_file() for name in PORTED)
+        model = any((path / name).exists() for name in ("config.json", "transformer"))
+        return (path / CONFIG).is_file() or (ported and not model)
+    if not path.is_file():
+        return False
+    try:
+        names = _FILE.tensors((path,))
+    except CheckpointError:
+        return False
+    return any(HALF.match(name) or DIFFERENCE.match(name) for name in names)
+
+
+def read_lora(
+    path: Path, rename: Rename = lambda name: name, adapter: str | None = None
+) -> LoraFile:
+    """Look at an adapter.
+
+    Args:
+        path: a folder as peft or diffusers writes it, or a file.
+        rename: from a public weight name to the model's own.
+        adapter: which one to take, of a file that holds several.
+
+    Raises:
+        CheckpointError: it cannot be read, is no LoRA, or holds several and none of that name.
+    """
+    weights, settings = _found(path)
+    content = sorted_out(weights, _FILE.tensors((weights,)))
+    if not (content.halves or content.differences):
+        raise CheckpointError(f"{path} is no LoRA: none of its tensors is half of a pair")
+    taken = content.chosen(adapter)
+    return _assembled(settings, content, taken, rename)
+
+
+def _assembled(
+    settings: LoraSettings, content: LoraContent, taken: str, rename: Rename
+) -> LoraFile:
+    pairs: dict[str, LoraPair] = {}
+    missing, ranks, additions = [], [], []
+    for module, found in content.halves.get(taken, {}).items():
+        if len(found) < 2:
+            missing.append(f"{module}.lora_{'B' if DOWN in found else 'A'}")
+            continue
+        down, up = found[DOWN], found[UP]
+        rank = down.shape[0] if down.shape else 0
+        wanted = settings.rank_of(module)
+        if wanted is not None and rank != wanted:
+            ranks.append(f"{module} has rank {rank}, not {wanted}")
+        own = rename(f"{module}.weight").removesuffix(".weight")
+        if own in pairs:
+            raise CheckpointError(f"{content.weights}: two pairs are for {own}")
+        scale = settings.scale(module, max(1, rank), content.alphas.get(module))
+        pairs[own] = LoraPair(down, up, scale)
+        if (bias := content.biases.get((taken, module))) is not None:
+            name = f"{module}.lora_B.bias"
+            additions.append(LoraAddition(name, (f"{own}.bias",), bias, scale))
+    for (module, kind), difference in content.differences.items():
+        own = rename(f"{module}.weight").removesuffix(".weight")
+        names = (f"{own}.bias",) if kind == "diff_b" else (f"{own}.weight", own, rename(module))
+        additions.append(LoraAddition(f"{module}.{kind}", names, difference))
+    _refuse_two_for_one(content.weights, additions)
+    known = content.halves.get(taken, {}).keys()
+    odd = [*content.odd, *(f"{module}.alpha" for module in content.alphas.keys() - known)]
+    odd += [f"{m}.lora_B.bias" for a, m in content.biases if a == taken and m not in known]
+    return LoraFile(
+        weights=content.weights,
+        settings=settings,
+        pairs=pairs,
+        odd=tuple(sorted(odd)),
+        halves=tuple(missing),
+        ranks=tuple(ranks),
+        additions=tuple(additions),
+        adapter=taken if len(content.halves) > 1 else "",
+    )
+
+
+def _refuse_two_for_one(weights: Path, additions: Sequence[LoraAddition]) -> None:
+    first: dict[str, str] = {}
+    for addition in additions:
+        other = first.setdefault(addition.names[0], addition.name)
+        if other != addition.name:
+            raise CheckpointError(
+                f"{weights}: {other} and {addition.name} are for one parameter, {addition.names[0]}"
+            )
+
+
+def _found(path: Path) -> tuple[Path, LoraSettings]:
+    """Return the file with the tensors, and what scales them."""
+    if path.is_dir():
+        weights = _file_in(path)
+    elif path.is_file():
+        weights = path
+    else:
+        raise CheckpointError(f"{path}: no such file or folder")
+    config = weights.with_name(CONFIG)
+    if weights.name in FILES and config.is_file():
+        return weights, LoraSettings.from_peft(read_config(config), config)
+    return weights, LoraSettings.written_inside(weights)
+
+
+def _file_in(folder: Path) -> Path:
+    peft, ported = (
+        next((folder / name for name in names if (folder / name).is_file()), None)
+        for names in (FILES, PORTED)
+    )
+    if peft is not None and ported is not None:
+        raise CheckpointError(f"{folder} holds 2 LoRAs, {peft.name} and {ported.name}: name one")
+    if ported is not None:
+        return ported
+    if peft is None or not (folder / CONFIG).is_file():
+        known = f"{CONFIG} with {' or '.join(FILES)}, or {' or '.join(PORTED)}"
+        raise CheckpointError(f"{folder} holds no LoRA: {known}")
+    return peft
+
+
+def _misfit(name: str, stored: StoredTensor, parameter: Tensor) -> Iterator[str]:
+    if stored.shape != tuple(parameter.shape):
+        yield f"{name} is {list(stored.shape)}, not {list(parameter.shape)}"
+    elif stored.dtype not in _FLOATS:
+        yield f"{name} is {stored.dtype}, not a floating type"
+
+
+def _misfits(path: str, pair: LoraPair, layer: nn.Linear) -> Iterator[str]:
+    rank = pair.down.shape[0] if pair.down.shape else 0
+    wanted = {"lora_A": (rank, layer.in_features), "lora_B": (layer.out_features, rank)}
+    for (half, shape), stored in zip(wanted.items(), _halves(pair), strict=True):
+        if stored.shape != shape:
+            yield f"{path}.{half} is {list(stored.shape)}, not {list(shape)}"
+        elif stored.dtype not in _FLOATS:
+            yield f"{path}.{half} is {stored.dtype}, not a floating type"
+
+
+def _halves(pair: LoraPair) -> tuple[StoredTensor, StoredTensor]:
+    return pair.down, pair.up
+
+
+_FILE = CheckpointManifest(
+    LAYOUT,
+    FILES,
+    lambda name: name.removeprefix(PEFT),
+    tops=("generator_lora", "state_dict", "lora"),
+)

@@ -1,0 +1,80 @@
+"""Where an instance computes, how precisely, and with how many threads."""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from reverie.models.contract.errors import OptionError
+from reverie.models.contract.instance import LoadOptions
+
+AUTO = "auto"
+CPU_THREADS = 1
+"""Threads wait for each other at every operation: two are twice as fast on two quiet cores, and
+beside a server and a browser a tenth as fast."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_BYTES = 2**29
+
+_TYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def device_of(options: LoadOptions) -> torch.device:
+    """Return the device to load to, and settle how many threads a step has on a CPU.
+
+    Raises:
+        OptionError: there is no such device here.
+    """
+    name = options.device
+    if name == AUTO:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise OptionError(f"device {name!r} cannot be used here: {why}") from error
+    if device.type == "cpu":
+        torch.set_num_threads(options.threads or CPU_THREADS)
+        keep_freed_memory()
+    return device
+
+
+def keep_freed_memory() -> None:
+    """Let this process keep what tensors free, for the next ones.
+
+    The C library gives large pieces back as they are freed, and is handed pages that are to be
+    zeroed for the next: 3,000 faults a frame of `pocket`, an eighth of its time. Does nothing where
+    the library is not glibc (mallopt(3)).
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    for option in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD):
+        mallopt(option, KEPT_BYTES)
+
+
+def precision_of(
+    options: LoadOptions, known: Sequence[str], fast: torch.dtype, model: str
+) -> torch.dtype:
+    """Return the type to compute in.
+
+    Args:
+        known: names of the precisions that the model has.
+        fast: what `auto` means on this device.
+
+    Raises:
+        OptionError: the model has no such precision.
+    """
+    if options.precision == AUTO:
+        return fast
+    if options.precision not in known:
+        names = ", ".join((AUTO, *known))
+        raise OptionError(f"{model} has no precision {options.precision!r}; it has {names}")
+    return _TYPES[options.precision]
+
+
+def half_on_cuda(device: torch.device) -> torch.dtype:
+    """Return bfloat16 for a GPU and float32 for a CPU."""
+    return torch.bfloat16 if device.type == "cuda" else torch.float32

@@ -1,0 +1,158 @@
+"""The public layouts of causal Wan's weights, and the sizes that they imply.
+
+Source: the published checkpoints of Wan 2.1, its diffusers port, Self-Forcing and LongLive.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reverie.models.contract.errors import CheckpointError
+from reverie.models.services.checkpoints import CheckpointManifest, StoredTensor
+from reverie.models.wan.checkpoint.public_config import config_said
+from reverie.models.wan.config import WanConfig
+
+HEAD_SIZE = 128
+"""Of all published sizes; a file of tensors does not say it (`public_config.py`)."""
+
+ORIGINAL_VAE = "Wan2.1_VAE.pth"
+VAES = ("vae", ORIGINAL_VAE)
+TEXT_PARTS = ("text_encoder", "tokenizer")
+
+_FROM_DIFFUSERS = (
+    (r"^condition_embedder\.time_embedder\.linear_1\.", "time_embedding.0."),
+    (r"^condition_embedder\.time_embedder\.linear_2\.", "time_embedding.2."),
+    (r"^condition_embedder\.text_embedder\.linear_1\.", "text_embedding.0."),
+    (r"^condition_embedder\.text_embedder\.linear_2\.", "text_embedding.2."),
+    (r"^condition_embedder\.time_proj\.", "time_projection.1."),
+    (r"\.attn1\.to_(q|k|v)\.", r".self_attn.\1."),
+    (r"\.attn2\.to_(q|k|v)\.", r".cross_attn.\1."),
+    (r"\.attn1\.to_out\.0\.", ".self_attn.o."),
+    (r"\.attn2\.to_out\.0\.", ".cross_attn.o."),
+    (r"\.attn1\.norm_", ".self_attn.norm_"),
+    (r"\.attn2\.norm_", ".cross_attn.norm_"),
+    (r"\.norm2\.", ".norm3."),  # the one norm with weights: diffusers counts otherwise
+    (r"\.ffn\.net\.0\.proj\.", ".ffn.0."),
+    (r"\.ffn\.net\.2\.", ".ffn.2."),
+    (r"^(blocks\.\d+)\.scale_shift_table$", r"\1.modulation"),
+    (r"^scale_shift_table$", "head.modulation"),
+    (r"^proj_out\.", "head.head."),
+)
+_WRAPPED = re.compile(r"^(?:model|diffusion_model)\.")
+
+
+def from_diffusers(name: str) -> str:
+    """Return the original name of a tensor of the diffusers port."""
+    for pattern, original in _FROM_DIFFUSERS:
+        name = re.sub(pattern, original, name)
+    return name
+
+
+def from_training(name: str) -> str:
+    """Return the original name of a tensor that a training or a tool has wrapped."""
+    name = name.replace("_fsdp_wrapped_module.", "")
+    while (inner := _WRAPPED.sub("", name)) != name:
+        name = inner
+    return name
+
+
+def own_name(name: str) -> str:
+    """Return the original name of a tensor, whoever has saved it."""
+    return from_diffusers(from_training(name))
+
+
+PORT = CheckpointManifest("diffusers", ("transformer/*.safetensors",), own_name)
+ORIGINAL = CheckpointManifest("Wan 2.1", ("diffusion_pytorch_model*.safetensors",), own_name)
+SELF_FORCING = CheckpointManifest(
+    "Self-Forcing",
+    ("*self_forcing*.pt", "model.pt", "generator*.pt"),
+    own_name,
+    ("generator_ema", "generator", "model", "state_dict"),
+)
+LONGLIVE = CheckpointManifest(
+    "LongLive",
+    ("*longlive*.pt",),
+    own_name,
+    # Its LoRA was trained on the plain weights, and its own pipeline takes them.
+    ("generator", "generator_ema", "model", "state_dict"),
+)
+LAYOUTS = (PORT, ORIGINAL, SELF_FORCING, LONGLIVE)
+FIRST_WEIGHT = "patch_embedding.weight"
+"""What every Wan transformer has, and nothing else."""
+
+
+def layout_of(file: Path) -> CheckpointManifest:
+    """Return the layout of a file that is a transformer, or a part of one."""
+    if file.parent.name == "transformer":
+        return PORT
+    if file.suffix == ".safetensors":
+        return ORIGINAL
+    return LONGLIVE if is_longlive(file) else SELF_FORCING
+
+
+def is_longlive(file: Path) -> bool:
+    """Tell whether a file is LongLive's, by its name, or else by its folder's."""
+    name, folder = file.name.lower(), file.resolve().parent
+    if "forcing" not in name and "longlive" not in name:
+        name = (folder.parent if folder.name == "transformer" else folder).name.lower()
+    return "longlive" in name
+
+
+def lacking(folder: Path) -> tuple[str, ...]:
+    """Return what a folder needs beside its transformer to be served and does not hold."""
+    vae = (folder / "vae").is_dir() or (folder / ORIGINAL_VAE).is_file()
+    texts = [f"{part}/" for part in TEXT_PARTS if not (folder / part).is_dir()]
+    return (*(() if vae else (f"a VAE (vae/ or {ORIGINAL_VAE})",)), *texts)
+
+
+def config_of(
+    where: Path, folders: Sequence[Path], stored: Mapping[str, StoredTensor]
+) -> WanConfig:
+    """Return the sizes of a checkpoint: from the tensors' shapes, and its heads from `config.json`.
+
+    Args:
+        where: what errors call it.
+        folders: where a `config.json` may be, best first.
+        stored: its tensors.
+
+    Raises:
+        CheckpointError: they are not those of a Wan transformer, or file and tensors contradict
+            each other.
+    """
+    if "blocks.0.cross_attn.k_img.weight" in stored:
+        raise CheckpointError(f"{where} is an image-to-video model, which is not served")
+    implied = _implied(where, stored)
+    said = config_said(folders, implied)
+    if implied.in_dim != implied.out_dim:
+        raise CheckpointError(
+            f"{where} takes {implied.in_dim} channels and makes {implied.out_dim}: it wants a "
+            "picture or a mask besides the latents, which is not served"
+        )
+    if said is None and implied.dim % HEAD_SIZE:
+        raise CheckpointError(
+            f"{where} has no config.json, and {implied.dim} channels are not heads of {HEAD_SIZE}"
+        )
+    return said or implied
+
+
+def _implied(where: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
+    try:
+        dim, in_dim, _, patch, _ = stored[FIRST_WEIGHT].shape
+        _, text_dim = stored["text_embedding.0.weight"].shape
+        _, freq_dim = stored["time_embedding.0.weight"].shape
+        ffn_dim, _ = stored["blocks.0.ffn.0.weight"].shape
+        out = stored["head.head.weight"].shape[0]
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{where} is no Wan transformer: {error} is not there") from error
+    layers = {name.split(".")[1] for name in stored if name.startswith("blocks.")}
+    return WanConfig(
+        dim=dim,
+        ffn_dim=ffn_dim,
+        num_heads=max(1, dim // HEAD_SIZE),
+        num_layers=len(layers),
+        in_dim=in_dim,
+        out_dim=out // patch**2,
+        text_dim=text_dim,
+        freq_dim=freq_dim,
+        patch=patch,
+    )

@@ -1,0 +1,1 @@
+"""The networks of Wan: the transformer, the VAE, the fast decoder, the text encoder."""

@@ -1,0 +1,1 @@
+"""HTTP: connections with deadlines, JSON bodies, and routes for sessions, recordings, uploads."""

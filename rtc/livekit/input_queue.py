@@ -1,0 +1,154 @@
+"""What was pressed and moved, between the room's callbacks and the task that tells the session.
+
+Callbacks may not wait, so what they bring waits here, bounded: keys in order, at most so many; axes
+merge into what waits of them already, as their control says, so that a flood of moves costs one
+command. A key that finds no room is refused, but then all keys are owed a release: none can hang.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.inputs import AnyInput, RoomAxesInput, RoomKeyInput
+from reverie.sessions.protocol.events import ControlView
+
+WAITING = 256
+"""Inputs that may wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputStep:
+    """One thing to tell the session; an empty `action` lets go of all keys.
+
+    Attributes:
+        by: the identity of who did it.
+        tag: what they call it.
+    """
+
+    by: str
+    action: Mapping[str, str | float]
+    edge: Literal["tap", "press", "release"] = "tap"
+    tag: str | None = None
+
+
+RELEASE_ALL = InputStep("", {})
+"""All keys are let go of, which nobody in particular asked for."""
+
+
+class RoomInputQueue:
+    """A bounded queue of inputs that refuses what finds no room; axes merge.
+
+    Attributes:
+        overtaken: moves that came after newer ones and were left out.
+    """
+
+    def __init__(self) -> None:
+        self.overtaken = 0
+        self._waiting: deque[InputStep] = deque()
+        self._sequence: dict[str, int] = {}  # by sender
+        self._publisher = asyncio.Event()
+
+    def put(self, by: str, given: Sequence[AnyInput], controls: tuple[ControlView, ...]) -> None:
+        """Add the inputs of one packet, or none of them. Never waits.
+
+        Args:
+            controls: those of the program.
+
+        Raises:
+            SteeringError: one is not for this program, or there is no room for all.
+        """
+        axes = {each.name: each for each in controls if not each.keys}
+        steers = [_steer_of(by, each, controls, axes) for each in given]
+        if len(self._waiting) + len(steers) > WAITING:
+            if any(each.edge == "release" or not each.action for each in steers):
+                self._owe_release()
+            raise SteeringError("too_many", f"{WAITING} inputs wait already", retry_after_s=0.5)
+        for each, steer in zip(given, steers, strict=True):
+            if not isinstance(each, RoomAxesInput):
+                self._waiting.append(steer)
+            elif self._is_newest(by, each):
+                self._move(steer, axes)
+        self._publisher.set()
+
+    def release(self, by: str) -> None:
+        """Let go of all keys, and forget what of theirs waits: they steer no more."""
+        self._waiting = deque(each for each in self._waiting if each.by != by)
+        self._sequence.pop(by, None)
+        self._owe_release()
+
+    async def take(self) -> InputStep:
+        """Wait for the next one and take it. Safe to cancel: then nothing is taken."""
+        while not self._waiting:
+            self._publisher.clear()
+            await self._publisher.wait()
+        return self._waiting.popleft()
+
+    def _owe_release(self) -> None:
+        """Have all keys let go of after what waits; there is always room for that."""
+        if not self._waiting or self._waiting[-1] != RELEASE_ALL:
+            self._waiting.append(RELEASE_ALL)
+        self._publisher.set()
+
+    def _is_newest(self, by: str, given: RoomAxesInput) -> bool:
+        if given.seq is None:
+            return True
+        if given.seq <= self._sequence.get(by, -1):
+            self.overtaken += 1
+            return False
+        self._sequence[by] = given.seq
+        return True
+
+    def _move(self, steer: InputStep, axes: Mapping[str, ControlView]) -> None:
+        newest = self._waiting[-1] if self._waiting else None
+        if newest is None or newest.by != steer.by or not _moves(newest):
+            self._waiting.append(steer)
+            return
+        merged = {**newest.action, **steer.action}
+        for name, before in newest.action.items():
+            if name in steer.action and axes[name].merge == "sum":
+                both = float(before) + float(steer.action[name])
+                merged[name] = min(max(both, axes[name].low), axes[name].high)
+        self._waiting[-1] = InputStep(steer.by, merged, tag=steer.tag or newest.tag)
+
+
+def _moves(steer: InputStep) -> bool:
+    return bool(steer.action) and not any(isinstance(each, str) for each in steer.action.values())
+
+
+def _steer_of(
+    by: str,
+    given: AnyInput,
+    controls: tuple[ControlView, ...],
+    axes: Mapping[str, ControlView],
+) -> InputStep:
+    match given:
+        case RoomKeyInput(key=key, edge=edge, tag=tag):
+            return InputStep(by, {_control_of(key, given.control, controls): key}, edge, tag)
+        case RoomAxesInput():
+            for name, amount in given.axes.items():
+                _check_axis(name, amount, axes)
+            return InputStep(by, dict(given.axes), tag=given.tag)
+    return InputStep(by, {}, tag=given.tag)
+
+
+def _control_of(key: str, wanted: str | None, controls: tuple[ControlView, ...]) -> str:
+    fitting = [each for each in controls if wanted in (None, each.name)]
+    for control in fitting:
+        if key in control.keys:
+            return control.name
+    known = ", ".join(key for control in fitting for key in control.keys) or "none"
+    raise SteeringError("unknown_key", f"no such key; known: {known}", field="key")
+
+
+def _check_axis(name: str, amount: float, axes: Mapping[str, ControlView]) -> None:
+    if name not in axes:
+        known = ", ".join(axes) or "none"
+        message = f"no such axis; known: {known}"
+        raise SteeringError("unknown_control", message, field=f"axes.{name}")
+    low, high = axes[name].low, axes[name].high
+    if not low <= amount <= high:
+        message = f"{amount:g} is outside {low:g} to {high:g}"
+        raise SteeringError("out_of_range", message, field=f"axes.{name}")

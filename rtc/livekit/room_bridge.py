@@ -1,0 +1,156 @@
+"""A world for rooms: one session, and all that outlives the room it is shown in.
+
+    async with reverie.connect(url, prompt="a desert") as session:
+        ending = await RoomBridge(session).serve(room)
+
+`serve` returns when that room or the session is over. Served to another room afterwards, the world
+goes on there, with its driver in the seat. The program that runs the bridge may steer as well; it
+is never refused for somebody else's driving.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+from livekit import rtc
+from numpy.typing import NDArray
+
+from reverie.rtc.livekit.captions import Captions
+from reverie.rtc.livekit.command_gateway import OWN, CommandGateway
+from reverie.rtc.livekit.control_lock import LockChange
+from reverie.rtc.livekit.errors import RoomEnding, SteeringError
+from reverie.rtc.livekit.event_publisher import EventPublisher
+from reverie.rtc.livekit.input_queue import RoomInputQueue
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.receipts import Receipt
+from reverie.rtc.livekit.rest_rules import RestRules
+from reverie.rtc.livekit.room_context import RoomContext
+from reverie.rtc.livekit.room_session import RoomSession
+from reverie.rtc.livekit.status import StatusBoard, note
+from reverie.sessions import Session
+from reverie.sessions.protocol.events import SessionUpdated
+
+
+class RoomBridge:
+    """Serves one session to one room at a time."""
+
+    def __init__(self, session: Session, options: BridgeOptions | None = None) -> None:
+        """Serve nothing yet."""
+        options = options or BridgeOptions()
+        self._parts = RoomContext(
+            session=session,
+            options=options,
+            gateway=CommandGateway(session, options, self._control_lock_changed),
+            steering=RoomInputQueue(),
+            lifetime=RestRules(session, options, self._lifetime_changed),
+            board=StatusBoard(options),
+            publisher=EventPublisher(options),
+            captions=Captions(options),
+        )
+        session.connection_changed = lambda there: self._parts.board.lose(not there)
+        self._room_session: RoomSession | None = None
+        self._there = asyncio.Event()
+
+    @property
+    def session(self) -> Session:
+        """What is served."""
+        return self._parts.session
+
+    @property
+    def driver(self) -> str | None:
+        """The identity of who drives."""
+        return self._parts.gateway.control_lock.driver
+
+    @property
+    def heard(self) -> str:
+        """What the world says, or said last."""
+        return self._parts.captions.heard
+
+    async def serve(self, room: rtc.Room) -> RoomEnding:
+        """Serve a connected room until it or the session is over, or this is cancelled."""
+        if not room.isconnected():
+            return RoomEnding("not_connected", "the room is not connected", final=False)
+        room_session = self._room_session = RoomSession(self._parts, room)
+        room_session.camera.driven_by(self.driver)
+        self._there.set()
+        try:
+            return await room_session.run()
+        finally:
+            self._room_session = None
+            self._there.clear()
+
+    async def shown(self) -> None:
+        """Wait until a room has the world's picture."""
+        await self._there.wait()
+        if self._room_session is not None:
+            await self._room_session.shown.wait()
+
+    # --- the program's own hand ---
+
+    async def say(
+        self,
+        text: str,
+        mode: Literal["replace", "append", "turn"] = "replace",
+        *,
+        by: str = OWN,
+    ) -> str:
+        """Say what the world should become, and return the control's id.
+
+        Args:
+            by: the participant who says it, to whom the rule of the one driver applies.
+
+        Raises:
+            SteeringError: the session refuses, or does not answer; likewise below.
+        """
+        return await self._parts.gateway.say(by, text, mode)
+
+    async def receipt(self, control: str, limit_s: float = 5.0) -> Receipt | None:
+        """Wait for what becomes of a control; None when nobody knows in time."""
+        return await self._parts.receipts.of(control, limit_s)
+
+    async def act(
+        self,
+        action: Mapping[str, str | float],
+        edge: Literal["tap", "press", "release"] = "tap",
+    ) -> str:
+        """Press keys or move axes, and return the control's id."""
+        return await self._parts.gateway.act(OWN, action, edge)
+
+    async def interrupt(self, loop: str | None = None) -> str:
+        """Drop what is unfinished or unseen, also what the room was still to be shown."""
+        return await self._parts.gateway.do(OWN, lambda session: session.interrupt(loop))
+
+    async def show(self, picture: NDArray[np.uint8]) -> str:
+        """Show the world a picture [H, W, 3], as a camera does."""
+        return await self._parts.gateway.do(OWN, lambda session: session.push_video(picture))
+
+    def refuse(self, by: str, why: SteeringError) -> None:
+        """Tell a participant that a wish, which the program took from them, is refused."""
+        if by != OWN:
+            self._parts.publisher.refuse(by, why)
+
+    # --- what follows from changes ---
+
+    def _control_lock_changed(self, change: LockChange) -> None:
+        parts = self._parts
+        if change.before is not None:
+            parts.steering.release(change.before)
+        parts.board.change(driver=change.now or "", asking=parts.gateway.control_lock.asking or "")
+        parts.publisher.tell(
+            {"type": "world.driver", "driver": change.now, "before": change.before}
+        )
+        if self._room_session is not None:
+            self._room_session.camera.driven_by(change.now)
+
+    def _lifetime_changed(self) -> None:
+        parts = self._parts
+        parked, was = parts.lifetime.parked, parts.board.status.status == "parked"
+        if parked and not was:
+            parts.board.change(status="parked")
+            parts.publisher.tell({"type": "world.parked"})
+        if was and not parked:
+            parts.board.change(status="live")
+            parts.board.put(note(parts.board.status, SessionUpdated(view=parts.session.view)))
+            parts.publisher.tell({"type": "world.revived"})
+        parts.board.change(viewers=str(len(parts.lifetime.viewers)))

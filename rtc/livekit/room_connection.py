@@ -1,0 +1,115 @@
+"""A world that goes into a room by itself, and comes back after a loss: for where no agents run.
+
+    async with reverie.connect(url, prompt="a desert") as session:
+        await Presence(RoomBridge(session), "wss://...", fresh_token).run()
+
+The SDK mends short losses by itself. When it gives up, the room is joined anew with a fresh token,
+and the world goes on there: the session waits meanwhile.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from livekit import rtc
+
+from reverie.rtc.livekit.errors import NotJoinedError, RoomEnding
+from reverie.rtc.livekit.room_bridge import RoomBridge
+
+LOGGER = logging.getLogger(__name__)
+
+Token = Callable[[], Awaitable[str]]
+"""Returns what lets the world into its room; asked anew for every join, for tokens expire."""
+
+LEAVE_S = 5.0
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoomConnectionOptions:
+    """How persistent a world is.
+
+    Attributes:
+        join_s: for one join.
+        rejoin_s: after a loss, how long to go on trying.
+        token_s: for whoever makes tokens.
+    """
+
+    join_s: float = 15.0
+    rejoin_s: float = 120.0
+    token_s: float = 10.0
+
+
+class RoomConnection:
+    """Keeps a world in a room.
+
+    Attributes:
+        joins: how often the room was joined.
+    """
+
+    def __init__(
+        self,
+        bridge: RoomBridge,
+        url: str,
+        token: Token,
+        options: RoomConnectionOptions | None = None,
+    ) -> None:
+        """Join nothing yet."""
+        self.joins = 0
+        self._bridge = bridge
+        self._url = url
+        self._token = token
+        self._options = options or RoomConnectionOptions()
+
+    async def run(self) -> RoomEnding:
+        """Be in the room until it or the world is over for good; say why.
+
+        Raises:
+            NotJoinedError: the room could not be joined in the first place, or not again in time.
+        """
+        loop = asyncio.get_running_loop()
+        deadline_s, pause_s = loop.time() + self._options.join_s, FIRST_PAUSE_S
+        while True:
+            try:
+                ending = await self._room_session()
+            except NotJoinedError as error:
+                if error.final or loop.time() + pause_s > deadline_s:
+                    raise
+                LOGGER.warning("the room cannot be joined yet: %s", error)
+            else:
+                if ending.final:
+                    return ending
+                LOGGER.warning("the room was lost (%s); joining it anew", ending.reason)
+                deadline_s, pause_s = loop.time() + self._options.rejoin_s, FIRST_PAUSE_S
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _room_session(self) -> RoomEnding:
+        room = rtc.Room()
+        await self._join(room)
+        self.joins += 1
+        try:
+            return await self._bridge.serve(room)
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LEAVE_S):
+                    await room.disconnect()
+
+    async def _join(self, room: rtc.Room) -> None:
+        try:
+            async with asyncio.timeout(self._options.token_s):
+                token = await self._token()
+        except TimeoutError:
+            raise NotJoinedError("no token came in time", final=False) from None
+        try:
+            async with asyncio.timeout(self._options.join_s):
+                await room.connect(self._url, token)
+        except TimeoutError:
+            raise NotJoinedError(f"{self._url} does not answer", final=False) from None
+        except rtc.ConnectError as error:
+            refused = any(code in error.message for code in ("401", "403"))
+            message = f"{self._url} refuses: {error.message}"
+            raise NotJoinedError(message, final=refused) from None

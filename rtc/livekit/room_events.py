@@ -1,0 +1,217 @@
+"""What a room says, caught by callbacks that only note it: they may neither wait nor raise.
+
+Registered for the length of one visit, and taken back after it, so that the room is as it was.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from livekit import rtc
+
+from reverie.rtc.livekit import vocabulary as names
+from reverie.rtc.livekit.calls import Handler
+from reverie.rtc.livekit.camera import Camera
+from reverie.rtc.livekit.chat import TextIntake
+from reverie.rtc.livekit.errors import RoomEnding, SteeringError
+from reverie.rtc.livekit.inputs import parse_inputs
+from reverie.rtc.livekit.participants import is_viewer, viewers
+from reverie.rtc.livekit.rest_rules import Rest
+from reverie.rtc.livekit.room_context import RoomContext
+
+LOGGER = logging.getLogger(__name__)
+
+FINAL = frozenset(
+    {
+        rtc.DisconnectReason.CLIENT_INITIATED,
+        rtc.DisconnectReason.DUPLICATE_IDENTITY,
+        rtc.DisconnectReason.PARTICIPANT_REMOVED,
+        rtc.DisconnectReason.ROOM_DELETED,
+        rtc.DisconnectReason.ROOM_CLOSED,
+    }
+)
+"""Reasons of a disconnection after which coming back would be wrong."""
+
+
+class RoomListener(Protocol):
+    """What a visit does with what is not the world's own affair."""
+
+    def refuse(self, by: str, why: SteeringError) -> None:
+        """Tell somebody that their wish is refused."""
+
+    def torn(self) -> None:
+        """Note that the room may lack a track, and has forgotten the attributes."""
+
+
+class RoomEvents:
+    """The callbacks of one visit.
+
+    Attributes:
+        over: why the room is over, once it is.
+        unknown: packets of senders whom the room does not know.
+    """
+
+    def __init__(
+        self,
+        parts: RoomContext,
+        room: rtc.Room,
+        listener: RoomListener,
+        camera: Camera,
+        texts: TextIntake,
+        calls: Mapping[str, Handler],
+    ) -> None:
+        """Hear nothing yet; needs the running loop."""
+        self.over: asyncio.Future[RoomEnding] = asyncio.get_running_loop().create_future()
+        self.unknown = 0
+        self._parts = parts
+        self._room = room
+        self._listener = listener
+        self._camera = camera
+        self._texts = texts
+        self._calls = calls
+        self._callbacks: dict[str, Callable[..., None]] = {
+            "participant_connected": self._came,
+            "participant_attributes_changed": self._changed,
+            "participant_disconnected": self._left,
+            "data_received": self._data,
+            "track_subscribed": self._track,
+            "track_unsubscribed": self._no_track,
+            "local_track_unpublished": self._unpublished,
+            "reconnecting": self._away,
+            "reconnected": self._back,
+            "disconnected": self._gone,
+        }
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear the room for the length of the block, beginning with who and what is there."""
+        topics = [names.TOPIC_PROMPT]
+        for event, callback in self._callbacks.items():
+            self._room.on(event, callback)  # type: ignore[arg-type]
+        self._room.register_text_stream_handler(names.TOPIC_PROMPT, self._text)
+        if self._parts.options.takes_chat and self._take_chat():
+            topics.append(names.TOPIC_CHAT)
+        for method, handler in self._calls.items():
+            self._room.local_participant.register_rpc_method(method, handler)
+        try:
+            self._let_go()  # in a room before this one a release may have been lost
+            self._look_round()
+            self._parts.lifetime.rest(Rest.AWAY, False)
+            yield
+        finally:
+            for method in self._calls:
+                self._room.local_participant.unregister_rpc_method(method)
+            for topic in topics:
+                self._room.unregister_text_stream_handler(topic)
+            for event, callback in self._callbacks.items():
+                self._room.off(event, callback)  # type: ignore[arg-type]
+
+    def _take_chat(self) -> bool:
+        try:
+            self._room.register_text_stream_handler(names.TOPIC_CHAT, self._text)
+        except ValueError:
+            LOGGER.warning("something else reads %s: it is no prompt here", names.TOPIC_CHAT)
+            return False
+        return True
+
+    def _look_round(self) -> None:
+        """Take the room as it is now: who has come or gone, and what they show."""
+        here = set(viewers(self._room))
+        for identity in self._parts.lifetime.viewers - here:
+            self._parts.lifetime.left(identity)
+        for identity in here - self._parts.lifetime.viewers:
+            self._parts.lifetime.came(identity)
+        driver = self._parts.gateway.control_lock.driver
+        if driver is not None and driver not in self._room.remote_participants:
+            self._parts.gateway.left(driver)
+        for participant in self._room.remote_participants.values():
+            for publication in participant.track_publications.values():
+                if publication.track is not None:
+                    self._track(publication.track, publication, participant)
+
+    def _came(self, participant: rtc.RemoteParticipant) -> None:
+        if is_viewer(participant):
+            self._parts.lifetime.came(participant.identity)
+
+    def _changed(self, _: dict[str, str], participant: rtc.Participant) -> None:
+        """Look at who began to stand for somebody else only after they came."""
+        if isinstance(participant, rtc.RemoteParticipant) and not is_viewer(participant):
+            self._parts.lifetime.left(participant.identity)
+
+    def _left(self, participant: rtc.RemoteParticipant) -> None:
+        self._parts.lifetime.left(participant.identity)
+        self._camera.gone(participant.identity)
+        self._parts.gateway.left(participant.identity)
+
+    def _data(self, packet: rtc.DataPacket) -> None:
+        if packet.topic != names.TOPIC_INPUT:
+            return
+        if packet.participant is None:
+            self.unknown += 1
+            return
+        by = packet.participant.identity
+        reliable = packet.kind == rtc.DataPacketKind.KIND_RELIABLE
+        gateway, steering = self._parts.gateway, self._parts.steering
+        try:
+            gateway.check(by)
+            gateway.heed(by)
+            inputs = parse_inputs(packet.data, reliable=reliable)
+            steering.put(by, inputs, self._parts.session.view.controls)
+        except SteeringError as why:
+            if why.code == "rate_limited":
+                steering.release(by)  # one of the lost packets may have held a release
+            self._listener.refuse(by, why)
+        else:
+            gateway.steered(by)
+
+    def _text(self, reader: rtc.TextStreamReader, by: str) -> None:
+        try:
+            self._parts.gateway.check_saying(by)
+            self._parts.gateway.heed(by)
+        except SteeringError as why:
+            self._texts.refuse(reader, by, why)
+        else:
+            self._texts.put(reader, by)
+
+    def _track(
+        self,
+        track: rtc.Track,
+        publication: rtc.RemoteTrackPublication,
+        participant: rtc.RemoteParticipant,
+    ) -> None:
+        self._camera.offer(track, publication.source, participant.identity)
+
+    def _no_track(
+        self,
+        _: rtc.Track | None,
+        publication: rtc.RemoteTrackPublication,
+        participant: rtc.RemoteParticipant,
+    ) -> None:
+        self._camera.withdraw(publication.source, participant.identity)
+
+    def _unpublished(self, _: rtc.LocalTrackPublication) -> None:
+        self._listener.torn()
+
+    def _away(self) -> None:
+        self._parts.lifetime.rest(Rest.AWAY, True)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        driver = self._parts.gateway.control_lock.driver
+        if driver is not None:
+            self._parts.steering.release(driver)
+
+    def _back(self) -> None:
+        self._look_round()
+        self._listener.torn()
+        self._parts.lifetime.rest(Rest.AWAY, False)
+
+    def _gone(self, reason: int) -> None:
+        if self.over.done():
+            return
+        names_of = rtc.DisconnectReason
+        known = reason in names_of.values()
+        name = names_of.Name(names_of.ValueType(reason)).lower() if known else f"reason_{reason}"
+        self.over.set_result(RoomEnding(name, "the room is over", final=reason in FINAL))

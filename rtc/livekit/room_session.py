@@ -1,0 +1,255 @@
+"""A world in one room: the tasks that serve it, from the first track to the last word.
+
+The room's callbacks (`room_events.py`) only note; everything that waits is a task of one group
+here. What ends one of them ends the session in the room, and `run` says why.
+"""
+
+import asyncio
+from contextlib import aclosing, suppress
+
+from livekit import rtc
+
+from reverie.rtc.livekit.calls import Answer, Calls
+from reverie.rtc.livekit.camera import Camera
+from reverie.rtc.livekit.chat import READERS, TextIntake
+from reverie.rtc.livekit.command_gateway import OWN
+from reverie.rtc.livekit.errors import (
+    NotPublishedError,
+    RoomEnding,
+    RoomSessionOverError,
+    SteeringError,
+)
+from reverie.rtc.livekit.picture_track import REPEAT_S
+from reverie.rtc.livekit.rest_rules import Rest
+from reverie.rtc.livekit.room_context import RoomContext
+from reverie.rtc.livekit.room_events import RoomEvents
+from reverie.rtc.livekit.room_tracks import RoomTracks
+from reverie.rtc.livekit.status import note
+from reverie.rtc.wire.errors import first_of
+from reverie.sessions.protocol.events import (
+    AnyEvent,
+    ControlApplied,
+    ControlSuperseded,
+    Error,
+    MediaChunk,
+    MediaInit,
+    SessionClosed,
+    SessionInterrupted,
+    TextDelta,
+)
+
+LEFT = "left"
+"""Why a visit is over that was cancelled."""
+EXACT = ("rgb24", "pcm16")
+"""What a room is made tracks of: it encodes by itself."""
+
+MEND_S = 1.0
+"""After a track that the room did not take, until the next try."""
+CHECK_S = 2.0
+"""Between two looks at whether the server still takes the tracks."""
+MEASURE_S = 2.0
+"""Between two figures of the frame rate."""
+FAREWELL_S = 2.0
+"""For telling the room why a world ended."""
+
+
+class RoomSession:
+    """Serves one room.
+
+    Attributes:
+        shown: set once the room has the world's first picture's track.
+    """
+
+    def __init__(self, parts: RoomContext, room: rtc.Room) -> None:
+        """Serve nothing yet; needs the running loop."""
+        self.shown = asyncio.Event()
+        self.camera = Camera(parts.session, parts.options, self.refuse)
+        self._parts = parts
+        self._room = room
+        self._tracks = RoomTracks(parts.session, room.local_participant, parts.options)
+        self._texts = TextIntake(parts.options, parts.gateway.say, self.refuse)
+        calls = Calls(parts.gateway, self).handlers()
+        self._room_events = RoomEvents(parts, room, self, self.camera, self._texts, calls)
+        self._torn = asyncio.Event()  # the room may lack a track
+
+    async def run(self) -> RoomEnding:
+        """Serve until the room or the session is over; cancelled, leave the room as it was."""
+        ending = RoomEnding(LEFT)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._start(tasks)
+                self._parts.gateway.here = self.is_here
+                with self._room_events.listening():
+                    raise RoomSessionOverError(await self._room_events.over)
+        except* RoomSessionOverError as group:
+            ending = first_of(group).ending
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._parts.options.room_s):
+                    await self._leave(told=ending.reason != LEFT)
+        return ending
+
+    def newest_chunk(self) -> int:
+        """Return the newest chunk that was shown; -1 before the first."""
+        return self._parts.chunk
+
+    def is_here(self, identity: str) -> bool:
+        """Tell whether somebody is in the room."""
+        return identity in self._room.remote_participants
+
+    def ask_rest(self, wanted: bool) -> None:
+        """Pause, or go on, as somebody asked."""
+        self._parts.lifetime.rest(Rest.ASKED, wanted)
+
+    def state(self) -> Answer:
+        """Return all that a front end shows."""
+        told = {name: value for name, value in self._parts.board.shown.values() if value}
+        return {**told, "view": self._parts.session.view.model_dump(mode="json")}
+
+    def refuse(self, by: str, why: SteeringError) -> None:
+        """Tell somebody, and nobody else, that their wish is refused."""
+        self._parts.publisher.refuse(by, why)
+
+    def torn(self) -> None:
+        """Note that the room may lack a track, and has forgotten the attributes."""
+        self._torn.set()
+        self._parts.board.forget()
+
+    def _start(self, tasks: asyncio.TaskGroup) -> None:
+        parts, speaker = self._parts, self._room.local_participant
+        tasks.create_task(self._feed(), name="world to room")
+        tasks.create_task(self._steer(), name="steering")
+        tasks.create_task(self._mend(), name="mend tracks")
+        tasks.create_task(self._check(), name="check tracks")
+        tasks.create_task(self._measure(), name="measure")
+        tasks.create_task(self._repeat(), name="repeat")
+        tasks.create_task(self._watch(), name="viewers")
+        tasks.create_task(self.camera.show(), name="camera")
+        tasks.create_task(parts.lifetime.keep(), name="rest")
+        tasks.create_task(parts.board.tell(speaker), name="attributes")
+        tasks.create_task(parts.publisher.send(speaker), name="news")
+        tasks.create_task(parts.captions.send(speaker), name="captions")
+        for number in range(READERS):
+            tasks.create_task(self._texts.serve(), name=f"texts {number}")
+        parts.board.forget()
+
+    async def _feed(self) -> None:
+        """Show the room what the session puts out, at the room's pace."""
+        last: AnyEvent | None = None
+        for init in self._parts.inits.values():
+            await self._begin(init)
+        async with aclosing(self._parts.session.stream()) as events:
+            async for event in events:
+                last = event
+                await self._take(event)
+        ending = RoomEnding("session_over", _why_over(last))
+        self._parts.board.change(status="ended", reason=ending.message)
+        await self._farewell()
+        raise RoomSessionOverError(ending)
+
+    async def _take(self, event: AnyEvent) -> None:
+        parts = self._parts
+        match event:
+            case MediaInit(stream=stream, codec=codec):
+                if codec not in EXACT:
+                    message = f"{stream} comes as {codec}; attach for {' and '.join(EXACT)}"
+                    raise RoomSessionOverError(RoomEnding("needs_decoder", message))
+                parts.inits[stream] = event
+                await self._begin(event)
+            case MediaChunk():
+                await self._tracks.show(event)
+                parts.chunk = max(parts.chunk, event.chunk) if event.last else parts.chunk
+            case SessionInterrupted(chunk=chunk):
+                parts.chunk = chunk
+                await self._tracks.cut()
+            case TextDelta():
+                parts.captions.note(event)
+                if event.cut:
+                    self._tracks.cancel_speech()
+            case ControlApplied() | ControlSuperseded():
+                parts.receipts.note(event)
+                parts.publisher.note(event, parts.gateway.author(event.control))
+        if not isinstance(event, ControlApplied | ControlSuperseded):
+            parts.publisher.note(event, None)
+        parts.board.put(note(parts.board.status, event))
+
+    async def _begin(self, init: MediaInit) -> None:
+        try:
+            await self._tracks.begin(init)
+        except NotPublishedError:
+            self._torn.set()
+        else:
+            self.shown.set()
+
+    async def _steer(self) -> None:
+        while True:
+            steer = await self._parts.steering.take()
+            try:
+                await self._parts.gateway.steer(steer)
+            except SteeringError as why:
+                if steer.by != OWN:
+                    self.refuse(steer.by, why)
+
+    async def _mend(self) -> None:
+        """Publish what the room has lost, however often that takes."""
+        while True:
+            await self._torn.wait()
+            self._torn.clear()
+            if await self._tracks.mend():
+                self.shown.set()
+            else:
+                self._torn.set()
+                await asyncio.sleep(MEND_S)
+
+    async def _check(self) -> None:
+        """Notice tracks that the server has taken away, which no event tells."""
+        while True:
+            await asyncio.sleep(CHECK_S)
+            is_up = self._room.connection_state == rtc.ConnectionState.CONN_CONNECTED
+            if is_up and not await self._tracks.check():
+                self._torn.set()
+
+    async def _measure(self) -> None:
+        before = 0
+        while True:
+            await asyncio.sleep(MEASURE_S)
+            shown = self._tracks.video.shown if self._tracks.video else 0
+            fps = max(shown - before, 0) / MEASURE_S
+            self._parts.board.change(fps=f"{fps:.0f}")
+            before = shown
+
+    async def _repeat(self) -> None:
+        """Keep a picture on its way while the world rests: who comes now sees only what comes."""
+        while True:
+            await asyncio.sleep(REPEAT_S)
+            if self._tracks.video is not None and not self._parts.lifetime.parked:
+                self._tracks.video.repeat()
+
+    async def _watch(self) -> None:
+        await self._parts.lifetime.watch()
+        in_line = self._parts.session.view.state == "queued"
+        watched = f"nobody watched for {self._parts.options.keep_empty_s:g} s"
+        message = "nobody is here to wait for it" if in_line else watched
+        raise RoomSessionOverError(RoomEnding("abandoned", message))
+
+    async def _leave(self, *, told: bool) -> None:
+        gone = not self._room.isconnected()
+        await self._tracks.close(gone=gone)
+        if not gone and not told:
+            await self._parts.board.retract(self._room.local_participant)
+
+    async def _farewell(self) -> None:
+        """Let the room hear why it is over, if it listens."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self._parts.board.all_told()
+                await self._parts.publisher.all_sent()
+
+
+def _why_over(last: AnyEvent | None) -> str:
+    match last:
+        case SessionClosed(reason=reason):
+            return reason
+        case Error(code=code):
+            return code
+    return "detached"

@@ -1,0 +1,86 @@
+"""The world's sound in a room: a track for each audio stream of the program."""
+
+import asyncio
+import logging
+
+import numpy as np
+from livekit import rtc
+from numpy.typing import NDArray
+
+from reverie.rtc.livekit.options import BridgeOptions
+from reverie.rtc.livekit.published_track import PublishedTrack
+from reverie.rtc.livekit.vocabulary import TRACK_AUDIO
+
+LOGGER = logging.getLogger(__name__)
+
+QUEUE_MS = 400
+"""Sound that waits to be played: twice as far as it is ahead of pictures, or it holds them up."""
+
+
+class SoundTrack:
+    """One stream of sound, published. One task plays; any may cut."""
+
+    def __init__(
+        self,
+        participant: rtc.LocalParticipant,
+        stream: str,
+        rate_hz: int,
+        channels: int,
+        options: BridgeOptions,
+    ) -> None:
+        """Publish nothing yet; needs the running loop."""
+        self.rate_hz, self.channels = rate_hz, channels
+        self.dropped = 0  # packets that the room took too long for
+        self._carried = PublishedTrack(participant, "sound", options.room_s)
+        self._stream = stream
+        self._options = options
+        self._source = rtc.AudioSource(rate_hz, channels, queue_size_ms=QUEUE_MS)
+
+    @property
+    def offered(self) -> bool:
+        """Whether the room has the track; a reconnection may lose it."""
+        return self._carried.offered
+
+    async def verify(self) -> None:
+        """Count the track as lost if the connection carries it no more."""
+        await self._carried.verify()
+
+    async def check(self) -> bool:
+        """Take the track back if the server takes it no longer; tell whether it was left."""
+        return await self._carried.check()
+
+    async def publish(self) -> None:
+        """Offer the track to the room; do nothing while it is offered already.
+
+        Raises:
+            NotPublishedError: the room did not take it in time.
+        """
+        if self.offered:
+            return
+        name = f"{TRACK_AUDIO}.{self._stream}"
+        track = rtc.LocalAudioTrack.create_audio_track(name, self._source)
+        options = rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_SCREENSHARE_AUDIO)
+        await self._carried.publish(track, options)
+
+    async def play(self, samples: NDArray[np.int16]) -> None:
+        """Play samples [N, C]; return when there is room for more."""
+        frame = rtc.AudioFrame(samples.tobytes(), self.rate_hz, self.channels, len(samples))
+        try:
+            async with asyncio.timeout(self._options.room_s):
+                await self._source.capture_frame(frame)
+        except TimeoutError:
+            self.dropped += 1
+        except Exception as error:  # the SDK has no narrower one for what it cannot take
+            self.dropped += 1
+            LOGGER.warning("a piece of sound was not taken: %s", error)
+
+    def cut(self) -> None:
+        """Drop what was not heard yet."""
+        self._source.clear_queue()
+
+    async def close(self, *, gone: bool = False) -> None:
+        """Take the track back, unless the room is gone. Closing twice is closing once."""
+        try:
+            await self._carried.withdraw(gone=gone)
+        finally:
+            await self._source.aclose()

@@ -1,0 +1,1 @@
+"""WebRTC: offers, ICE, peers, and the tracks and data channels of an attachment."""

@@ -1,0 +1,279 @@
+"""The only place that uses private parts of aiortc and aioice.
+
+Those packages promise none of this. `tests/rtc/webrtc/test_aiortc_seams.py` fails when a version of
+them moves what is used here; then this module has to be changed.
+"""
+
+import asyncio
+import errno
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+from aioice import Connection, stun
+from aioice.ice import get_host_addresses
+from aiortc import (
+    RTCIceCandidate,
+    RTCIceGatherer,
+    RTCIceTransport,
+    RTCPeerConnection,
+    RTCRtpSender,
+    rtcrtpreceiver,
+)
+from aiortc.codecs import get_decoder
+from aiortc.codecs.base import Decoder
+from aiortc.rtcicetransport import candidate_to_aioice
+from aiortc.rtcrtpparameters import RTCRtpCodecParameters
+from aiortc.rtp import (
+    RTCP_PSFB_APP,
+    AnyRtcpPacket,
+    RtcpPsfbPacket,
+    RtcpRrPacket,
+    RtcpSrPacket,
+    unpack_remb_fci,
+)
+from av import CodecContext
+
+
+def on_key_request(sender: RTCRtpSender, call: Callable[[], None]) -> None:
+    """Have `call` called for each PLI and FIR; with packets of our own aiortc forgets them."""
+    sender._send_keyframe = call  # type: ignore[method-assign]
+
+
+def on_reports(
+    sender: RTCRtpSender,
+    estimated: Callable[[int], None],
+    reported: Callable[[float, int], None],
+) -> None:
+    """Listen to what a receiver reports.
+
+    Args:
+        estimated: called with the bits a second that it can take (REMB).
+        reported: called with the part of packets lost since the last report, 0 to 1, and the
+            packets lost altogether.
+    """
+    handle: Callable[[AnyRtcpPacket], Awaitable[None]] = sender._handle_rtcp_packet
+
+    async def listen(packet: AnyRtcpPacket) -> None:
+        if isinstance(packet, RtcpPsfbPacket) and packet.fmt == RTCP_PSFB_APP:
+            try:
+                bitrate, ssrcs = unpack_remb_fci(packet.fci)
+            except ValueError:
+                return
+            if sender._ssrc in ssrcs:
+                estimated(bitrate)
+        elif isinstance(packet, RtcpRrPacket | RtcpSrPacket):
+            for report in packet.reports:
+                if report.ssrc == sender._ssrc:
+                    reported(report.fraction_lost / 256, report.packets_lost)
+        await handle(packet)
+
+    sender._handle_rtcp_packet = listen  # type: ignore[method-assign]
+
+
+def last_rtp_timestamp(sender: RTCRtpSender) -> int:
+    """Return the RTP time of the newest packet: aiortc adds a random start to ours."""
+    timestamp: int = vars(sender)["_RTCRtpSender__rtp_timestamp"]
+    return timestamp
+
+
+def round_trip_s(sender: RTCRtpSender) -> float | None:
+    """Return the smoothed round trip time; None before the first report."""
+    trip: float | None = vars(sender)["_RTCRtpSender__rtt"]
+    return trip
+
+
+# --- ports ---
+
+_PORTS: ContextVar[tuple[int, int] | None] = ContextVar("ports", default=None)
+
+
+@contextmanager
+def within_ports(ports: tuple[int, int] | None) -> Iterator[None]:
+    """Have candidates that are gathered in the block use ports in a range; None: any.
+
+    aioice asks the event loop for any free port; only while such a block gathers, the loop hears
+    "one of these" instead.
+    """
+    if ports is None:
+        yield
+        return
+    _teach(asyncio.get_running_loop())
+    token = _PORTS.set(ports)
+    try:
+        yield
+    finally:
+        _PORTS.reset(token)
+
+
+def _teach(loop: asyncio.AbstractEventLoop) -> None:
+    make = loop.create_datagram_endpoint
+    if getattr(make, "knows_ports", False):
+        return
+
+    async def make_within(factory: Any, local_addr: Any = None, **others: Any) -> Any:
+        ports = _PORTS.get()
+        if ports is None or local_addr is None or local_addr[1] != 0:
+            return await make(factory, local_addr=local_addr, **others)
+        lowest, highest = ports
+        begin = random.randrange(lowest, highest + 1)
+        for port in (*range(begin, highest + 1), *range(lowest, begin)):
+            try:
+                return await make(factory, local_addr=(local_addr[0], port), **others)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        raise OSError(errno.EADDRINUSE, f"no port of {lowest} to {highest} is free")
+
+    make_within.knows_ports = True  # type: ignore[attr-defined]
+    loop.create_datagram_endpoint = make_within  # type: ignore[method-assign, assignment]
+
+
+# --- paths ---
+
+
+class IcePath:
+    """One path to a peer: aioice's connection, of which aiortc shows nothing."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def controlling(self) -> bool:
+        """Whether this end chooses among the ways."""
+        return self.connection.ice_controlling
+
+    def prepare(self, *, controlling: bool, ufrag: str, password: str) -> None:
+        """Say who is at the other end."""
+        self.connection.ice_controlling = controlling
+        self.connection.remote_username = ufrag
+        self.connection.remote_password = password
+
+    async def connect(self) -> None:
+        """Find a way that works.
+
+        Raises:
+            ConnectionError: there is none.
+        """
+        await self.connection.connect()
+
+    async def add_candidate(self, candidate: RTCIceCandidate) -> None:
+        """Try to reach the other end there as well; too late, it is ignored."""
+        with suppress(ValueError):
+            await self.connection.add_remote_candidate(candidate_to_aioice(candidate))
+
+    def pace_checks(self, may_check: Callable[[str], bool]) -> None:
+        """Have `may_check` asked for each check that goes to a host; what it forbids is not sent.
+
+        To be called once all ways of this end are gathered; what is not sent counts as lost.
+        """
+        for protocol in self.connection._protocols:
+            paced = _paced(protocol.send_stun, may_check)
+            protocol.send_stun = paced  # type: ignore[method-assign, assignment]
+
+    @property
+    def remote_host(self) -> str | None:
+        """The host at the other end; None before there is one."""
+        pair = self.connection._nominated.get(1)
+        return pair.remote_addr[0] if pair else None
+
+    async def recv(self) -> bytes:
+        """Return the next datagram.
+
+        Raises:
+            ConnectionError: the path is closed.
+        """
+        return await self.connection.recv()
+
+    async def send(self, data: bytes) -> None:
+        """Send a datagram.
+
+        Raises:
+            ConnectionError: the path is closed.
+        """
+        await self.connection.send(data)
+
+    async def close(self) -> None:
+        """Give up the path. Closing twice is closing once."""
+        await self.connection.close()
+
+
+_SendStun = Callable[[stun.Message, tuple[str, int]], None]
+
+
+def _paced(send: _SendStun, may_check: Callable[[str], bool]) -> _SendStun:
+    def send_paced(message: stun.Message, address: tuple[str, int]) -> None:
+        is_check = message.message_class == stun.Class.REQUEST
+        if not is_check or may_check(address[0]):
+            send(message, address)
+
+    return send_paced
+
+
+def own_addresses() -> list[str]:
+    """Return the addresses of this machine that peers are told."""
+    return get_host_addresses(use_ipv4=True, use_ipv6=True)
+
+
+def ice_transport_of(connection: RTCPeerConnection) -> RTCIceTransport:
+    """Return the one transport of a connection whose sections are bundled."""
+    for transceiver in connection.getTransceivers():
+        return transceiver.receiver.transport.transport
+    assert connection.sctp is not None, "a connection has a section"
+    return connection.sctp.transport.transport
+
+
+def path_of(holder: RTCIceTransport | RTCIceGatherer) -> IcePath:
+    """Return the path under a transport, or the one that a gatherer gathers for."""
+    return IcePath(holder._connection)
+
+
+def speak_through(
+    transport: RTCIceTransport,
+    receive: Callable[[], Awaitable[bytes]],
+    send: Callable[[bytes], Awaitable[None]],
+) -> None:
+    """Have DTLS use these for its datagrams, which asks the transport for them each time."""
+    transport._recv = receive  # type: ignore[assignment]
+    transport._send = send  # type: ignore[assignment]
+
+
+def lead_elsewhere(transport: RTCIceTransport, path: IcePath) -> None:
+    """Have a transport watch and close another path from now on, and no more the one before.
+
+    The watching is our own: aiortc's spins for ever when a path is closed before it has begun. The
+    transport owns the task, and awaits it when it stops.
+    """
+    inside = vars(transport)
+    watching: asyncio.Future[None] | None = inside["_RTCIceTransport__monitor_task"]
+    if watching is not None:
+        watching.cancel()
+    transport._connection = path.connection
+    inside["_RTCIceTransport__monitor_task"] = asyncio.ensure_future(_watch(transport, path))
+
+
+async def _watch(transport: RTCIceTransport, path: IcePath) -> None:
+    await path.connection.get_event()  # there is one alone: that it is closed
+    if transport.state == "completed":
+        set_state: Callable[[str], None] = transport.__getattribute__("_RTCIceTransport__setState")
+        set_state("failed")
+
+
+# --- decoders ---
+
+
+def wrap_decoders(wrap: Callable[[Decoder, str], Decoder]) -> None:
+    """Have every decoder that a receiver makes for itself wrapped, given the name of its codec."""
+
+    def get_wrapped(codec: RTCRtpCodecParameters) -> Decoder:
+        return wrap(get_decoder(codec), codec.name)
+
+    rtcrtpreceiver.get_decoder = get_wrapped  # type: ignore[attr-defined]
+
+
+def set_max_pixels(decoder: Decoder, pixels: int) -> None:
+    """Have a decoder of H.264, which has decoded nothing yet, refuse pictures with more pixels."""
+    context: CodecContext = vars(decoder)["codec"]
+    context.options = {"max_pixels": str(pixels)}

@@ -1,0 +1,42 @@
+"""What a peer sends: pictures and sound of its camera, microphone or tool, into the session.
+
+Everything that comes is taken at once: what aiortc has decoded and nobody takes would pile up. What
+becomes of it is the session's rule for the stream.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+from aiortc import MediaStreamTrack
+from aiortc.mediastreams import MediaStreamError
+from av import AudioFrame, VideoFrame
+from numpy.typing import NDArray
+
+from reverie.sessions import ServerSession
+from reverie.sessions.protocol.errors import CommandError
+
+
+async def feed(server_session: ServerSession, stream: str, track: MediaStreamTrack) -> None:
+    """Hand on what comes on a track, until it ends."""
+    while True:
+        try:
+            frame = await track.recv()
+        except MediaStreamError:
+            return
+        with suppress(CommandError):  # the stream is full, or the session over
+            if isinstance(frame, VideoFrame):
+                server_session.put_video(stream, frame, _pts_us(frame))
+            elif isinstance(frame, AudioFrame):
+                server_session.put_audio(stream, _samples(frame), frame.sample_rate, _pts_us(frame))
+
+
+def _samples(frame: AudioFrame) -> NDArray[np.float32]:
+    """Return the sound [samples, channels] in -1..1; aiortc decodes to interleaved 16 bits."""
+    pcm16 = frame.to_ndarray().reshape(-1, len(frame.layout.channels))
+    return pcm16.astype(np.float32) / np.float32(2**15)
+
+
+def _pts_us(frame: VideoFrame | AudioFrame) -> int:
+    if frame.pts is None or frame.time_base is None:
+        return 0
+    return max(0, round(frame.pts * frame.time_base * 1_000_000))

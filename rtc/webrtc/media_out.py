@@ -1,0 +1,138 @@
+"""What one peer is sent as RTP: pictures and sound of its attachment."""
+
+from collections.abc import Callable
+
+from reverie.media import AudioCodec, Codec
+from reverie.rtc.metrics import Metrics
+from reverie.rtc.webrtc.aiortc_seams import round_trip_s
+from reverie.rtc.webrtc.audio_out import AudioOut
+from reverie.rtc.webrtc.negotiation import NegotiatedPeer
+from reverie.rtc.webrtc.packet_track import sender_failed
+from reverie.rtc.webrtc.tail_loss_probe import TailLossProbe
+from reverie.rtc.webrtc.video_out import VideoOut
+from reverie.rtc.webrtc_options import WebRtcOptions
+from reverie.sessions import Attachment, ServerSession
+from reverie.sessions.protocol.commands import Playhead, RequestKeyFrame
+from reverie.sessions.protocol.events import (
+    AnyEvent,
+    MediaChunk,
+    MediaInit,
+    SessionInterrupted,
+    TextDelta,
+)
+from reverie.sessions.streams.output_streams import VOICE
+
+
+class MediaOut:
+    """Takes the bytes out of an attachment's events, and tells what is left of them."""
+
+    def __init__(
+        self,
+        negotiated: NegotiatedPeer,
+        now_us: Callable[[], int],
+        options: WebRtcOptions,
+        metrics: Metrics,
+    ) -> None:
+        """Begin to be the tracks of the senders; nothing comes before `begin`."""
+        self._negotiated = negotiated
+        self._now_us = now_us
+        self._options = options
+        self._metrics = metrics
+        self._probe = TailLossProbe()
+        self._kinds: dict[str, str] = {}  # of the streams that have begun
+        self._trip_s: float | None = None
+        self._refresh: Callable[[], None] | None = None
+        video, audio = negotiated.video, negotiated.audio
+        self._video = VideoOut(video, now_us, options, metrics) if video else None
+        self._audio = AudioOut(audio, now_us) if audio else None
+
+    @property
+    def codec(self) -> Codec:
+        """How pictures are encoded."""
+        return self._negotiated.codec or Codec.VP8
+
+    @property
+    def audio(self) -> AudioCodec | None:
+        """How sound is; None: the peer hears none."""
+        return AudioCodec.OPUS if self._audio is not None else None
+
+    def begin(self, server_session: ServerSession, attachment: Attachment, *, silent: bool) -> None:
+        """Heed what the receiver reports from now on.
+
+        Args:
+            silent: the peer says no playheads: what was sent to it counts as seen.
+        """
+        if self._video is None:
+            return
+        shown = self._say_seen if silent else self._note_sent
+        self._video.shown = lambda chunk: shown(attachment, chunk)
+        self._video.request_key = lambda: self._request_key(attachment)
+        self._video.refresh = self._refresh = lambda: server_session.show_again(attachment)
+        self._video.limit = lambda rate: server_session.limit_video(attachment, rate)
+        self._video.limit(self._options.max_bitrate)
+
+    async def pass_on(self, event: AnyEvent) -> AnyEvent | None:
+        """Send what an event carries; return what to tell of it, None when it was skipped.
+
+        Raises:
+            PeerEndedError: the sender has died.
+        """
+        if isinstance(event, MediaInit):
+            self._kinds[event.stream] = event.kind
+            return event.model_copy(update={"container": "rtp"})
+        if isinstance(event, MediaChunk):
+            return await self._send(event)
+        if isinstance(event, SessionInterrupted):
+            for out in (self._video, self._audio):
+                if out is not None:
+                    out.cut()
+        if isinstance(event, TextDelta) and event.cut and VOICE in self._kinds and self._audio:
+            self._audio.cut()  # what is not said any more is not heard either
+        return event
+
+    def seen(self, chunk: int) -> None:
+        """Note what the peer says that it has seen."""
+        self._probe.seen(chunk)
+
+    def look(self, now_s: float) -> None:
+        """Look after what nobody tells of; to be called a few times a second.
+
+        Raises:
+            PeerEndedError: a sender has died.
+        """
+        for out in (self._video, self._audio):
+            if out is not None and out.track.readyState == "ended":
+                raise sender_failed()
+        self._note_trip()
+        if self._refresh is not None and self._probe.due(now_s):
+            self._refresh()
+
+    async def _send(self, chunk: MediaChunk) -> MediaChunk | None:
+        out = self._audio if self._kinds.get(chunk.stream) == "audio" else self._video
+        sent = await out.send(chunk) if out is not None else None
+        if sent is not None:
+            self._metrics.frames.inc()
+            self._metrics.dropped.inc(sent.dropped)
+            self._metrics.sent_bytes.inc(sent.size_bytes)
+        return sent
+
+    def _note_sent(self, _: Attachment, chunk: MediaChunk) -> None:
+        if chunk.last:
+            self._probe.sent(chunk.chunk, self._now_us() / 1e6)
+
+    def _say_seen(self, attachment: Attachment, chunk: MediaChunk) -> None:
+        if chunk.last:
+            pts_us = max(0, chunk.pts_us)
+            attachment.submit(Playhead(id="sent", chunk=chunk.chunk, pts_us=pts_us))
+
+    def _request_key(self, attachment: Attachment) -> None:
+        for stream, kind in self._kinds.items():
+            if kind == "video":
+                attachment.submit(RequestKeyFrame(id="pli", stream=stream), quiet=True)
+
+    def _note_trip(self) -> None:
+        sender = self._negotiated.video or self._negotiated.audio
+        trip_s = round_trip_s(sender) if sender is not None else None
+        if trip_s is not None and trip_s != self._trip_s:
+            self._trip_s = trip_s
+            self._metrics.round_trip.observe(trip_s)

@@ -1,0 +1,139 @@
+"""A track of packets that were encoded elsewhere, once for everybody."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import av
+from aiortc import MediaStreamTrack, RTCRtpSender
+from aiortc.mediastreams import MediaStreamError
+
+from reverie.rtc.webrtc.aiortc_seams import last_rtp_timestamp
+from reverie.rtc.wire.errors import PeerEndedError
+from reverie.rtc.wire.framing import CloseCode
+
+FIRST_LIMIT_S = 10.0
+"""For the first packet to be sent."""
+
+
+def sender_failed() -> PeerEndedError:
+    """Return the end of a peer whose sender has died: aiortc tells nobody, and freezes."""
+    text = "the media could not be sent; the server's log says more"
+    return PeerEndedError(CloseCode.INTERNAL, "sender_failed", text)
+
+
+@dataclass(frozen=True, slots=True)
+class PacedPacket:
+    """A packet that waits for its moment.
+
+    Attributes:
+        ticks: its RTP time, in units of the track's clock, from 0.
+        due_us: when to send it.
+        sent: called when it is handed to the sender.
+    """
+
+    data: bytes
+    ticks: int
+    due_us: int
+    sent: Callable[[], None] | None = None
+
+
+class PacketTrack(MediaStreamTrack):
+    """What one sender sends: at most `capacity` packets wait, each until it is due.
+
+    Whoever puts packets in looks at `full` first: the rule for what is lost is theirs.
+    """
+
+    def __init__(
+        self,
+        kind: Literal["video", "audio"],
+        rate_hz: int,
+        capacity: int,
+        now_us: Callable[[], int],
+    ) -> None:
+        super().__init__()
+        self.kind = kind
+        self._base = Fraction(1, rate_hz)
+        self._capacity = capacity
+        self._now_us = now_us
+        self._packets: deque[PacedPacket] = deque()
+        self._news = asyncio.Event()
+        self._sent: int | None = None  # ticks of the packet that was handed over last
+        self._sender: RTCRtpSender | None = None
+        self._origin: int | None = None
+        self._origin_known = asyncio.Event()
+
+    def sent_by(self, sender: RTCRtpSender) -> None:
+        """Say who takes from the track, so that its RTP times can be known."""
+        self._sender = sender
+
+    @property
+    def full(self) -> bool:
+        """Whether no more may wait."""
+        return len(self._packets) >= self._capacity
+
+    def put(self, packet: PacedPacket) -> None:
+        """Add a packet, unless the track is full or has ended."""
+        if not self.full:
+            self._packets.append(packet)
+            self._news.set()
+
+    def cut(self) -> None:
+        """Drop what waits."""
+        self._packets.clear()
+
+    async def rtp_timestamp(self, ticks: int) -> int:
+        """Return what RTP calls `ticks`; waits for the first packet to be sent.
+
+        Raises:
+            PeerEndedError: nothing was sent in time, so the sender has died.
+        """
+        try:
+            async with asyncio.timeout(FIRST_LIMIT_S):
+                await self._origin_known.wait()
+        except TimeoutError:
+            raise sender_failed() from None
+        assert self._origin is not None
+        return (self._origin + ticks) % 2**32
+
+    async def recv(self) -> "av.Packet[Any]":
+        """Return the next packet when it is due; for the sender.
+
+        Raises:
+            MediaStreamError: the track has ended.
+        """
+        self._note_sent()
+        packet = await self._due()
+        self._sent = packet.ticks
+        if packet.sent is not None:
+            packet.sent()
+        made = av.Packet(packet.data)
+        made.pts = packet.ticks
+        made.time_base = self._base
+        return made
+
+    def stop(self) -> None:
+        """End the track."""
+        super().stop()
+        self._news.set()
+
+    async def _due(self) -> PacedPacket:
+        while True:
+            if self.readyState != "live":
+                raise MediaStreamError
+            self._news.clear()
+            if not self._packets:
+                await self._news.wait()
+                continue
+            wait_us = self._packets[0].due_us - self._now_us()
+            if wait_us <= 0:
+                return self._packets.popleft()
+            await asyncio.sleep(wait_us / 1e6)  # a cut meanwhile has taken it out
+
+    def _note_sent(self) -> None:
+        if self._origin is None and self._sent is not None and self._sender is not None:
+            self._origin = (last_rtp_timestamp(self._sender) - self._sent) % 2**32
+            self._origin_known.set()

@@ -1,0 +1,107 @@
+"""One attachment over one peer: what a `Conversation` is for a WebSocket.
+
+Its media go as RTP, other events and all commands over the `events` channel, where there is one.
+"""
+
+import asyncio
+
+from reverie.gpu_pool.wire.shares import Accounts
+from reverie.rtc.app_context import AppContext
+from reverie.rtc.command_reader import CommandReader
+from reverie.rtc.webrtc.data_channels import EventsChannel, PeerChannels
+from reverie.rtc.webrtc.media_out import MediaOut
+from reverie.rtc.wire.errors import PeerEndedError
+from reverie.rtc.wire.framing import CloseCode, encode_text
+from reverie.sessions import (
+    Attachment,
+    AttachOptions,
+    Role,
+    ServerSession,
+    SessionEndedError,
+    TooManyError,
+)
+from reverie.sessions.protocol.events import AnyEvent
+
+
+class PeerConversation:
+    """Carries an attachment's events out to a peer, and commands in."""
+
+    def __init__(
+        self,
+        context: AppContext,
+        server_session: ServerSession,
+        media: MediaOut,
+        channels: PeerChannels,
+        accounts: Accounts,
+    ) -> None:
+        """Attach to nothing yet; the attachment will be counted under `accounts`."""
+        self._context = context
+        self._server_session = server_session
+        self._media = media
+        self._channels = channels
+        self._accounts = accounts
+        self.attachment: Attachment | None = None
+
+    async def run(self, role: Role) -> None:
+        """Attach, and talk until either side ends it; then give the attachment back.
+
+        Raises:
+            PeerEndedError: there is no attachment to be had, or the peer takes nothing.
+            AttachmentEndedError: the session says so.
+            PeerLeftError: the channel is closed.
+        """
+        attachment = self.attachment = self._attach(role)
+        events = self._channels.events
+        attached = self._context.metrics.attached.labels(attachment.role.value)
+        attached.inc()
+        try:
+            self._media.begin(self._server_session, attachment, silent=events is None)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._send(attachment, events), name="send")
+                if events is not None:
+                    tasks.create_task(self._receive(attachment, events), name="receive")
+        finally:
+            attached.dec()
+            attachment.detach()
+
+    def _attach(self, role: Role) -> Attachment:
+        options = AttachOptions(
+            codec=self._media.codec,
+            audio=self._media.audio,
+            message_bytes=self._context.options.message_bytes,
+            commands_per_s=self._context.options.commands_per_s,
+            accounts=self._accounts,
+            in_time=True,
+        )
+        try:
+            return self._server_session.attach(role, options)
+        except SessionEndedError as error:
+            reason = f"no_such_session: {error.reason}"
+            raise PeerEndedError(CloseCode.NO_SUCH_SESSION, reason, str(error)) from None
+        except TooManyError as error:
+            raise PeerEndedError(CloseCode.TOO_MANY, f"too_many_{error.what}", str(error)) from None
+
+    async def _receive(self, attachment: Attachment, events: EventsChannel) -> None:
+        reader = CommandReader(attachment, self._context.options, self._context.metrics)
+        reader.seen = self._media.seen
+        self._channels.on_action(lambda message: reader.hear(message, quiet=True))
+        while True:
+            await attachment.has_room()
+            reader.hear(await events.receive())
+
+    async def _send(self, attachment: Attachment, events: EventsChannel | None) -> None:
+        while True:
+            event = await self._media.pass_on(await attachment.take())
+            if event is not None and events is not None:
+                await self._say(event, events)
+
+    async def _say(self, event: AnyEvent, events: EventsChannel) -> None:
+        limit_s = self._context.options.send_timeout_s
+        text = encode_text(event)
+        try:
+            async with asyncio.timeout(limit_s):
+                await events.send(text)
+        except TimeoutError:
+            message = f"nothing was taken for {limit_s:g} s (send_timeout_s)"
+            raise PeerEndedError(CloseCode.SLOW_VIEWER, "slow_viewer", message) from None
+        self._context.metrics.sent_bytes.inc(len(text))

@@ -1,0 +1,1 @@
+"""WebSocket: the endpoint, its handshake, and one attachment's conversation."""

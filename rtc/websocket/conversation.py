@@ -1,0 +1,82 @@
+"""One attachment over one WebSocket: two tasks, one that listens and one that speaks.
+
+The socket is closed in one place, with the code of why it ended. Whatever way that was (the
+session's end, a close frame, a reset, a limit), the attachment is given back in `finally`.
+"""
+
+import asyncio
+from typing import TypeVar
+
+from reverie.rtc.command_reader import CommandReader
+from reverie.rtc.metrics import Metrics
+from reverie.rtc.options import ServerOptions
+from reverie.rtc.websocket.socket_peer import SocketPeer
+from reverie.rtc.wire.errors import PeerLeftError
+from reverie.rtc.wire.framing import close_code, encode_event
+from reverie.sessions.attachments.attachment import Attachment
+from reverie.sessions.protocol.errors import AttachmentEndedError
+from reverie.sessions.protocol.events import MediaChunk
+
+MESSAGES_A_TURN = 16
+"""Messages that a task handles before it lets the others have the event loop."""
+
+
+class SocketConversation:
+    """Carries an attachment's events out of a socket, and commands in."""
+
+    def __init__(
+        self, peer: SocketPeer, attachment: Attachment, options: ServerOptions, metrics: Metrics
+    ) -> None:
+        self._peer = peer
+        self._attachment = attachment
+        self._metrics = metrics
+        self._reader = CommandReader(attachment, options, metrics)
+
+    async def run(self) -> None:
+        """Talk until either side ends it, then give the attachment back and close the socket."""
+        reason, code, by = "internal_error", 1011, "server"
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._receive(), name="receive")
+                tasks.create_task(self._send(), name="send")
+        except* AttachmentEndedError as group:
+            reason = _first(group, AttachmentEndedError).reason
+            code = close_code(reason)
+        except* PeerLeftError as group:
+            code, by = _first(group, PeerLeftError).code, "peer"
+        finally:
+            self._attachment.detach()
+            self._metrics.ended.labels(by if by == "peer" else reason).inc()
+            await self._peer.close(code, reason)
+
+    async def _receive(self) -> None:
+        handled = 0
+        while True:
+            # A client that asks faster than its answers leave is read more slowly, and not ended.
+            await self._attachment.has_room()
+            self._reader.hear(await self._peer.receive())
+            handled += 1
+            if handled % MESSAGES_A_TURN == 0:
+                await asyncio.sleep(0)
+
+    async def _send(self) -> None:
+        sent = 0
+        while True:
+            event = await self._attachment.take()
+            message = encode_event(event)
+            await self._peer.send(message)
+            self._metrics.sent_bytes.inc(len(message))
+            if isinstance(event, MediaChunk):
+                self._metrics.frames.inc()
+                self._metrics.dropped.inc(event.dropped)
+            sent += 1
+            if sent % MESSAGES_A_TURN == 0:
+                await asyncio.sleep(0)
+
+
+_Found = TypeVar("_Found", bound=Exception)
+
+
+def _first(group: ExceptionGroup[_Found], kind: type[_Found]) -> _Found:
+    found = group.exceptions[0]
+    return found if isinstance(found, kind) else _first(found, kind)  # type: ignore[arg-type]

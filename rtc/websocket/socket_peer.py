@@ -1,0 +1,65 @@
+"""The other side of a WebSocket: take a message, give a message, say goodbye."""
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from reverie.rtc.wire.errors import PeerLeftError
+
+MAX_REASON_BYTES = 123
+"""RFC 6455 section 5.5: what a close frame holds beside the code."""
+
+
+class SocketPeer:
+    """One WebSocket.
+
+    The time limits of sending, receiving and closing are the connection's (`ws_connection.py`).
+    """
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+
+    async def accept(self) -> None:
+        """Let the socket in.
+
+        Raises:
+            PeerLeftError: it is lost already.
+        """
+        try:
+            await self._socket.accept()
+        except WebSocketDisconnect as error:
+            raise PeerLeftError(error.code) from None
+
+    async def receive(self) -> str | bytes:
+        """Wait for a message. Safe to cancel: then it stays for the next call.
+
+        Raises:
+            PeerLeftError: the socket is closed or lost.
+        """
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise PeerLeftError(message.get("code") or 1006)
+        text: str | None = message.get("text")
+        return text if text is not None else bytes(message["bytes"])
+
+    async def send(self, message: str | bytes) -> None:
+        """Send a message; waits while the client takes nothing.
+
+        Raises:
+            PeerLeftError: the socket is closed or lost.
+        """
+        try:
+            if isinstance(message, str):
+                await self._socket.send_text(message)
+            else:
+                await self._socket.send_bytes(message)
+        except WebSocketDisconnect as error:
+            raise PeerLeftError(error.code) from None
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close the socket, unless it is closed already."""
+        if self._socket.application_state is not WebSocketState.CONNECTED:
+            return
+        short = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
+        try:
+            await self._socket.close(code, short)
+        except (WebSocketDisconnect, OSError):
+            return  # it was lost meanwhile, which is what was wanted

@@ -1,0 +1,59 @@
+"""Everybody who is attached to a session: at most one driver, and some viewers."""
+
+from collections.abc import Callable, Iterator
+
+from reverie.sessions.attachments.attachment import Attachment, Role
+from reverie.sessions.protocol.commands import AnyCommand
+from reverie.sessions.protocol.events import AnyEvent
+
+Overhear = Callable[[AnyEvent | AnyCommand], None]
+
+
+class AttachedClients:
+    """The attachments of one session, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._attached: dict[int, Attachment] = {}
+        self._overhear: Overhear | None = None
+
+    def __len__(self) -> int:
+        return len(self._attached)
+
+    def __iter__(self) -> Iterator[Attachment]:
+        return iter(tuple(self._attached.values()))
+
+    def __contains__(self, attachment: Attachment) -> bool:
+        return self._attached.get(attachment.key) is attachment
+
+    @property
+    def driver(self) -> Attachment | None:
+        """Who may command, if anybody is there to."""
+        return next((each for each in self if each.role is Role.DRIVER), None)
+
+    @property
+    def listening(self) -> bool:
+        """Whether anybody takes what comes."""
+        return any(each.listening for each in self)
+
+    def add(self, attachment: Attachment) -> None:
+        """Let somebody in."""
+        self._attached[attachment.key] = attachment
+
+    def remove(self, attachment: Attachment) -> None:
+        """Let somebody go, who must be in."""
+        del self._attached[attachment.key]
+
+    def tell(self, event: AnyEvent) -> None:
+        """Put an event into every outbox."""
+        self.overheard(event)
+        for attachment in self:
+            attachment.outbox.put(event)
+
+    def overhear(self, call: Overhear | None) -> None:
+        """Have everything that is said in the session told to a recording too; None: no more."""
+        self._overhear = call
+
+    def overheard(self, said: AnyEvent | AnyCommand) -> None:
+        """Note what was said to or by one of them only."""
+        if self._overhear is not None:
+            self._overhear(said)

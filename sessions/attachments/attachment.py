@@ -1,0 +1,170 @@
+"""One connection of a client to a session: what it may do, what waits for it, how it ends.
+
+A transport attaches, then does two things at once: it takes events until `AttachmentEndedError`,
+and submits what the client sends. `detach` in its `finally` is all the cleaning up it owes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from reverie.gpu_pool.wire.shares import Accounts
+from reverie.media import AudioCodec, Codec
+from reverie.sessions.attachments.outbox import Outbox
+from reverie.sessions.protocol.commands import AnyCommand, Playhead
+from reverie.sessions.protocol.errors import AttachmentEndedError
+from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
+
+
+class Role(StrEnum):
+    """What an attachment may do."""
+
+    DRIVER = "driver"
+    VIEWER = "viewer"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachOptions:
+    """How somebody attaches.
+
+    Attributes:
+        codec: how frames come.
+        audio: how sound comes; None: it does not.
+        listening: whether anybody takes the events already; see `Attachment.listen`.
+        patient: a consumer inside this process: it is waited for and never idle.
+        message_bytes: what the transport lets in at most, told to the client; 0: no limit.
+        commands_per_s: likewise.
+        accounts: whom it is counted under, where there are too many.
+        in_time: what it says that it has seen counts once a viewer who plays at the media's own
+            speed can have seen it: it may have heard of a picture that comes by another way.
+    """
+
+    codec: Codec = Codec.RGB24
+    audio: AudioCodec | None = None
+    listening: bool = True
+    patient: bool = False
+    message_bytes: int = 0
+    commands_per_s: int = 0
+    accounts: Accounts = ()
+    in_time: bool = False
+
+
+Answer = RequestAccepted | Error
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """A command, who sent it, and where its one answer goes."""
+
+    sender: "Attachment"
+    command: AnyCommand
+    answer: Callable[[Answer], None]
+
+
+class CommandSink(Protocol):
+    """What an attachment needs of its session."""
+
+    def submit(self, order: CommandRequest) -> None:
+        """Carry out a command, after those before it; answers it exactly once."""
+
+    def listening_changed(self, attachment: "Attachment") -> None:
+        """Begin or stop to show it the streams."""
+
+    def detach(self, attachment: "Attachment") -> None:
+        """Forget an attachment. Detaching twice is detaching once."""
+
+
+class Attachment:
+    """One driver or viewer of a session. Made by `HostedSession.attach`."""
+
+    def __init__(
+        self,
+        key: int,
+        role: Role,
+        options: AttachOptions,
+        outbox: Outbox,
+        command_sink: CommandSink,
+    ) -> None:
+        self.key = key  # unique in its session
+        self.role = role
+        self.options = options
+        self.outbox = outbox
+        self.listening = options.listening
+        self.bits_per_s: int | None = None  # what its line takes, of each video; None: unknown
+        self.active_us = outbox.now_us()  # when it last asked for something or was shown something
+        self._command_sink = command_sink
+
+    @property
+    def ended(self) -> str | None:
+        """Why it is over; what waits can still be taken."""
+        return self.outbox.ended
+
+    def note_active(self) -> None:
+        """Note that somebody is behind it."""
+        self.active_us = self.outbox.now_us()
+
+    def submit(self, command: AnyCommand, *, quiet: bool = False) -> None:
+        """Hand a command in; its answer comes as an event. Never waits.
+
+        Args:
+            quiet: only a refusal comes as an event.
+        """
+        self._submit(command, self._put_refusal if quiet else self.outbox.put)
+
+    async def has_room(self) -> None:
+        """Wait until few events wait: a sender that heeds it is slowed, and never ended for it."""
+        await self.outbox.has_room()
+
+    async def request(self, command: AnyCommand) -> Answer:
+        """Hand a command in and wait for its answer, which does not come as an event.
+
+        Safe to cancel: the command may still be carried out.
+        """
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        def answer(event: Answer) -> None:
+            if not answered.done():
+                answered.set_result(event)
+
+        self._submit(command, answer)
+        return await answered
+
+    async def take(self) -> AnyEvent:
+        """Wait for the next event. Safe to cancel: then nothing is lost.
+
+        Raises:
+            AttachmentEndedError: nothing more comes; says why.
+        """
+        event = await self.outbox.take()
+        if event.type in ("media.chunk", "text.delta"):
+            self.note_active()
+        return event
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        """Yield events until nothing more comes; `ended` then says why."""
+        try:
+            while True:
+                yield await self.take()
+        except AttachmentEndedError:
+            return
+
+    def listen(self, listening: bool) -> None:
+        """Say whether events are being taken; without, no frames come and nobody is waited for."""
+        if listening != self.listening:
+            self.listening = listening
+            self._command_sink.listening_changed(self)
+
+    def detach(self) -> None:
+        """Leave. Never waits; leaving twice is leaving once."""
+        self._command_sink.detach(self)
+
+    def _put_refusal(self, event: Answer) -> None:
+        if isinstance(event, Error):
+            self.outbox.put(event)
+
+    def _submit(self, command: AnyCommand, answer: Callable[[Answer], None]) -> None:
+        if not isinstance(command, Playhead):
+            self.note_active()
+        self._command_sink.submit(CommandRequest(self, command, answer))

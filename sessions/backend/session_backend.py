@@ -1,0 +1,46 @@
+"""What this room needs of whoever runs the models."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from reverie.gpu_pool.wire.messages import Done, OneWay, Request
+from reverie.gpu_pool.wire.notifications import Sink
+from reverie.gpu_pool.wire.start_request import StartRequest
+from reverie.models.contract.spec import ModelSpec
+
+OnPosition = Callable[[int], None]
+"""Called with the place in the waiting line, from 1 on, whenever it changes."""
+
+
+class SessionHandle(Protocol):
+    """A session's place on an instance, until it is released."""
+
+    def send(self, message: OneWay) -> None:
+        """Tell the loop something that needs no answer. Never waits."""
+
+    async def ask(self, message: Request) -> Done:
+        """Ask the loop for something; the request number is filled in.
+
+        Raises:
+            PoolError: it was refused, or its worker was lost.
+        """
+
+    async def release(self) -> None:
+        """End the loop and give the place back. Releasing twice is releasing once."""
+
+
+class SessionBackend(Protocol):
+    """All the places that there are."""
+
+    @property
+    def specs(self) -> Mapping[str, ModelSpec]:
+        """The models that are served, by the name that sessions call them."""
+
+    async def lease(
+        self, opening: StartRequest, sink: Sink, on_position: OnPosition
+    ) -> SessionHandle:
+        """Wait for a place and open the loop in it.
+
+        Raises:
+            PoolError: the line is full, or the model cannot be run.
+        """

@@ -1,0 +1,115 @@
+"""A session's line to its loop: the lease, and what was said before there was one.
+
+What a lost worker had been told, the pool tells its successor; nothing is said twice from here.
+"""
+
+import asyncio
+
+from reverie.engine.inputs import ControlInput
+from reverie.gpu_pool.wire.errors import (
+    AskTimeoutError,
+    PoolError,
+    RequestRefusedError,
+    WorkerLostError,
+)
+from reverie.gpu_pool.wire.messages import (
+    Done,
+    OneWay,
+    PlayheadMoved,
+    PushInputs,
+    ReleaseKeys,
+    Request,
+    Watched,
+)
+from reverie.sessions.backend import public_errors
+from reverie.sessions.backend.control_receipts import ControlReceipts, Tell
+from reverie.sessions.backend.session_backend import SessionHandle
+from reverie.sessions.protocol.errors import CommandError, ErrorCode
+from reverie.sessions.state import playheads
+
+
+class WorkerChannel:
+    """Speaks to the lease once the session has its place."""
+
+    def __init__(self, session: str, receipts: ControlReceipts, ask_limit_s: float) -> None:
+        self._session = session
+        self._receipts = receipts
+        self._ask_limit_s = ask_limit_s
+        self._lease: SessionHandle | None = None
+        self._connected = asyncio.Event()
+        self._watched = False
+        self._seen: dict[str, int] = {}  # of each loop
+
+    def connect(self, lease: SessionHandle) -> None:
+        """Use a lease that was just opened, and say what was put off until now."""
+        self._lease = lease
+        if self._watched:
+            self._send(Watched(self._session, True))
+        if waiting := self._receipts.waiting():
+            self._send(PushInputs(self._session, waiting))
+        self._connected.set()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the session has its place now."""
+        return self._lease is not None
+
+    async def connected(self) -> None:
+        """Return once the session has its place."""
+        await self._connected.wait()
+
+    def push(self, command: str, inputs: tuple[ControlInput, ...], tell: Tell) -> None:
+        """Send controls; the command gets its receipt by `tell`."""
+        if inputs:
+            self._receipts.open(command, inputs, tell)
+            self._send(PushInputs(self._session, inputs))
+
+    def release_keys(self) -> None:
+        """Let go of every held key."""
+        self._send(ReleaseKeys(self._session))
+
+    def watched(self, watched: bool) -> None:
+        """Say whether anybody watches."""
+        if watched != self._watched:
+            self._watched = watched
+            self._send(Watched(self._session, watched))
+
+    def seen(self, playhead: playheads.SeenPosition) -> None:
+        """Say what was seen, as far as that is news."""
+        if playhead.chunk > self._seen.get(playhead.loop, -1):
+            self._seen[playhead.loop] = playhead.chunk
+            self._send(
+                PlayheadMoved(self._session, playhead.chunk, playhead.loop, playhead.in_time)
+            )
+
+    async def ask(self, message: Request) -> Done:
+        """Ask the loop for something, once there is a loop.
+
+        Raises:
+            CommandError: it refused, or could not be asked.
+        """
+        await self._connected.wait()
+        assert self._lease is not None, "connecting sets the lease"
+        try:
+            async with asyncio.timeout(self._ask_limit_s):
+                return await self._lease.ask(message)
+        except RequestRefusedError as error:
+            raise CommandError(error.code, public_errors.refused(error)) from None
+        except WorkerLostError:
+            lost = public_errors.WORKER_LOST
+            raise CommandError(ErrorCode.WORKER_LOST, lost, retry_after_s=1.0) from None
+        except (TimeoutError, AskTimeoutError):
+            waited = f"the loop did not answer within {self._ask_limit_s:g} s"
+            raise CommandError(ErrorCode.TIMED_OUT, waited) from None
+        except PoolError:
+            raise CommandError(ErrorCode.CLOSED, public_errors.LOOP_GONE) from None
+
+    async def release(self) -> None:
+        """Give the place back, if there is one."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            await lease.release()
+
+    def _send(self, message: OneWay) -> None:
+        if self._lease is not None:
+            self._lease.send(message)

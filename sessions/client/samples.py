@@ -1,0 +1,23 @@
+"""From a media chunk to samples, for sound that needs no decoder."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.sessions.protocol.errors import NotSamplesError
+from reverie.sessions.protocol.events import MediaChunk, MediaInit
+
+
+def to_samples(chunk: MediaChunk, init: MediaInit) -> NDArray[np.int16]:
+    """Return the samples [N, C] of a `pcm16` chunk; read-only, and it copies nothing.
+
+    Args:
+        init: the stream's latest `media.init`.
+
+    Raises:
+        NotSamplesError: the codec is another, or the chunk is not of that stream.
+    """
+    if init.codec != "pcm16" or init.stream != chunk.stream:
+        raise NotSamplesError(f"{chunk.stream} is coded as {init.codec}, which needs a decoder")
+    if not init.channels or len(chunk.data) % (2 * init.channels):
+        raise NotSamplesError(f"{len(chunk.data)} bytes are no samples of {init.channels} channels")
+    return np.frombuffer(chunk.data, "<i2").reshape(-1, init.channels)

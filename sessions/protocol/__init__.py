@@ -1,0 +1,1 @@
+"""The protocol: commands, events, errors, their parsing and their JSON Schema."""

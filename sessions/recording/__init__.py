@@ -1,0 +1,1 @@
+"""Recordings: their catalogue and folder, and the writers of one recording."""

@@ -1,0 +1,358 @@
+"""The server's side of a session: its parts, who comes and goes, and how it ends.
+
+    lease  -> relay -> outputs -> outboxes -> attachments -> transports
+    loop link <- commanding <- front desk <- attachments <- transports
+
+One TaskGroup runs it all; a child ends the session by raising. However it ends, `end` decides the
+reason in one place, and the order of the last events: answers, receipts, the streams' ends, the
+session's.
+"""
+
+import asyncio
+import logging
+from typing import TypeVar
+
+import numpy as np
+from av import VideoFrame
+from numpy.typing import NDArray
+
+from reverie.gpu_pool.wire.errors import PoolError, PoolFullError
+from reverie.gpu_pool.wire.messages import Pause
+from reverie.gpu_pool.wire.shares import Accounts
+from reverie.gpu_pool.wire.start_request import ForkOrigin, StartRequest
+from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
+from reverie.media.audio.espeak import Speech
+from reverie.models.contract.spec import ModelSpec
+from reverie.sessions.attachments.attachment import Attachment, AttachOptions, CommandRequest, Role
+from reverie.sessions.backend import public_errors
+from reverie.sessions.backend.session_backend import SessionBackend
+from reverie.sessions.protocol.errors import CommandError, SessionEndedError
+from reverie.sessions.protocol.events import (
+    Error,
+    RequestQueued,
+    RequestStarted,
+    SessionClosed,
+    SessionView,
+)
+from reverie.sessions.recording.recording import Keys
+from reverie.sessions.recording.recordings import Recordings
+from reverie.sessions.runtime.attachment_lifecycle import AttachmentLifecycle
+from reverie.sessions.runtime.command_handlers import CommandHandlers
+from reverie.sessions.runtime.command_queue import CommandQueue
+from reverie.sessions.runtime.event_relay import EventRelay
+from reverie.sessions.runtime.interruption import Interruption
+from reverie.sessions.runtime.session_context import SessionContext
+from reverie.sessions.runtime.session_recorder import SessionRecorder
+from reverie.sessions.runtime.timeouts import SessionTimeouts
+from reverie.sessions.state.limits import SessionLimits
+from reverie.sessions.state.session_state import SessionState, Trigger
+from reverie.sessions.streams.barge_in import BargeIn
+from reverie.sessions.streams.output_streams import OpenFanout
+from reverie.sessions.streams.speech_stream import SpeechStream
+
+logger = logging.getLogger(__name__)
+
+_E = TypeVar("_E", bound=Exception)
+
+
+class ServerSession:
+    """One session. `run` is its life; everything else may be called while it runs."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        spec: ModelSpec,
+        backend: SessionBackend,
+        limits: SessionLimits,
+        clock: Clock,
+        open_fanout: OpenFanout = VideoFanout,
+        recordings: Recordings | None = None,
+        keys: Keys | None = None,
+        speech: Speech | None = None,
+        origin: ForkOrigin | None = None,
+        accounts: Accounts = (),
+    ) -> None:
+        """Put the parts together; nothing moves before `run`.
+
+        Args:
+            origin: where it parts from another session; None begins anew.
+            accounts: whom its place is counted under: its owner, then the address if that counts.
+        """
+        self._origin = origin
+        self._accounts = accounts
+        self.state = state
+        self.message = ""  # for a person: why it is over
+        self._context = context = SessionContext.of(state, spec, limits, clock, open_fanout)
+        self.scope = context.scope
+        self._backend = backend
+        self._limits = limits
+        self._over = asyncio.Event()
+        self._gone = asyncio.Event()  # its place was given back
+        self._placed = asyncio.Event()  # has a place, waits in the line, or was refused
+        self._refused: PoolFullError | None = None
+        self._event_relay = EventRelay(context, self.fail)
+        self._voice: SpeechStream | None = None
+        if speech is not None:
+            self._voice = context.outputs.add_voice(speech, self.scope, self._not_spoken)
+        self.recorder = SessionRecorder(context, recordings, keys, "".join(accounts[1:]))
+        interruption = Interruption(context, self._event_relay)
+        self._barge_in = BargeIn(state, context.controls, context.attached, interruption.interrupt)
+        context.inputs.listen(self._barge_in.heard)
+        commanding = CommandHandlers(context, interruption)
+        self._command_sink = CommandQueue(context, commanding, self.recorder, self.end)
+        self._attachment_lifecycle = AttachmentLifecycle(context)
+        self._lifetime = SessionTimeouts(
+            context,
+            self._attachment_lifecycle,
+            abandon=lambda: self.end("abandoned", f"nobody came for {limits.grace_s:g} s"),
+        )
+        self.scope.on_cancel(lambda _: self._over.set())
+
+    # --- what anybody may look at ---
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.state.session
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether there is anything to hear."""
+        return bool(self._context.outputs.sounds)
+
+    @property
+    def view(self) -> SessionView:
+        """The session as it is now."""
+        return self._context.views.view()
+
+    @property
+    def parting(self) -> ForkOrigin:
+        """Where another session can part from this one: after what was seen of it last."""
+        seen = self.state.playheads.governing
+        return ForkOrigin(self.id, seen.chunk if seen.chunk >= 0 else None, seen_of=seen.loop)
+
+    # --- its life ---
+
+    async def run(self) -> None:
+        """Live until `end`; then give everything back. Cancelling it ends the session."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._context.outputs.start(tasks)
+                if self._voice is not None:
+                    tasks.create_task(self._voice.speak(), name=f"{self.id} voice")
+                self._context.inputs.start(tasks)
+                tasks.create_task(self._barge_in.run(), name=f"{self.id} barge-in")
+                tasks.create_task(self._take_place(), name=f"{self.id} place")
+                tasks.create_task(self._command_sink.serve(), name=f"{self.id} commands")
+                tasks.create_task(self._context.views.tell_changes(), name=f"{self.id} views")
+                tasks.create_task(self._lifetime.watch(), name=f"{self.id} lifetime")
+                await self._over.wait()
+                raise SessionEndedError(self.scope.reason or "")
+        except* SessionEndedError:
+            pass
+        except* PoolFullError as group:
+            self._refused = _first(group)
+            self.fail("pool_full", str(self._refused))
+        except* PoolError as group:
+            error = _first(group)
+            logger.warning("session %s could not begin: %s", self.id, error)
+            self.fail(*public_errors.not_opened(error))
+        except* InputStuckError as group:
+            logger.error("session %s: %s", self.id, _first(group))
+            self.fail("decode_failed", public_errors.NOT_DECODED)
+        except* MediaError as group:
+            logger.error("session %s: encoding failed: %s", self.id, _first(group))
+            self.fail("encode_failed", public_errors.NOT_ENCODED)
+        except* Exception:
+            logger.exception("session %s failed", self.id)
+            self.fail("internal_error", "the server made a mistake; its log says more")
+        finally:
+            self.end("shutdown")
+            await self._give_back()
+            self._gone.set()
+
+    async def placed(self) -> None:
+        """Return once it has its place, waits for one, or is over.
+
+        Raises:
+            PoolFullError: there is no place, not even to wait.
+        """
+        await self._placed.wait()
+        if self._refused is not None:
+            raise self._refused
+
+    def fail(self, reason: str, message: str = "") -> None:
+        """End it because it cannot go on."""
+        self._end(Trigger.FAIL, reason, message)
+
+    def end(self, reason: str, message: str = "") -> None:
+        """End it for everybody. Ending twice is ending once; the first reason stands."""
+        self._end(Trigger.CLOSE, reason, message)
+
+    async def ended(self) -> None:
+        """Return once it is over; its place may be given back a little later."""
+        await self._over.wait()
+
+    async def gone(self) -> None:
+        """Return once it is over and its place was given back."""
+        await self._gone.wait()
+
+    async def drain(self, limit_s: float, reason: str = "shutdown") -> None:
+        """End it after the chunk that is being made, or after `limit_s` at the latest."""
+        try:
+            async with asyncio.timeout(limit_s):
+                if self._context.link.is_connected:
+                    await self._context.link.ask(Pause(0, self.state.session))
+                await self._context.outputs.drain()
+        except (TimeoutError, CommandError):
+            logger.info("session %s did not come to rest within %g s", self.id, limit_s)
+        self.end(reason)
+
+    # --- who comes and goes ---
+
+    def attach(self, role: Role, options: AttachOptions) -> Attachment:
+        """Let somebody in. A new driver takes the place of the one before, who is told so.
+
+        Raises:
+            SessionEndedError: it is over.
+            TooManyError: as many are here as may be.
+        """
+        attachment = self._attachment_lifecycle.admit(role, options, self)
+        self.recorder.watched_in(options.codec)
+        return attachment
+
+    def submit(self, order: CommandRequest) -> None:
+        """Carry out a command of an attachment; see `CommandQueue`."""
+        self._command_sink.submit(order)
+
+    def listening_changed(self, attachment: Attachment) -> None:
+        """Begin or stop to show the streams to an attachment."""
+        self._attachment_lifecycle.listening_changed(attachment)
+
+    def limit_video(self, attachment: Attachment, bits_per_s: int) -> None:
+        """Note how many bits a second somebody's line can take, for all pictures together."""
+        attachment.bits_per_s = bits_per_s
+        for video in self._context.outputs.videos:
+            video.limit_changed(attachment)
+
+    def show_again(self, attachment: Attachment) -> None:
+        """Show somebody the newest pictures once more, who has lost them on the way."""
+        for video in self._context.outputs.videos:
+            video.show_again(attachment)
+
+    def detach(self, attachment: Attachment) -> None:
+        """Let somebody go. Keys that they held are released. Twice is once."""
+        self._attachment_lifecycle.leave(attachment)
+
+    # --- media from a track: no command, no answer ---
+
+    def put_video(
+        self,
+        stream: str | None,
+        frame: NDArray[np.uint8] | VideoFrame,
+        pts_us: int,
+        *,
+        last: bool = False,
+    ) -> None:
+        """Take a picture for an input stream; it is turned upright and scaled on a thread.
+
+        Never waits. What turns out to be unreadable is told to everybody as `bad_media`, once.
+
+        Args:
+            stream: None takes the program's first that takes pictures.
+            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame; leave it alone after.
+            pts_us: when it was taken, on the sender's own clock.
+            last: it ends a clip, or is a picture by itself.
+
+        Raises:
+            CommandError: `unknown_stream`: the program takes no such thing, so do not decode it;
+                `too_many`: a `fifo` stream is full, so drop it; `closed`: the session is over.
+        """
+        self._context.inputs.put(stream, RawVideo(frame, pts_us, last=last))
+
+    def put_audio(
+        self, stream: str | None, samples: NDArray[np.float32], rate_hz: int, pts_us: int
+    ) -> None:
+        """Take sound for an input stream; it is mixed and resampled on a thread. As `put_video`.
+
+        Args:
+            samples: float32 [samples, channels] in -1..1, mono or stereo.
+            rate_hz: 8000 to 48,000.
+        """
+        self._context.inputs.put(stream, RawAudio(samples, pts_us, rate_hz=rate_hz))
+
+    async def feed(self, stream: str | None, data: bytes) -> int:
+        """Take a whole picture or clip for an input stream; return how many frames it had.
+
+        Raises:
+            CommandError: it cannot be read, or is not taken in time.
+        """
+        return await self._context.inputs.feed(stream, data)
+
+    # --- its place ---
+
+    async def _take_place(self) -> None:
+        state = self.state
+        opening = StartRequest(
+            session=state.session,
+            model=state.model,
+            program=state.program,
+            seed=state.seed,
+            prompt=state.prompt.whole,
+            parameters=dict(state.parameters),
+            stop=state.stop,
+            origin=self._origin,
+            accounts=self._accounts,
+        )
+        lease = await self._backend.lease(opening, self._event_relay, self._queued)
+        self._context.link.connect(lease)
+        if state.over:
+            return  # it ended as the place came; `run` gives it back
+        state.queue_position = None
+        state.move(Trigger.START)
+        if not len(self._context.attached):
+            state.move(Trigger.DETACH)
+        self._context.attached.tell(RequestStarted())
+        self._context.views.changed()
+        self._placed.set()
+
+    def _not_spoken(self, message: str) -> None:
+        self._context.attached.tell(Error(code="not_spoken", message=message))
+
+    def _queued(self, position: int) -> None:
+        if self.state.over:
+            return
+        self.state.move(Trigger.ENQUEUE)
+        self.state.queue_position = position
+        self._context.attached.tell(RequestQueued(position=position))
+        self._context.views.changed()
+        self._placed.set()
+
+    def _end(self, trigger: Trigger, reason: str, message: str) -> None:
+        if self.state.over:
+            return
+        self.state.move(trigger)
+        self.state.reason, self.message = reason, message
+        self._command_sink.shut(reason)
+        self._context.inputs.shut(reason)
+        self._context.receipts.drop_all()
+        self.recorder.end()
+        self.scope.cancel(reason)
+        for attachment in self._context.attached:
+            attachment.outbox.end(reason, SessionClosed(reason=reason, message=message))
+        self._placed.set()
+        logger.info("session %s is over: %s %s", self.id, reason, message)
+
+    async def _give_back(self) -> None:
+        try:
+            async with asyncio.timeout(self._limits.close_s):
+                await self._context.link.release()
+        except TimeoutError:
+            logger.error("session %s: its place was not given back in time", self.id)
+        except PoolError as error:
+            logger.warning("session %s: giving its place back failed: %s", self.id, error)
+
+
+def _first(group: BaseExceptionGroup[_E]) -> _E:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

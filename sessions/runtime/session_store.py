@@ -1,0 +1,301 @@
+"""All sessions of a server: opening, finding, listing by owner, ending; and who may do what.
+
+Three secrets, none derived from another: the owner's lists sessions, a session's token drives it,
+its watch token only watches. Ids are no secrets.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from itertools import islice
+
+from reverie.gpu_pool.wire.errors import PoolFullError
+from reverie.gpu_pool.wire.shares import Accounts
+from reverie.gpu_pool.wire.start_request import ForkOrigin
+from reverie.media import Clock, MonotonicClock, VideoFanout
+from reverie.media.audio.espeak import Speech
+from reverie.models.contract.spec import ModelSpec
+from reverie.sessions.attachments.attachment import Role
+from reverie.sessions.backend.session_backend import SessionBackend
+from reverie.sessions.protocol.errors import (
+    BadRequestError,
+    SessionEndedError,
+    TooManyError,
+    UnknownOwnerError,
+    UnknownSessionError,
+)
+from reverie.sessions.recording.recording import Keys, hashed
+from reverie.sessions.recording.recordings import Recordings
+from reverie.sessions.runtime.fork import check_forks, forked
+from reverie.sessions.runtime.server_session import ServerSession
+from reverie.sessions.runtime.session_request import CheckedRequest, SessionRequest
+from reverie.sessions.state.limits import SessionLimits
+from reverie.sessions.state.owners import OwnerSecrets
+from reverie.sessions.state.session_state import SessionState
+from reverie.sessions.streams.output_streams import OpenFanout
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED = 1000
+"""Ended sessions whose reason is still known, to those who have their secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCredentials:
+    """A session that was opened, and its secrets."""
+
+    session: ServerSession
+    token: str = field(repr=False)
+    watch_token: str = field(repr=False)
+    owner: str = field(repr=False)
+    address: str | None = None
+
+
+class SessionStore:
+    """Sessions by id. For one event loop."""
+
+    def __init__(
+        self,
+        backend: SessionBackend,
+        limits: SessionLimits,
+        tasks: asyncio.TaskGroup,
+        *,
+        clock: Clock | None = None,
+        open_fanout: OpenFanout = VideoFanout,
+        recordings: Recordings | None = None,
+        speech: Speech | None = None,
+    ) -> None:
+        """Hold nothing yet; sessions run as children of `tasks`.
+
+        Args:
+            recordings: where sessions are recorded to; None: they cannot be.
+            speech: the voice for sessions that ask for one; None: there is none.
+        """
+        self._speech = speech
+        self.recordings = recordings
+        self._backend = backend
+        self._limits = limits
+        self._tasks = tasks
+        self._clock = clock or MonotonicClock()
+        self._open_fanout = open_fanout
+        self._credentials_by_id: dict[str, SessionCredentials] = {}
+        self._ended: OrderedDict[str, tuple[str, Keys]] = OrderedDict()  # why, and who may know
+        self._closing: str | None = None
+        self._owners = OwnerSecrets()
+
+    def __len__(self) -> int:
+        """How many sessions there are."""
+        return len(self._credentials_by_id)
+
+    @property
+    def input_pixels(self) -> int:
+        """Of one picture that is pushed into a session, at most."""
+        return self._limits.input_pixels
+
+    async def create(self, request: SessionRequest) -> SessionCredentials:
+        """Open a session; return once it has a place or waits for one.
+
+        If it is cancelled, there is no session.
+
+        Raises:
+            BadRequestError: names the field of the request that is wrong.
+            UnknownOwnerError: the owner's secret is none of this server's.
+            TooManyError: a limit is reached, or no place is free, not even to wait.
+            SessionEndedError: the store is being closed, or the session could not begin.
+        """
+        self._require_open()
+        if request.owner is not None:
+            self.check_owner(request.owner)
+        checked = CheckedRequest.of(request, self._backend.specs, self._limits)
+        state = checked.state(request.owner or self._owners.issue())
+        speech = checked.voice(self._speech)
+        return await self._open(state, checked.spec, speech, request.address, None)
+
+    async def fork(
+        self, session: str, chunk: int | None = None, address: str | None = None
+    ) -> SessionCredentials:
+        """Open a session of the same owner that goes on from what was seen of another one.
+
+        It has prompt, parameters and world of the other, no held keys, no snapshots and no voice.
+        It waits for no place: the other would go on meanwhile.
+
+        Args:
+            session: the other one.
+            chunk: part from this very chunk; None is what was seen last.
+            address: where the request came from.
+
+        Raises:
+            UnknownSessionError: there is none of that id, or not any more.
+            BadRequestError: its program cannot be forked, or the chunk is not kept.
+            TooManyError: a limit is reached, or no place is free.
+            SessionEndedError: it is over, or the store is being closed, or it could not begin.
+        """
+        self._require_open()
+        other = self.get(session)
+        spec = self._backend.specs[other.state.model]
+        check_forks(spec, other.state.program)
+        origin = other.parting if chunk is None else ForkOrigin(session, chunk, exact=True)
+        try:
+            return await self._open(forked(other.state), spec, None, address, origin)
+        except SessionEndedError as error:
+            if error.reason != "chunk_not_kept":
+                raise
+            raise BadRequestError(error.reason, str(error), field="chunk") from None
+
+    async def _open(
+        self,
+        state: SessionState,
+        spec: ModelSpec,
+        speech: Speech | None,
+        address: str | None,
+        origin: ForkOrigin | None,
+    ) -> SessionCredentials:
+        self._check_counts(state.owner, address)
+        token, watch_token = _secret(), _secret()
+        server_session = ServerSession(
+            state,
+            spec,
+            self._backend,
+            self._limits,
+            self._clock,
+            self._open_fanout,
+            self.recordings,
+            Keys.of(token, watch_token, state.owner),
+            speech,
+            origin,
+            self.accounts(state.owner, address),
+        )
+        credentials = SessionCredentials(server_session, token, watch_token, state.owner, address)
+        self._credentials_by_id[server_session.id] = credentials
+        self._tasks.create_task(self._host(server_session), name=f"session {server_session.id}")
+        try:
+            await server_session.placed()
+        except PoolFullError as error:
+            what = "waiting_line" if origin is None else "places"
+            raise TooManyError(what, error.limit, error.retry_after_s) from None
+        except BaseException:
+            server_session.end("cancelled")
+            raise
+        if server_session.state.over:
+            raise SessionEndedError(server_session.state.reason or "closed", server_session.message)
+        return credentials
+
+    def accounts(self, owner: str, address: str | None) -> Accounts:
+        """Return whom something is counted under that an owner asks for from an address."""
+        return f"owner {hashed(owner)}", *self.address_accounts(address)
+
+    def address_accounts(self, address: str | None) -> Accounts:
+        """Return whom something is counted under that anybody asks for from an address."""
+        counted = address is not None and self._limits.sessions_per_address is not None
+        return (f"address {address}",) if counted else ()
+
+    def _require_open(self) -> None:
+        if self._closing is not None:
+            raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
+
+    def get(self, session: str) -> ServerSession:
+        """Return a session.
+
+        Raises:
+            SessionEndedError: it is over.
+            UnknownSessionError: there is none of that id, or not any more.
+        """
+        return self._credentials(session).session
+
+    def admit(self, session: str, token: str) -> tuple[ServerSession, Role]:
+        """Return a session and the most that a token allows in it.
+
+        Who has no secret of a session learns nothing of it, not even that it was there.
+
+        Raises:
+            SessionEndedError: it is over; told to those who have one of its secrets.
+            UnknownSessionError: there is none of that id, or the token is not its own.
+        """
+        ended = self._ended.get(session)
+        if ended is not None and ended[1].role(token) is not None:
+            raise SessionEndedError(ended[0])
+        credentials = self._credentials_by_id.get(session)
+        drives = credentials is not None and _same(token, credentials.token)
+        watches = credentials is not None and _same(token, credentials.watch_token)
+        if credentials is None or not (drives or watches):
+            raise UnknownSessionError(session)
+        return self.get(session), Role.DRIVER if drives else Role.VIEWER
+
+    def check_owner(self, owner: str) -> None:
+        """Accept the secrets that this server has issued to owners, and no others.
+
+        Raises:
+            UnknownOwnerError: it is none of them.
+        """
+        if not self._owners.issued(owner):
+            raise UnknownOwnerError("this server has issued no such owner")
+
+    def list(self, owner: str) -> tuple[ServerSession, ...]:
+        """Return the sessions of whoever knows that secret, oldest first."""
+        return tuple(
+            credentials.session
+            for credentials in self._credentials_by_id.values()
+            if _same(owner, credentials.owner)
+        )
+
+    def close(self, session: str, reason: str = "closed") -> None:
+        """End a session.
+
+        Raises:
+            SessionEndedError: it is over already.
+            UnknownSessionError: there is none of that id.
+        """
+        self.get(session).end(reason)
+
+    async def drain(self, limit_s: float, reason: str = "shutdown") -> None:
+        """Open nothing any more, and end all sessions at a chunk's end, or after `limit_s`."""
+        self._closing = reason
+        async with asyncio.TaskGroup() as tasks:
+            for credentials in tuple(self._credentials_by_id.values()):
+                drain = credentials.session.drain(limit_s, reason)
+                tasks.create_task(drain, name=f"drain {credentials.session.id}")
+
+    def _credentials(self, session: str) -> SessionCredentials:
+        credentials = self._credentials_by_id.get(session)
+        if credentials is None or credentials.session.state.over:
+            if credentials is not None:
+                raise SessionEndedError(credentials.session.state.reason or "closed")
+            if session in self._ended:
+                raise SessionEndedError(self._ended[session][0])
+            raise UnknownSessionError(session)
+        return credentials
+
+    async def _host(self, server_session: ServerSession) -> None:
+        try:
+            await server_session.run()
+        finally:
+            credentials = self._credentials_by_id.pop(server_session.id)
+            keys = Keys.of(credentials.token, credentials.watch_token, credentials.owner)
+            self._ended[server_session.id] = server_session.state.reason or "", keys
+            for forgotten in tuple(islice(self._ended, max(0, len(self._ended) - REMEMBERED))):
+                del self._ended[forgotten]
+
+    def _check_counts(self, owner: str, address: str | None) -> None:
+        if len(self._credentials_by_id) >= self._limits.sessions:
+            raise TooManyError("sessions", self._limits.sessions)
+        if len(self.list(owner)) >= self._limits.sessions_per_owner:
+            raise TooManyError("sessions_per_owner", self._limits.sessions_per_owner)
+        # Whoever asks without an owner gets a new one each time: the address is what stays.
+        most = self._limits.sessions_per_address
+        here = [
+            credentials
+            for credentials in self._credentials_by_id.values()
+            if credentials.address == address
+        ]
+        if address is not None and most is not None and len(here) >= most:
+            raise TooManyError("sessions_per_address", most)
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _same(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())

@@ -1,0 +1,74 @@
+"""What a client shows of a session, and telling everybody when it has changed."""
+
+import asyncio
+
+from reverie.media import Clock
+from reverie.sessions.attachments.attached_clients import AttachedClients
+from reverie.sessions.attachments.attachment import AttachOptions
+from reverie.sessions.protocol.events import LimitsView, SessionUpdated, SessionView
+from reverie.sessions.recording.options import NOT_ENABLED
+from reverie.sessions.state.limits import SessionLimits
+from reverie.sessions.state.program_controls import ProgramControls
+from reverie.sessions.state.session_state import SessionState
+
+
+class SessionViews:
+    """Makes views, and tells changes: the newest only, at a bounded rate."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        controls: ProgramControls,
+        attached: AttachedClients,
+        limits: SessionLimits,
+        clock: Clock,
+    ) -> None:
+        self._state = state
+        self._controls = controls
+        self._attached = attached
+        self._limits = limits
+        self._clock = clock
+        self._changed = asyncio.Event()
+        self.recording = NOT_ENABLED  # how the session can be recorded
+
+    def view(self) -> SessionView:
+        """Return the session as it is now."""
+        state = self._state
+        return SessionView(
+            state=state.phase.value,
+            model=state.model,
+            program=state.program,
+            prompt=state.prompt.whole,
+            seed=state.seed,
+            controls=self._controls.control_views(),
+            parameters=self._controls.parameter_views(state.parameters),
+            inputs=self._controls.input_views(),
+            streams=self._controls.stream_views(),
+            takes_prompt=self._controls.takes_prompt,
+            takes_turns=self._controls.takes_turns,
+            viewers=len(self._attached),
+            lead_chunks=self._controls.lead_chunks,
+            recording=state.recording,
+        )
+
+    def limits(self, options: AttachOptions) -> LimitsView:
+        """Return the limits that an attachment can run into."""
+        return LimitsView(
+            message_bytes=options.message_bytes,
+            commands_per_s=options.commands_per_s,
+            prompt_chars=self._limits.prompt_chars,
+            recording=self.recording.enabled,
+            clip_s=self.recording.clip_s if self.recording.enabled else 0.0,
+        )
+
+    def changed(self) -> None:
+        """Have everybody told soon."""
+        self._changed.set()
+
+    async def tell_changes(self) -> None:
+        """Tell changes until cancelled; those closer together than the rate allows as one."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            self._attached.tell(SessionUpdated(view=self.view()))
+            await self._clock.sleep(1 / self._limits.views_per_s)

@@ -1,0 +1,1 @@
+"""What a session is, as data: its phase, prompts, playheads, limits and cancel scopes."""

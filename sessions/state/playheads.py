@@ -1,0 +1,100 @@
+"""What has been seen, by whom, and whose eyes count.
+
+The driver's playhead paces the generation; viewers never do, unless nobody drives. Chunks that an
+interrupt has dropped count for nothing, however late a client speaks of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from reverie.sessions.protocol.errors import CommandError, ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPosition:
+    """How far somebody has seen.
+
+    Attributes:
+        chunk: the last one of which every frame was shown; -1 before the first.
+        pts_us: media time of the last frame that was shown; -1 before the first.
+        loop: whose chunk it is: loops of one program have chunks of their own lengths.
+        in_time: it counts once it can have been played; see `AttachOptions.in_time`.
+    """
+
+    chunk: int = -1
+    pts_us: int = -1
+    loop: str = ""
+    in_time: bool = False
+
+
+NOTHING = SeenPosition()
+
+
+@dataclass(slots=True)
+class Playheads:
+    """The playheads of all attachments, by a key that the caller chooses."""
+
+    _seen: dict[int, SeenPosition] = field(default_factory=dict)
+    _driver: int | None = None
+    # Of each loop, chunks up to here, and after the one gone back to, do not exist.
+    _dropped_to: dict[str, int] = field(default_factory=dict)
+
+    def enter(self, key: int, drives: bool, shown: SeenPosition, *, in_time: bool = False) -> None:
+        """Count somebody from now on, who is shown all up to `shown` at once."""
+        self._seen[key] = replace(shown, in_time=in_time)
+        if drives:
+            self._driver = key
+
+    def leave(self, key: int) -> None:
+        """Count somebody no longer."""
+        self._seen.pop(key, None)
+        if self._driver == key:
+            self._driver = None
+
+    def advance(self, key: int, seen: SeenPosition, newest: int) -> bool:
+        """Note what somebody has seen; tell whether it is news.
+
+        Args:
+            key: who.
+            seen: up to where.
+            newest: the newest chunk that the same loop has put out.
+
+        Raises:
+            CommandError: it cannot have been seen; nothing has changed.
+        """
+        if seen.chunk > newest:
+            raise CommandError(
+                ErrorCode.NOT_SHOWN,
+                f"the newest chunk is {newest}" if newest >= 0 else "no chunk was put out yet",
+                field="chunk",
+            )
+        before = self._seen.get(key)
+        if before is None or seen.chunk <= self._dropped_to.get(seen.loop, -1):
+            return False
+        pts_us = max(before.pts_us, seen.pts_us)
+        if before.chunk < 0 or before.loop == seen.loop:
+            after = SeenPosition(max(before.chunk, seen.chunk), pts_us, seen.loop, before.in_time)
+        else:  # chunks of two loops have only their media time in common
+            after = replace(seen, in_time=before.in_time) if seen.pts_us == pts_us else before
+        self._seen[key] = after
+        return after != before
+
+    def cut(self, back_to: Mapping[str, int], newest: Mapping[str, int]) -> None:
+        """Go back.
+
+        Args:
+            back_to: of each loop that does, the last chunk that counts as seen.
+            newest: up to where later ones are gone.
+        """
+        for loop, chunk in newest.items():
+            self._dropped_to[loop] = max(self._dropped_to.get(loop, -1), chunk)
+        for key, seen in self._seen.items():
+            if seen.loop in back_to:
+                self._seen[key] = replace(seen, chunk=back_to[seen.loop])
+
+    @property
+    def governing(self) -> SeenPosition:
+        """The playhead that counts: the driver's, else that of the viewer furthest on."""
+        if self._driver is not None:
+            return self._seen[self._driver]
+        return max(self._seen.values(), key=lambda seen: (seen.pts_us, seen.chunk), default=NOTHING)

@@ -1,0 +1,246 @@
+"""What a session is: plain data, and the only moves that its life can make.
+
+    created -> queued -> active <-> paused -> detached -> closed
+
+    A rejoin leads from detached to active; any of these may fail; a detached one can be parked.
+
+`EDGES` is the whole table. A pair that it does not hold is a fault of this room and raises.
+"""
+
+import secrets
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+from reverie.models.contract.controls import Merge
+from reverie.models.contract.spec import StreamKind
+from reverie.sessions.protocol.errors import IllegalTriggerError
+from reverie.sessions.state.playheads import Playheads, SeenPosition
+from reverie.sessions.state.prompt_memory import PromptMemory
+
+SessionId = NewType("SessionId", str)
+
+ID_BYTES = 16
+"""So that nobody guesses one, though an id by itself opens nothing."""
+
+
+def new_session_id() -> SessionId:
+    """Return an id for a new session."""
+    return SessionId(secrets.token_hex(ID_BYTES))
+
+
+class SessionPhase(StrEnum):
+    """Where a session stands in its life."""
+
+    CREATED = "created"
+    QUEUED = "queued"
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DETACHED = "detached"
+    PARKED = "parked"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class Trigger(StrEnum):
+    """What moves a session on."""
+
+    ENQUEUE = "enqueue"
+    START = "start"
+    PAUSE = "pause"
+    RESUME = "resume"
+    DETACH = "detach"
+    ATTACH = "attach"
+    PARK = "park"
+    FAIL = "fail"
+    CLOSE = "close"
+
+
+SPANS = 64
+"""Chunks whose times are known, to tell whose chunk a viewer speaks of."""
+
+OVER = frozenset({SessionPhase.FAILED, SessionPhase.CLOSED})
+"""Phases that nothing leads out of."""
+
+EDGES: dict[tuple[SessionPhase, Trigger], SessionPhase] = {
+    (SessionPhase.CREATED, Trigger.ENQUEUE): SessionPhase.QUEUED,
+    (SessionPhase.QUEUED, Trigger.ENQUEUE): SessionPhase.QUEUED,
+    (SessionPhase.CREATED, Trigger.START): SessionPhase.ACTIVE,
+    (SessionPhase.QUEUED, Trigger.START): SessionPhase.ACTIVE,
+    (SessionPhase.ACTIVE, Trigger.PAUSE): SessionPhase.PAUSED,
+    (SessionPhase.PAUSED, Trigger.PAUSE): SessionPhase.PAUSED,
+    (SessionPhase.PAUSED, Trigger.RESUME): SessionPhase.ACTIVE,
+    (SessionPhase.ACTIVE, Trigger.RESUME): SessionPhase.ACTIVE,
+    (SessionPhase.ACTIVE, Trigger.DETACH): SessionPhase.DETACHED,
+    (SessionPhase.PAUSED, Trigger.DETACH): SessionPhase.DETACHED,
+    (SessionPhase.DETACHED, Trigger.ATTACH): SessionPhase.ACTIVE,
+    (SessionPhase.DETACHED, Trigger.PARK): SessionPhase.PARKED,
+    (SessionPhase.PARKED, Trigger.ATTACH): SessionPhase.ACTIVE,
+    **{(phase, Trigger.FAIL): SessionPhase.FAILED for phase in SessionPhase if phase not in OVER},
+    **{(phase, Trigger.CLOSE): SessionPhase.CLOSED for phase in SessionPhase if phase not in OVER},
+    **{(phase, Trigger.CLOSE): phase for phase in OVER},  # closing is idempotent
+}
+
+
+def next_phase(phase: SessionPhase, trigger: Trigger) -> SessionPhase:
+    """Return the phase that `trigger` leads to.
+
+    Raises:
+        IllegalTriggerError: the pair is not in `EDGES`; nothing has changed.
+    """
+    try:
+        return EDGES[phase, trigger]
+    except KeyError:
+        raise IllegalTriggerError(f"{trigger} while {phase}") from None
+
+
+@dataclass(slots=True)
+class StreamState:
+    """An output stream, as far as it has come.
+
+    Attributes:
+        loop: what feeds it; empty for one of the server's own.
+        chunk: the newest one put out; -1 before the first, and of text.
+        newest_us: media time of the newest frame; -1 before the first.
+        spans: the newest chunks, and between which media times each was put out.
+        reason: why it ended; None while it goes on.
+    """
+
+    name: str
+    kind: StreamKind
+    rate_hz: float = 0.0
+    loop: str = ""
+    chunk: int = -1
+    frames: int = 0
+    newest_us: int = -1
+    spans: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS))
+    reason: str | None = None
+
+    @property
+    def is_media(self) -> bool:
+        """Whether a loop of the program feeds it with what can be seen or heard."""
+        return bool(self.loop) and self.kind is not StreamKind.TEXT
+
+    def put_out(self, chunk: int, from_us: int, to_us: int) -> None:
+        """Note what was put out of a chunk."""
+        self.chunk = max(self.chunk, chunk)
+        self.spans.append((chunk, from_us, to_us))
+
+    def has(self, chunk: int, pts_us: int) -> bool:
+        """Tell whether a chunk of it holds a media time."""
+        return any(one == chunk and start <= pts_us < end for one, start, end in self.spans)
+
+
+@dataclass(slots=True)
+class InputState:
+    """An input stream, as far as it has come.
+
+    Attributes:
+        pieces: pictures or pieces of sound that were handed to the loop.
+        dropped: pushes that gave way to newer ones.
+        refused: pushes that could not be read or found no room.
+        newest_us: time of the newest piece, on the clock of whoever pushes; -1 before the first.
+    """
+
+    name: str
+    kind: StreamKind
+    merge: Merge
+    pieces: int = 0
+    dropped: int = 0
+    refused: int = 0
+    newest_us: int = -1
+
+
+@dataclass(slots=True)
+class SessionState:
+    """Everything of a session that is worth keeping. Whoever holds it may read; the room writes.
+
+    Attributes:
+        parameters: the value of every parameter.
+        stop: texts that end an answer.
+        streams: the outputs, by name.
+        inputs: the input streams, by name.
+        playheads: what each attachment has seen.
+        artifacts: names of snapshots kept since the worker began, and where each stands.
+        recording: the id of the recording that runs.
+        paused: whether it is paused, also while nobody is there.
+        recovering: whether its worker was lost and no other has taken it over yet.
+        reason: why it is over.
+    """
+
+    session: SessionId
+    owner: str
+    model: str
+    program: str
+    seed: int
+    prompt: PromptMemory
+    parameters: dict[str, float] = field(default_factory=dict)
+    stop: tuple[str, ...] = ()
+    streams: dict[str, StreamState] = field(default_factory=dict)
+    inputs: dict[str, InputState] = field(default_factory=dict)
+    playheads: Playheads = field(default_factory=Playheads)
+    artifacts: dict[str, int] = field(default_factory=dict)
+    recording: str | None = None
+    phase: SessionPhase = SessionPhase.CREATED
+    paused: bool = False
+    recovering: bool = False
+    reason: str | None = None
+    queue_position: int | None = None
+    commands: int = 0
+    steps_failed: int = 0
+    workers_lost: int = 0
+
+    def move(self, trigger: Trigger) -> bool:
+        """Make a move; tell whether the phase has changed.
+
+        Raises:
+            IllegalTriggerError: there is no such edge.
+        """
+        before, self.phase = self.phase, next_phase(self.phase, trigger)
+        return self.phase is not before
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will come of it any more."""
+        return self.phase in OVER
+
+    @property
+    def chunk(self) -> int:
+        """The newest chunk of the first loop with media; -1 before the first."""
+        media = [stream for stream in self.streams.values() if stream.is_media]
+        return self.newest_of(media[0].loop) if media else -1
+
+    def newest_of(self, loop: str) -> int:
+        """Return the newest chunk that a loop has put out; -1 before the first."""
+        streams = [stream for stream in self.streams.values() if stream.loop == loop]
+        return max((stream.chunk for stream in streams), default=-1)
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """The loops whose chunks viewers report: those with pictures, else those with sound."""
+        media = [stream for stream in self.streams.values() if stream.is_media]
+        seen = [stream for stream in media if stream.kind is StreamKind.VIDEO]
+        return tuple(dict.fromkeys(stream.loop for stream in seen or media))
+
+    @property
+    def newest(self) -> SeenPosition:
+        """All that was put out, as a viewer who is shown it reports it."""
+        loop = next(iter(self.reported), "")
+        return SeenPosition(self.newest_of(loop), self.newest_us, loop)
+
+    def seen(self, chunk: int, pts_us: int) -> SeenPosition:
+        """Return what a viewer speaks of, whose word names no loop."""
+        loops = self.reported
+        holding = [
+            stream.loop
+            for stream in self.streams.values()
+            if stream.loop in loops and stream.has(chunk, pts_us)
+        ]
+        loop = next(iter((*holding, *loops)), "")
+        return SeenPosition(chunk, pts_us, loop)
+
+    @property
+    def newest_us(self) -> int:
+        """Media time of the newest frame of any stream; -1 before the first."""
+        return max((stream.newest_us for stream in self.streams.values()), default=-1)

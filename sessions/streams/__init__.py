@@ -1,0 +1,1 @@
+"""The input and output streams of a session: pictures, sound, text and speech."""

@@ -1,0 +1,252 @@
+"""One input stream of a session: from what is pushed to what the loop is handed.
+
+    push -> InputQueue -> decoding thread (`media`) -> the loop's mailbox -> receipt: room for more
+
+Nothing is decoded on the event loop. At most as much is under way to the loop as its mailbox
+holds, so that a loop that rests (paused, not watched) makes whoever pushes wait, or a camera's
+older pictures give way, and never costs memory.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from reverie.engine.inputs import StreamInput
+from reverie.media import (
+    AudioIntake,
+    BadInputError,
+    InputStuckError,
+    MissingExtraError,
+    Piece,
+    RawAudio,
+    RawVideo,
+    SpeechDetector,
+    SpeechEdge,
+    VideoIntake,
+)
+from reverie.media.job_thread import JobThread
+from reverie.models.contract.controls import MediaInput, Merge
+from reverie.models.contract.spec import InputSpec
+from reverie.sessions.backend.control_receipts import ControlReceipts, Receipt, Tell
+from reverie.sessions.backend.worker_channel import WorkerChannel
+from reverie.sessions.protocol.errors import CommandError, ErrorCode
+from reverie.sessions.protocol.events import ControlSuperseded
+from reverie.sessions.state.limits import SessionLimits
+from reverie.sessions.state.session_state import InputState
+from reverie.sessions.streams.barge_in import Heard
+from reverie.sessions.streams.input_queue import InputQueue, Pushed
+
+logger = logging.getLogger(__name__)
+
+SPARE_PIECES = 2
+"""Of a `LATEST` stream, beyond what waits in the mailbox: one that acts, one on its way."""
+
+Intake = VideoIntake | AudioIntake
+
+T = TypeVar("T")
+
+
+class InputStream:
+    """Takes pushes, hands the loop what it declared. `run` is a child of the session."""
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        state: InputState,
+        intake: Intake,
+        link: WorkerChannel,
+        receipts: ControlReceipts,
+        limits: SessionLimits,
+        heard: Heard | None = None,
+    ) -> None:
+        """Take nothing yet.
+
+        Args:
+            spec: what the loop declares. Of a stream with a capacity of 0 it is handed nothing.
+            state: what is told of it.
+            intake: decodes.
+            link: to the loop.
+            receipts: the session's.
+            limits: the deployment's.
+            heard: called when somebody begins or stops to speak in it; None: nobody listens.
+        """
+        self.spec = spec
+        self.state = state
+        self._intake = intake
+        self._link = link
+        self._receipts = receipts
+        self._limits = limits
+        self._heard = heard
+        self.watcher: Callable[[Piece], None] | None = None  # sees what the loop is handed
+        self._speech: SpeechDetector | None = None
+        self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
+        self._over: CommandError | None = None
+        self._current: Pushed | None = None  # taken from the queue and not yet done
+        self._under_way = 0  # pieces that the loop has not settled
+        self._room = asyncio.Event()
+        self._thread: JobThread | None = None
+        spare = SPARE_PIECES if spec.merge is Merge.LATEST else 0
+        self._most_under_way = spec.capacity + spare
+
+    def put(self, pushed: Pushed) -> None:
+        """Take a push. Never waits; `pushed.done` is called when it is decoded and has room.
+
+        Raises:
+            CommandError: there is no room for it, or the session is over.
+        """
+        if self._over is not None:
+            raise self._over
+        try:
+            gone = self._queue.put(pushed)
+        except CommandError:
+            self.state.refused += 1
+            raise
+        for older in gone:
+            self._give_way(older, pushed.command)
+
+    async def run(self) -> None:
+        """Decode and hand over until cancelled.
+
+        Raises:
+            InputStuckError: something pushed could not be decoded in time.
+        """
+        try:
+            while True:
+                pushed = await self._next()
+                if pushed is None:
+                    await self._finish()
+                else:
+                    await self._serve(pushed)
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def shut(self, error: CommandError) -> None:
+        """Answer what waits: it will not be handed over any more."""
+        self._over = error
+        current, self._current = self._current, None
+        for pushed in (*((current,) if current else ()), *self._queue.take_all()):
+            pushed.done(error)
+
+    async def _next(self) -> Pushed | None:
+        """Wait for a push; None when a clip was begun and nothing more comes of it."""
+        if not self._intake.open:
+            return await self._queue.take()
+        try:
+            async with asyncio.timeout(self._limits.input_gap_s):
+                return await self._queue.take()
+        except TimeoutError:
+            return None
+
+    async def _finish(self) -> None:
+        """End a clip, or sound, that its sender has left unfinished."""
+        try:
+            pieces = await self._in_thread(self._intake.finish)
+            for piece in pieces if self.spec.capacity else ():
+                await self._wait_for_room()
+                self._send("", None, piece)
+            if self._speech is not None and self._heard is not None:
+                for edge in self._speech.finish():
+                    self._heard(self.spec.name, edge)
+        except (BadInputError, CommandError) as error:
+            logger.info("input %s: its end was lost: %s", self.spec.name, error)
+
+    async def _serve(self, pushed: Pushed) -> None:
+        self._current = pushed
+        error: CommandError | None = None
+        try:
+            pieces = await self._in_thread(partial(self._work, pushed.raw))
+            if self._heard is not None:
+                for edge in await self._in_thread(partial(self._listen, pieces)):
+                    self._heard(self.spec.name, edge)
+            await self._hand_over(pushed, pieces)
+        except BadInputError as bad:
+            error = CommandError(ErrorCode.BAD_MEDIA, str(bad), field="data")
+        except MissingExtraError as missing:
+            error = CommandError(ErrorCode.NOT_INSTALLED, str(missing), field="stream")
+        except CommandError as refused:
+            error = refused
+        if error is not None:
+            self.state.refused += 1
+        if self._current is pushed:  # else it was shut
+            self._current = None
+            pushed.done(error)
+
+    async def _in_thread(self, work: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+        if self._thread is None:
+            self._thread = JobThread(f"input {self.spec.name}")
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._limits.decode_s):
+                return await loop.run_in_executor(self._thread, work)
+        except TimeoutError:
+            limit = f"{self._limits.decode_s:g} s (decode_s)"
+            raise InputStuckError(f"{self.spec.name}: not decoded within {limit}") from None
+        except (BadInputError, MissingExtraError, asyncio.CancelledError):
+            raise
+        except Exception:
+            # The session boundary: a library that chokes on a stranger's bytes harms nobody else.
+            logger.exception("input %s: decoding failed", self.spec.name)
+            raise BadInputError("it cannot be read") from None
+
+    def _work(self, raw: RawVideo | RawAudio) -> tuple[Piece, ...]:
+        match self._intake, raw:
+            case (VideoIntake() as video, RawVideo()):
+                return video.take(raw)
+            case (AudioIntake() as audio, RawAudio()):
+                return audio.take(raw)
+        raise AssertionError("pushes are routed by their kind")
+
+    def _listen(self, pieces: tuple[Piece, ...]) -> tuple[SpeechEdge, ...]:
+        if self._speech is None:
+            self._speech = SpeechDetector(round(self.spec.rate_hz))
+        return tuple(edge for piece in pieces for edge in self._speech.hear(piece))
+
+    async def _hand_over(self, pushed: Pushed, pieces: tuple[Piece, ...]) -> None:
+        told = False
+        for piece in pieces if self.spec.capacity else ():
+            await self._wait_for_room()
+            if self.spec.merge is Merge.LATEST and self._queue.newest_stands_alone:
+                self.state.dropped += 1
+                continue
+            told = told or piece.last
+            self._send(pushed.command, pushed.receipt if piece.last else None, piece)
+        if pushed.receipt is not None and not told:  # nothing of it will be seen
+            pushed.receipt(ControlSuperseded(control=pushed.command, by=None))
+
+    async def _wait_for_room(self) -> None:
+        try:
+            async with asyncio.timeout(self._limits.input_wait_s):
+                while self._under_way >= self._most_under_way:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            text = f"no room came within {self._limits.input_wait_s:g} s (input_wait_s)"
+            raise CommandError(
+                ErrorCode.TOO_MANY, text, field="stream", retry_after_s=1.0
+            ) from None
+
+    def _send(self, command: str, tell: Tell | None, piece: Piece) -> None:
+        control = self._receipts.new_id()
+        media = MediaInput(piece.pts_us, piece.data, piece.last)
+        self._under_way += 1
+        if self.watcher is not None:
+            self.watcher(piece)
+        self.state.pieces += 1
+        self.state.newest_us = piece.pts_us
+        settled: Callable[[Receipt], None] = partial(self._settled, tell)
+        self._link.push(command, (StreamInput(control, self.spec.name, media),), settled)
+
+    def _settled(self, tell: Tell | None, receipt: Receipt) -> None:
+        self._under_way -= 1
+        self._room.set()
+        if tell is not None:
+            tell(receipt)
+
+    def _give_way(self, older: Pushed, newer: str) -> None:
+        self.state.dropped += 1
+        older.done(None)
+        if older.receipt is not None:
+            older.receipt(ControlSuperseded(control=older.command, by=newer or None))

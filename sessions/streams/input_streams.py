@@ -1,0 +1,193 @@
+"""The input streams of a session: which there are, and which one a push is meant for."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from reverie.media import (
+    AudioIntake,
+    IntakeLimits,
+    Piece,
+    RawAudio,
+    RawVideo,
+    Size,
+    SpeechEdge,
+    VideoIntake,
+)
+from reverie.models.contract.controls import Merge
+from reverie.models.contract.spec import InputSpec, StreamKind
+from reverie.sessions.attachments.attached_clients import AttachedClients
+from reverie.sessions.attachments.attachment import CommandRequest
+from reverie.sessions.backend.control_receipts import ControlReceipts
+from reverie.sessions.backend.worker_channel import WorkerChannel
+from reverie.sessions.protocol.commands import PushMedia
+from reverie.sessions.protocol.errors import CommandError, ErrorCode
+from reverie.sessions.protocol.events import Error, RequestAccepted
+from reverie.sessions.state.limits import SessionLimits
+from reverie.sessions.state.program_controls import ProgramControls
+from reverie.sessions.state.session_state import InputState, SessionState
+from reverie.sessions.streams.barge_in import Heard
+from reverie.sessions.streams.file_ingest import feed
+from reverie.sessions.streams.input_queue import Pushed
+from reverie.sessions.streams.input_stream import InputStream
+
+SOUND = frozenset({"opus", "pcm16", "pcmf32"})
+"""Codecs of sound; all others are of pictures."""
+
+
+class InputStreams:
+    """All input streams of a session."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        controls: ProgramControls,
+        link: WorkerChannel,
+        receipts: ControlReceipts,
+        attached: AttachedClients,
+        limits: SessionLimits,
+    ) -> None:
+        """Make the streams that the program's loops declare."""
+        self._attached = attached
+        self._streams: dict[str, InputStream] = {}
+        self._over: CommandError | None = None
+        self._bounds = IntakeLimits(limits.input_pixels)
+        self._heard: Heard = lambda stream, edge: None
+        self._complained: set[str] = set()  # streams whose track was told that it is of no use
+        for name, spec in controls.inputs.items():
+            state.inputs[name] = InputState(name, spec.kind, spec.merge)
+            listens = spec.kind is StreamKind.AUDIO and not spec.capacity
+            self._streams[name] = InputStream(
+                spec,
+                state.inputs[name],
+                _intake(spec, limits),
+                link,
+                receipts,
+                limits,
+                self._hear if listens else None,
+            )
+
+    def listen(self, heard: Heard) -> None:
+        """Have `heard` called when somebody begins or stops to speak in a stream."""
+        self._heard = heard
+
+    def watch(self, watcher: Callable[[str, Piece], None] | None) -> tuple[str, ...]:
+        """Have `watcher` called with each picture that a video stream hands on, and its stream.
+
+        Returns:
+            The streams' names; there may be none.
+        """
+        videos = [each for each in self._streams.values() if each.spec.kind is StreamKind.VIDEO]
+        for stream in videos:
+            stream.watcher = watcher and partial(watcher, stream.spec.name)
+        return tuple(stream.spec.name for stream in videos)
+
+    def _hear(self, stream: str, edge: SpeechEdge) -> None:
+        self._heard(stream, edge)
+
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Run the streams as children of the session."""
+        for name, stream in self._streams.items():
+            tasks.create_task(stream.run(), name=f"input {name}")
+
+    def submit(self, order: CommandRequest, command: PushMedia) -> None:
+        """Take a push; its answer comes when it is decoded and there is room for it.
+
+        Raises:
+            CommandError: there is no such stream, it takes something else, or has no room.
+        """
+        if not command.data:
+            raise CommandError(ErrorCode.MISSING, "the bytes are missing", field="data")
+        stream = self._stream(command.stream, command.codec in SOUND)
+        receipt = order.sender.outbox.put if command.last else None
+        stream.put(Pushed(_raw(command), command.id, partial(_answer, order), receipt))
+
+    def put(self, stream: str | None, raw: RawVideo | RawAudio) -> None:
+        """Take what comes from a track. What cannot be read is told to everybody, once.
+
+        Raises:
+            CommandError: there is no such stream, it takes something else, or has no room.
+        """
+        found = self._stream(stream, isinstance(raw, RawAudio))
+        found.put(Pushed(raw, "", self._complain_once(found.spec.name)))
+
+    async def feed(self, stream: str | None, data: bytes) -> int:
+        """Take a whole picture or clip; see `feeding.feed`.
+
+        Raises:
+            CommandError: there is no such stream of pictures, or what `feed` raises.
+        """
+        return await feed(self._stream(stream, False), data, self._bounds)
+
+    def shut(self, reason: str) -> None:
+        """Answer what waits: the session is over."""
+        self._over = CommandError(ErrorCode.CLOSED, f"the session is over: {reason}")
+        for stream in self._streams.values():
+            stream.shut(self._over)
+
+    def _stream(self, name: str | None, sound: bool) -> InputStream:
+        if self._over is not None:
+            raise self._over
+        kind = StreamKind.AUDIO if sound else StreamKind.VIDEO
+        fitting = [each for each in self._streams.values() if each.spec.kind is kind]
+        if name is None and fitting:
+            return fitting[0]
+        if name not in self._streams:
+            known = ", ".join(self._streams) or "none"
+            wanted = "no such input stream" if name else f"the program takes no {kind}"
+            text = f"{wanted}; known: {known}"
+            raise CommandError(ErrorCode.UNKNOWN_STREAM, text, field="stream")
+        if self._streams[name] not in fitting:
+            text = f"input stream {name!r} takes no {kind}"
+            raise CommandError(ErrorCode.WRONG_TYPE, text, field="codec")
+        return self._streams[name]
+
+    def _complain_once(self, stream: str) -> Callable[[CommandError | None], None]:
+        def done(error: CommandError | None) -> None:
+            if error is None:
+                self._complained.discard(stream)
+            elif stream not in self._complained and error.code != ErrorCode.CLOSED:
+                self._complained.add(stream)
+                self._attached.tell(Error(code=error.code, message=error.message, field=stream))
+
+        return done
+
+
+def _intake(spec: InputSpec, limits: SessionLimits) -> VideoIntake | AudioIntake:
+    bounds = IntakeLimits(limits.input_pixels)
+    if spec.kind is StreamKind.AUDIO:
+        return AudioIntake(round(spec.rate_hz), spec.channels, bounds)
+    # A camera is seen as it is; a clip has to last as long as it did.
+    rate_hz = spec.rate_hz if spec.merge is Merge.FIFO else 0.0
+    return VideoIntake(Size(spec.width, spec.height), rate_hz, bounds)
+
+
+def _raw(command: PushMedia) -> RawVideo | RawAudio:
+    if command.codec in SOUND:
+        return RawAudio(
+            command.data,
+            command.pts_us,
+            command.codec,
+            command.rate_hz,
+            command.channels,
+            command.last,
+        )
+    return RawVideo(
+        command.data, command.pts_us, command.codec, command.width, command.height, command.last
+    )
+
+
+def _answer(order: CommandRequest, error: CommandError | None) -> None:
+    command = order.command.id
+    if error is None:
+        order.answer(RequestAccepted(command=command))
+        return
+    order.answer(
+        Error(
+            code=error.code,
+            message=error.message,
+            field=error.field,
+            command=command,
+            retry_after_s=error.retry_after_s,
+        )
+    )

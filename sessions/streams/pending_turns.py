@@ -1,0 +1,39 @@
+"""What was said to the model: which command each turn came with, and how many wait."""
+
+from collections import OrderedDict
+from itertools import islice
+
+from reverie.engine.inputs import ControlId
+
+REMEMBERED = 64
+"""Turns whose answer may still be under way; more than can wait."""
+
+
+class PendingTurns:
+    """The turns of one session. A turn waits until the loop takes it up, or gives it up."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._commands: OrderedDict[ControlId, str] = OrderedDict()
+        self._waiting: set[ControlId] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many the loop has not taken up."""
+        return len(self._waiting)
+
+    def say(self, control: ControlId, command: str) -> None:
+        """Note a turn that is on its way."""
+        self._commands[control] = command
+        self._waiting.add(control)
+        settled = [each for each in self._commands if each not in self._waiting]
+        for old in islice(settled, max(0, len(settled) - REMEMBERED)):
+            del self._commands[old]
+
+    def settle(self, control: ControlId) -> None:
+        """Note that a turn has its receipt."""
+        self._waiting.discard(control)
+
+    def command_of(self, control: ControlId | None) -> str | None:
+        """Return the command that a turn came with; None when nobody has asked."""
+        return None if control is None else self._commands.get(control)

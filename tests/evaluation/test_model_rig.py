@@ -1,0 +1,101 @@
+"""The served stage, on untrained weights: what goes through the serving loop, and comes back."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import numpy as np
+import pytest
+from tiny_pocket import tiny_weights
+
+from reverie.evaluation.model_rig import RigParts, ServedModelRig
+from reverie.evaluation.worlds import Stream, draw_worlds, true_states
+from reverie.models.pocket.simulator.biomes import Action
+from reverie.models.pocket.simulator.simulator import render
+
+WORLDS = draw_worlds(Stream.WALKS, 3)
+WAIT, LEFT, UP = (np.full(3, action) for action in (Action.WAIT, Action.LEFT, Action.UP))
+
+
+@pytest.fixture(scope="module")
+def house() -> RigParts:
+    return RigParts.load(str(tiny_weights()), threads=1, sessions=4)
+
+
+@pytest.fixture(autouse=True)
+def _gives_everything_back(house: RigParts) -> Iterator[None]:
+    yield
+    assert house.instance.blocks is not None
+    assert house.instance.blocks.free == house.instance.blocks.count
+
+
+def test_the_first_picture_is_the_simulators_own(house: RigParts) -> None:
+    truth = render(true_states(WORLDS))
+    with closing(ServedModelRig(house, 1).stage(WORLDS)) as stage:
+        shown = stage.begin()
+    assert shown.shape == truth.shape
+    again, other = render(true_states(WORLDS[::-1])), shown[::-1]  # untrained, but it sees them
+    with closing(ServedModelRig(house, 1).stage(WORLDS[::-1])) as stage:
+        assert np.array_equal(stage.begin(), other)
+    assert not np.array_equal(again, truth)
+
+
+def test_actions_act_at_once_and_on_their_own_world_alone(house: RigParts) -> None:
+    with closing(ServedModelRig(house, 2).stage(WORLDS)) as stage:
+        stage.begin()
+        waited = stage.act(WAIT)
+        stage.go_back()
+        one_left = stage.act(np.array([Action.WAIT, Action.LEFT, Action.WAIT]))
+    same = [np.array_equal(*pair) for pair in zip(waited, one_left, strict=True)]
+    assert same == [True, False, True]
+
+
+def test_going_back_leads_to_the_very_same_state(house: RigParts) -> None:
+    with closing(ServedModelRig(house, 2).stage(WORLDS)) as stage:
+        stage.begin()
+        stage.act(LEFT)
+        first = stage.act(UP)
+        for other in (LEFT, WAIT):
+            stage.go_back()
+            assert not np.array_equal(stage.act(other), first)
+        stage.go_back()
+        assert np.array_equal(stage.act(UP), first)
+
+
+def test_a_prompt_acts_on_the_next_picture_and_stays(house: RigParts) -> None:
+    def pictures(prompts: list[str] | None) -> list[np.ndarray]:
+        with closing(ServedModelRig(house, 1).stage(WORLDS)) as stage:
+            stage.begin()
+            if prompts:
+                stage.say(prompts)
+            return [stage.act(WAIT) for _ in range(2)]
+
+    said, unsaid = pictures(["a swamp at night"] * 3), pictures(None)
+    assert not any(np.array_equal(*pair) for pair in zip(said, unsaid, strict=True))
+
+
+def test_a_world_plays_alike_alone_and_beside_others(house: RigParts) -> None:
+    def last(chosen: slice) -> np.ndarray:
+        worlds = WORLDS[chosen]
+        with closing(ServedModelRig(house, 1).stage(worlds)) as stage:
+            stage.begin()
+            for action in (Action.LEFT, Action.LEFT, Action.WAIT):
+                made = stage.act(np.full(len(worlds), action))
+        return made
+
+    together, alone = last(slice(3)), last(slice(1, 2))
+    assert np.abs(together[1].astype(int) - alone[0]).max() <= 2
+
+
+def test_more_steps_make_another_picture(house: RigParts) -> None:
+    def second(steps: int) -> np.ndarray:
+        with closing(ServedModelRig(house, steps).stage(WORLDS)) as stage:
+            stage.begin()
+            return stage.act(WAIT)
+
+    assert not np.array_equal(second(1), second(2))
+
+
+def test_the_narrator_speaks_and_answers_about_what_it_sees(house: RigParts) -> None:
+    with closing(ServedModelRig(house, 1).teller(WORLDS[:2], [Action.WAIT, Action.UP])) as teller:
+        assert len(teller.tell()) == 2  # untrained, it says anything or nothing
+        assert len(teller.ask(["where am i", "what time is it"])) == 2

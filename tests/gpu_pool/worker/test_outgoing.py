@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from reverie.engine.emissions import FramesOut, TextOut
+from reverie.gpu_pool.wire.connection import QueueConnection, queue_pair
+from reverie.gpu_pool.wire.messages import Done, Emitted, FramesInSlot, FromWorker, ToWorker
+from reverie.gpu_pool.wire.ring import RingLayout, RingReader, RingWriter
+from reverie.gpu_pool.wire.shared_memory import SharedMemory
+from reverie.gpu_pool.worker.outgoing import OutgoingMessages
+
+FRAME_BYTES = 4 * 4 * 3
+
+
+class Way:
+    """A worker's way out over two slots of two frames, and the server's end of it."""
+
+    def __init__(self) -> None:
+        memory, layout = SharedMemory.create(), RingLayout(2, 2 * FRAME_BYTES)
+        self.ring = RingWriter(memory, layout)
+        self.reader = RingReader(memory, layout)
+        pair: tuple[
+            QueueConnection[FromWorker, ToWorker], QueueConnection[ToWorker, FromWorker]
+        ] = queue_pair()
+        self.outgoing = OutgoingMessages(pair[0], self.ring)
+        self.server = pair[1]
+
+    def received(self) -> tuple[FromWorker, ...]:
+        return self.server.receive()
+
+
+@pytest.fixture
+def way() -> Way:
+    return Way()
+
+
+def frames(chunk: int, count: int = 2, discontinuity: bool = False) -> FramesOut:
+    pixels = np.full((count, 4, 4, 3), chunk, np.uint8)
+    return FramesOut("s", "video", chunk, 0, 1000 * chunk, 10, pixels, discontinuity)
+
+
+def test_everything_leaves_in_the_order_in_which_it_happened(way: Way) -> None:
+    text = TextOut("s", "text", 1, 0, "hello")
+    way.outgoing.emit([frames(1), text])
+    way.outgoing.answer(Done(1, "s"))
+    way.outgoing.flush()
+    slot, *rest = way.received()
+    assert isinstance(slot, FramesInSlot)
+    assert rest == [Emitted(text), Done(1, "s")]
+    assert (way.reader.copy(slot.slot, slot.shape) == 1).all()
+
+
+def test_frames_without_a_slot_wait_and_so_does_everything_behind_them(way: Way) -> None:
+    way.outgoing.emit([frames(1), frames(2), frames(3)])
+    way.outgoing.answer(Done(1, "s"))
+    way.outgoing.flush()
+    first, second = way.received()
+    assert isinstance(first, FramesInSlot)
+    assert isinstance(second, FramesInSlot)
+    assert way.outgoing.blocked
+    way.ring.release(first.slot)
+    way.outgoing.flush()
+    third, done = way.received()
+    assert isinstance(third, FramesInSlot)
+    assert (third.chunk, done) == (3, Done(1, "s"))
+    assert not way.outgoing.blocked
+
+
+def test_more_frames_than_a_slot_holds_leave_in_pieces(way: Way) -> None:
+    way.outgoing.emit([frames(1, count=3, discontinuity=True)])
+    way.outgoing.flush()
+    one, other = way.received()
+    assert isinstance(one, FramesInSlot)
+    assert isinstance(other, FramesInSlot)
+    assert (one.shape[0], one.pts_us, one.discontinuity) == (2, 1000, True)
+    assert (other.shape[0], other.pts_us, other.discontinuity) == (1, 1020, False)

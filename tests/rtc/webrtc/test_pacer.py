@@ -1,0 +1,49 @@
+"""Bursts are spread; nobody is kept waiting for what might come late."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reverie.rtc.webrtc.pacer import PacketPacer
+
+FRAME_US = 40_000
+
+
+def test_a_burst_is_spread() -> None:
+    spacing = PacketPacer()
+    assert [spacing.due_us(0, FRAME_US, 1000) for _ in range(3)] == [1000, 41_000, 81_000]
+
+
+def test_the_next_chunk_waits_until_the_one_before_it_is_out() -> None:
+    spacing = PacketPacer()
+    dues = [spacing.due_us(number // 3, FRAME_US, 0) for number in range(6)]
+    assert dues == [0, 40_000, 80_000, 100_000, 140_000, 180_000]
+
+
+def test_what_comes_one_by_one_is_sent_at_once_and_a_delay_is_made_up_for() -> None:
+    spacing = PacketPacer()
+    came_us = [number * FRAME_US for number in range(20)]
+    came_us[5:9] = [360_000] * 4  # held up for 160 ms, then all at once
+    waits = [spacing.due_us(n, FRAME_US, now) - now for n, now in enumerate(came_us)]
+    assert waits[:6] == [0] * 6
+    assert waits[9] > 0
+    assert waits[13:] == [0] * 7
+
+
+def test_after_a_cut_what_is_new_is_sent_at_once() -> None:
+    spacing = PacketPacer()
+    for _ in range(12):
+        spacing.due_us(0, FRAME_US, 0)
+    spacing.restart()
+    assert spacing.due_us(1, FRAME_US, 10) == 10
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200_000)), min_size=1))
+def test_order_and_the_present_are_kept(steps: list[tuple[int, int]]) -> None:
+    spacing, now_us, chunk, dues = PacketPacer(), 0, 0, []
+    for further, later_us in steps:
+        chunk, now_us = chunk + further, now_us + later_us
+        dues.append(spacing.due_us(chunk, FRAME_US, now_us))
+        assert dues[-1] >= now_us
+    assert all(after - before >= FRAME_US // 2 for before, after in pairwise(dues))

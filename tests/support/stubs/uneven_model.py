@@ -1,0 +1,154 @@
+"""A model with pictures and sound by loops of their own, whose chunks are of different lengths.
+
+A chunk is one unit, without a cache. Every picture and every sample of a loop says how many chunks
+it has made, in the line that it goes on in: `value_of`.
+
+Load it as `<path to this file>:UnevenFamily`, also in a spawned worker.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from reverie.engine.emissions import FramesOut, SamplesOut
+from reverie.models.contract.blocks import BlockId
+from reverie.models.contract.controls import Controls
+from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.loop import (
+    AudioOutput,
+    BatchKey,
+    Durable,
+    FrameOutput,
+    LoopKernel,
+    LoopRequest,
+    LoopResult,
+    StepBatch,
+    StepResult,
+    StepUnit,
+    WorkPlan,
+)
+from reverie.models.contract.spec import (
+    Capability,
+    CapabilityMatrix,
+    ComponentSpec,
+    LoopSpec,
+    ModelSpec,
+    ProgramSpec,
+    StreamKind,
+    StreamSpec,
+)
+
+LOCATION = f"{Path(__file__).resolve()}:UnevenFamily"
+SIZE = 32
+RATE_HZ = 10.0
+SOUND_HZ = 8000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many chunks there were."""
+
+    chunks: int = 0
+
+    @property
+    def blocks(self) -> tuple[BlockId, ...]:
+        return ()
+
+
+class UnevenKernel(LoopKernel[Counted]):
+    """One unit a chunk, of pictures or of sound."""
+
+    def __init__(self, spec: LoopSpec, frames: int) -> None:
+        self.spec = spec
+        self._frames = frames
+
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> Counted:
+        return Counted()
+
+    def plan_step(self, state: Counted, controls: Controls) -> WorkPlan:
+        key = BatchKey("uneven", "1", self.spec.name, "chunk")
+        names = tuple(stream.name for stream in self.spec.streams)
+        return WorkPlan("chunk", key, streams=names, takes_controls=True, commits=True, shows=True)
+
+    def run_step(self, batch: StepBatch[Counted]) -> Sequence[StepResult[Counted]]:
+        return [self._run(unit) for unit in batch.units]
+
+    def finalize(self, state: Counted, instance: ModelInstance) -> LoopResult:
+        return LoopResult(state.chunks)
+
+    def durable(self, state: Counted) -> Durable | None:
+        return Durable(self.spec.name, "1", {}, json.dumps(state.chunks))
+
+    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> Counted:
+        return Counted(json.loads(durable.text))
+
+    def _run(self, unit: StepUnit[Counted]) -> StepResult[Counted]:
+        value, [stream] = unit.state.chunks % 256, self.spec.streams
+        after = replace(unit.state, chunks=unit.state.chunks + 1)
+        if stream.kind is StreamKind.AUDIO:
+            tone_NC = torch.full((self._frames, 1), value, dtype=torch.int16)
+            return StepResult(after, (AudioOutput(stream.name, tone_NC),))
+        frames = torch.full((self._frames, SIZE, SIZE, 3), value, dtype=torch.uint8)
+        return StepResult(after, (FrameOutput(stream.name, frames),))
+
+
+def value_of(out: FramesOut | SamplesOut) -> int:
+    """Return how many chunks its loop had made before this one."""
+    media = out.frames if isinstance(out, FramesOut) else out.samples
+    return int(np.asarray(media).flat[0])
+
+
+@dataclass(frozen=True)
+class UnevenFamily:
+    """The model as a family.
+
+    Attributes:
+        picture_s: how long a chunk of pictures is.
+        sound_s: how long a chunk of sound is.
+        sound_leads: whether the program names the sound's loop first.
+    """
+
+    picture_s: float = 2.0
+    sound_s: float = 0.4
+    sound_leads: bool = False
+    lead_chunks: int = 1
+
+    @property
+    def spec(self) -> ModelSpec:
+        frames = round(self.picture_s * RATE_HZ)
+        video = StreamSpec("video", StreamKind.VIDEO, SIZE, SIZE, RATE_HZ)
+        sound = StreamSpec("sound", StreamKind.AUDIO, rate_hz=SOUND_HZ, channels=1)
+        loops = (
+            LoopSpec("pictures", ("all",), (video,), chunk_frames=frames),
+            LoopSpec("sounds", ("all",), (sound,)),
+        )
+        names = ("sounds", "pictures") if self.sound_leads else ("pictures", "sounds")
+        capabilities = frozenset({Capability.REWIND, Capability.FORK, Capability.DURABLE})
+        return ModelSpec(
+            name="uneven",
+            title="Pictures, and sound of another chunk length",
+            licence="Apache-2.0",
+            components=(ComponentSpec("all", "everything"),),
+            loops=loops,
+            programs=(ProgramSpec("film", names, self.lead_chunks),),
+            capabilities=CapabilityMatrix(dict.fromkeys(names, capabilities)),
+        )
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        return ModelInstance("uneven-0", self.spec, torch.device("cpu"), torch.float32, "1")
+
+    def kernel(self, loop: str, instance: ModelInstance) -> UnevenKernel:
+        seconds, rate = {
+            "pictures": (self.picture_s, RATE_HZ),
+            "sounds": (self.sound_s, SOUND_HZ),
+        }[loop]
+        return UnevenKernel(instance.spec.loop(loop), round(seconds * rate))
+
+
+def short_pictures() -> UnevenFamily:
+    """Return a model whose sound comes in the longer chunks: `<this file>:short_pictures`."""
+    return UnevenFamily(picture_s=0.4, sound_s=2.0)

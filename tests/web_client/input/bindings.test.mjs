@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { axesOf, bindingsOf, draggedOf, wordsOf } from "../../../web_client/input/bindings.js";
+
+/** @param {string[]} keys */
+function edges(...keys) {
+  return { name: "play", merge: "edges", keys };
+}
+
+/** @param {string} name */
+function sum(name, low = -1, high = 1) {
+  return { name, merge: "sum", keys: [], low, high, label: "" };
+}
+
+const CSGO = edges(..."wasd", "space", "ctrl", "shift", "1", "r", "left_click", "right_click");
+
+test("every key that is no direction has a lever, which tells what else presses it", () => {
+  const { levers } = bindingsOf([CSGO]);
+  assert.deepEqual(levers.map(({ label, told }) => `${label}: ${told}`), [
+    "Space: Space", "Ctrl: C", "Shift: Shift", "1: 1", "R: R",
+    "Left click: Left mouse", "Right click: Right mouse",
+  ]);
+});
+
+test("WASD press w, a, s and d where the program calls its directions so", () => {
+  const { targets, codes } = bindingsOf([CSGO]);
+  const pressed = ["KeyW", "KeyA", "KeyS", "KeyD", "ArrowUp"].map(
+    (code) => targets.get(codes.get(code) ?? "")?.key,
+  );
+  assert.deepEqual(pressed, ["w", "a", "s", "d", "w"]);
+});
+
+test("a letter that is a key beside directions is pressed by its own key", () => {
+  const { targets, codes } = bindingsOf([edges("up", "down", "left", "right", "a", "b")]);
+  assert.equal(targets.get(codes.get("KeyA") ?? "")?.key, "a");
+  assert.equal(targets.get(codes.get("ArrowLeft") ?? "")?.key, "left");
+  assert.equal(targets.get(codes.get("KeyD") ?? "")?.key, "right");
+});
+
+test("a digit at the end of a name is a key of the keyboard, unless one before has it", () => {
+  const { levers } = bindingsOf([edges("hotbar.1", "slot1", "hotbar.12")]);
+  assert.equal(levers[0].told, "1");
+  assert.notEqual(levers[1].told, "1");
+  assert.doesNotMatch(levers[2].told, /\d/);
+});
+
+test("a word of the program's own takes a letter of it that is free", () => {
+  const { levers, codes, targets } = bindingsOf([edges("forward", "stoke", "t")]);
+  assert.deepEqual(levers.map(({ label, told }) => [label, told]), [["Stoke", "O"], ["T", "T"]]);
+  assert.equal(targets.get(codes.get("KeyO") ?? "")?.key, "stoke");
+});
+
+test("no two keys share a key of the keyboard, and Ctrl and Tab are left to the browser", () => {
+  const { levers, codes } = bindingsOf([edges("space", "jump", "sneak", "shift", "ctrl", "tab", "attack")]);
+  const told = levers.map((lever) => lever.told).filter((each) => each !== "");
+  assert.equal(new Set(told).size, told.length);
+  assert.ok(![...codes.keys()].some((code) => /Control|Tab/.test(code)));
+});
+
+test("two controls may have a key of the same name", () => {
+  const { targets, levers } = bindingsOf([edges("go"), { ...edges("go"), name: "other" }]);
+  assert.deepEqual(levers.map(({ meaning }) => targets.get(meaning)?.control), ["play", "other"]);
+});
+
+test("axes are no levers, and are dragged as they are named, or in their order", () => {
+  const axes = axesOf([CSGO, sum("roll"), sum("mouse_y", -200, 200), sum("mouse_x", -1000, 1000)]);
+  assert.deepEqual(axes[0], { name: "roll", low: -1, high: 1, label: "Roll" });
+  assert.equal(draggedOf(axes).across?.name, "mouse_x");
+  assert.equal(draggedOf(axes).down?.name, "mouse_y");
+  const [pan, tilt] = axesOf([sum("pan"), sum("tilt")]);
+  assert.deepEqual(draggedOf([pan, tilt]), { across: pan, down: tilt });
+  assert.deepEqual(draggedOf([]), { across: undefined, down: undefined });
+  assert.deepEqual(bindingsOf([sum("pan")]).levers, []);
+});
+
+test("dragging turns a camera as its label says, whatever the axes are called", () => {
+  const [x, y] = axesOf([{ ...sum("cameraX"), label: "Pitch" }, { ...sum("cameraY"), label: "Yaw" }]);
+  assert.deepEqual(draggedOf([x, y]), { across: y, down: x });
+});
+
+test("names are made words", () => {
+  const words = ["left_click", "swapHands", "hotbar.3", "r", "ESC"].map(wordsOf);
+  assert.deepEqual(words, ["Left click", "Swap hands", "Hotbar 3", "R", "ESC"]);
+});

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Pacer } from "../../../web_client/media/pacer.js";
+
+const FRAME_US = 100_000;
+
+const picture = (/** @type {number} */ index, discontinuity = false) => ({
+  ptsUs: index * FRAME_US,
+  durationUs: FRAME_US,
+  discontinuity,
+});
+
+/** Show all that waits, at the moments at which the pacer asks to be called again. */
+function play(/** @type {Pacer<any>} */ pacer, /** @type {number} */ nowMs) {
+  const shown = [];
+  for (let at = nowMs; ; ) {
+    const { picture: next, waitMs } = pacer.take(at);
+    if (next !== null) shown.push([next.ptsUs / FRAME_US, at]);
+    else if (waitMs === Infinity) return shown;
+    else at += waitMs;
+  }
+}
+
+function pacerOf(/** @type {ReturnType<typeof picture>[]} */ ...pictures) {
+  const pacer = new Pacer();
+  for (const each of pictures) pacer.add(each);
+  return pacer;
+}
+
+test("nothing waits: there is no moment to wait for", () => {
+  assert.deepEqual(new Pacer().take(5), { picture: null, waitMs: Infinity });
+});
+
+test("the first picture is shown at once and the others at their distance", () => {
+  const pacer = pacerOf(picture(0), picture(1), picture(2));
+  assert.deepEqual(play(pacer, 1000), [[0, 1000], [1, 1100], [2, 1200]]);
+});
+
+test("a timer that is a little late does not move the clock", () => {
+  const pacer = pacerOf(picture(0), picture(1), picture(2));
+  pacer.take(1000);
+  assert.equal(pacer.take(1115).picture?.ptsUs, FRAME_US);
+  assert.equal(pacer.take(1115).waitMs, 85);
+});
+
+test("a late picture is shown at once and no burst follows it", () => {
+  const pacer = pacerOf(picture(0));
+  play(pacer, 1000);
+  pacer.add(picture(1));
+  pacer.add(picture(2));
+  assert.deepEqual(play(pacer, 1700), [[1, 1700], [2, 1800]]);
+});
+
+test("after a discontinuity the next picture is shown at once", () => {
+  const pacer = pacerOf(picture(0), picture(1, true), picture(2));
+  assert.deepEqual(play(pacer, 1000), [[0, 1000], [1, 1000], [2, 1100]]);
+});
+
+test("a gap of media time is a jump, not a wait", () => {
+  const pacer = pacerOf(picture(0), picture(500), picture(501));
+  assert.deepEqual(play(pacer, 1000), [[0, 1000], [500, 1000], [501, 1100]]);
+});
+
+test("a stream that begins again far back is shown at once", () => {
+  const pacer = pacerOf(picture(500), picture(0));
+  assert.deepEqual(play(pacer, 1000), [[500, 1000], [0, 1000]]);
+});
+
+test("dropping gives back what was due before, and the next one is shown at once", () => {
+  const pacer = pacerOf(picture(0), picture(1), picture(2), picture(3));
+  pacer.take(1000);
+  const dropped = pacer.dropBefore(3 * FRAME_US);
+  assert.deepEqual(dropped.map((each) => each.ptsUs / FRAME_US), [1, 2]);
+  assert.deepEqual(play(pacer, 1010), [[3, 1010]]);
+  assert.equal(pacer.size, 0);
+});
+
+test("a watcher who is far behind catches up without skipping", () => {
+  const pacer = pacerOf(...Array.from({ length: 30 }, (_, index) => picture(index)));
+  const shown = play(pacer, 0);
+  assert.deepEqual(shown.map(([index]) => index), Array.from({ length: 30 }, (_, index) => index));
+  const took = shown[29][1];
+  assert.ok(took < 2800 && took > 2600, `2900 ms of pictures took ${took} ms`);
+});
+
+test("pictures at their own pace are never hurried", () => {
+  const pacer = pacerOf(...Array.from({ length: 10 }, (_, index) => picture(index)));
+  assert.equal(play(pacer, 0).at(-1)?.[1], 900);
+});

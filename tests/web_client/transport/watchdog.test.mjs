@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { PATIENCE_MS, Watchdog } from "../../../web_client/transport/watchdog.js";
+
+const STEP_MS = 250;
+const OPEN = { isOpen: true, isCut: false };
+
+/** Watch from one moment to another, and list what was to be done when. */
+function watch(/** @type {Watchdog} */ vigil, /** @type {number} */ fromMs, /** @type {number} */ toMs, link = OPEN, each = (/** @type {number} */ _ms) => {}) {
+  const found = [];
+  for (let ms = fromMs; ms <= toMs; ms += STEP_MS) {
+    each(ms);
+    for (const duty of vigil.duties(ms, link)) found.push([duty, ms]);
+  }
+  return found;
+}
+
+const namesOf = (/** @type {any[]} */ duties) => [...new Set(duties.map(([name]) => name))];
+
+test("an open link is pinged every second, and one that answers lives", () => {
+  const vigil = new Watchdog(0);
+  const duties = watch(vigil, 0, 20_000, OPEN, (ms) => vigil.heard(ms));
+  assert.deepEqual(namesOf(duties), ["ping"]);
+  assert.equal(duties.length, 21);
+});
+
+test("a link that does not open in time is dead", () => {
+  const duties = watch(new Watchdog(0), 0, 8000, { isOpen: false, isCut: false });
+  assert.deepEqual(duties[0], ["dead", PATIENCE_MS + STEP_MS]);
+});
+
+test("silence is the end after five seconds", () => {
+  const vigil = new Watchdog(0);
+  vigil.heard(1000);
+  assert.deepEqual(watch(vigil, 1000, 9000).find(([name]) => name === "dead"), ["dead", 6250]);
+});
+
+test("pictures that were sent and are not seen: ask once, then give it up", () => {
+  const vigil = new Watchdog(0);
+  const duties = watch(vigil, 0, 6000, OPEN, (ms) => {
+    vigil.heard(ms);
+    vigil.sent(ms);
+  });
+  const times = (/** @type {string} */ wanted) => duties.filter(([name]) => name === wanted);
+  assert.equal(times("ask").length, 1);
+  assert.equal(times("dead")[0][1], PATIENCE_MS + STEP_MS);
+});
+
+test("a world that sends nothing is no dead link", () => {
+  const vigil = new Watchdog(0);
+  vigil.sent(0);
+  vigil.presented();
+  assert.deepEqual(namesOf(watch(vigil, 0, 60_000, OPEN, (ms) => vigil.heard(ms))), ["ping"]);
+});
+
+test("a cut line looks for another way once, while there is still patience", () => {
+  const vigil = new Watchdog(0);
+  const duties = watch(vigil, 0, 6000, { isOpen: true, isCut: true });
+  assert.equal(duties.filter(([name]) => name === "restart").length, 1);
+  assert.equal(duties.at(-1)?.[0], "dead");
+});
+
+test("what was said while this machine slept was not heard, and is no silence", () => {
+  const vigil = new Watchdog(0);
+  vigil.duties(0, OPEN);
+  vigil.sent(0);
+  assert.ok(!vigil.duties(3_600_000, OPEN).includes("dead"));
+  const after = watch(vigil, 3_600_000, 3_610_000);
+  assert.ok(namesOf(after).includes("dead"), "but for a while only");
+});

@@ -1,0 +1,101 @@
+// The numbers of a program that a person may turn while it runs: sliders, and switches.
+
+/** @typedef {import("../ui/features.js").Dial} Dial */
+/** @typedef {{input: HTMLInputElement, output: HTMLOutputElement | null}} Row */
+
+const STEPS = 100;
+const NICE = [5, 2, 1];
+const NEAR = 1e-6;
+
+/**
+ * The step of a dial: a round number, about a hundredth of its range, that its default lies on.
+ * @param {Pick<Dial, "low" | "high" | "default" | "integer">} dial
+ * @returns {number | "any"} the latter when its default is no round number
+ */
+export function stepOf({ low, high, default: usual, integer }) {
+  if (integer) return 1;
+  const most = ((high - low) / STEPS) * (1 + NEAR);
+  const power = Math.floor(Math.log10(most));
+  const steps = [power, power - 1, power - 2].flatMap((each) => {
+    return NICE.map((nice) => Number(`${nice}e${each}`));
+  });
+  const fits = (/** @type {number} */ step) => {
+    return step <= most && [usual, high].every((value) => isWhole((value - low) / step));
+  };
+  return steps.find(fits) ?? "any";
+}
+
+export class ParameterSliders {
+  #box;
+  #onTurn;
+  /** @type {Map<string, Row>} */
+  #rows = new Map();
+
+  /** @param {HTMLElement} box @param {(name: string, value: number) => void} onTurn */
+  constructor(box, onTurn) {
+    this.#box = box;
+    this.#onTurn = onTurn;
+  }
+
+  /** @param {Dial[]} dials */
+  render(dials) {
+    const names = dials.map(({ name }) => name);
+    if (names.join() !== [...this.#rows.keys()].join()) this.#build(dials);
+    for (const { name, value } of dials) {
+      const { input, output } = /** @type {Row} */ (this.#rows.get(name));
+      if (output === null) input.checked = value > 0;
+      else if (document.activeElement !== input) input.value = String(value);
+      if (output !== null) output.textContent = shortOf(Number(input.value));
+    }
+  }
+
+  /** @param {Dial[]} dials */
+  #build(dials) {
+    this.#rows.clear();
+    const labels = dials.map((dial) => {
+      const row = isSwitch(dial) ? this.#switch(dial) : this.#slider(dial);
+      this.#rows.set(dial.name, row);
+      const label = document.createElement("label");
+      const name = document.createElement("span");
+      name.textContent = dial.label;
+      label.append(name, row.input, ...(row.output === null ? [] : [row.output]));
+      label.classList.toggle("switch", row.output === null);
+      return label;
+    });
+    this.#box.replaceChildren(...labels);
+  }
+
+  /** @param {Dial} dial @returns {Row} */
+  #slider(dial) {
+    const { name, low, high } = dial;
+    const input = document.createElement("input");
+    const output = document.createElement("output");
+    Object.assign(input, { type: "range", min: low, max: high, step: stepOf(dial) });
+    input.addEventListener("input", () => (output.textContent = shortOf(Number(input.value))));
+    input.addEventListener("change", () => this.#onTurn(name, Number(input.value)));
+    return { input, output };
+  }
+
+  /** @param {Dial} dial @returns {Row} */
+  #switch({ name }) {
+    const input = document.createElement("input");
+    Object.assign(input, { type: "checkbox", role: "switch" });
+    input.addEventListener("change", () => this.#onTurn(name, Number(input.checked)));
+    return { input, output: null };
+  }
+}
+
+/** @param {Dial} dial */
+function isSwitch({ integer, low, high }) {
+  return integer && low === 0 && high === 1;
+}
+
+/** @param {number} count */
+function isWhole(count) {
+  return Math.abs(count - Math.round(count)) < NEAR;
+}
+
+/** @param {number} value */
+function shortOf(value) {
+  return String(Math.round(value * 100) / 100);
+}

@@ -1,0 +1,125 @@
+// Which of the pictures that the server announced have been presented, by their RTP timestamps.
+// Announcements and pictures travel on ways of their own, so either may come first.
+
+/** @typedef {import("../transport/wire.js").MediaChunk & {rtp_timestamp: number}} Announced */
+/**
+ * @typedef {object} Passed what a presented picture tells
+ * @property {Announced} shown the newest picture that is or was on the screen, as announced
+ * @property {number} atMs when it was presented
+ * @property {number | null} chunk the newest one of which every picture is past
+ * @property {number} skipped how many pictures before it were never shown
+ */
+
+const KEPT = 512;
+// A picture is announced as it is sent; one that is not there by then is lost, or was left out.
+const LOST_AFTER_MS = 1000;
+
+/** Timestamps wrap around at 32 bits. @param {number} a @param {number} b @returns {number} a - b */
+export function rtpDistance(a, b) {
+  return (a - b) | 0;
+}
+
+export class PresentedFrames {
+  /** @type {{announced: Announced, atMs: number}[]} oldest first */
+  #awaited = [];
+  /** @type {{rtp: number, atMs: number} | null} the picture on the screen */
+  #screen = null;
+  /** @type {number | null} what came before it is not to be seen any more */
+  #cutRtp = null;
+
+  /** How many pictures were announced and have not been presented. */
+  get awaited() {
+    return this.#awaited.length;
+  }
+
+  /**
+   * The server has sent a picture.
+   * @param {Announced} announced @param {number} nowMs
+   * @returns {Passed | null} not null when it is on the screen already, or was passed over
+   */
+  announce(announced, nowMs) {
+    this.#awaited.push({ announced, atMs: nowMs });
+    if (this.#awaited.length > KEPT) this.#awaited.shift();
+    return this.#pass();
+  }
+
+  /**
+   * A picture is on the screen.
+   * @param {number} rtp @param {number} atMs
+   * @returns {Passed | null} null when the server has not announced it yet
+   */
+  present(rtp, atMs) {
+    this.#screen = { rtp, atMs };
+    return this.#pass();
+  }
+
+  /**
+   * A picture is on the screen of a browser that does not say which: the newest, then.
+   * @param {number} atMs @returns {Passed | null}
+   */
+  presentNewest(atMs) {
+    const newest = this.#awaited.at(-1);
+    return newest === undefined ? null : this.present(newest.announced.rtp_timestamp, atMs);
+  }
+
+  /** Whether a picture was dropped by an interrupt, and only comes late. @param {number} rtp */
+  isCut(rtp) {
+    return this.#cutRtp !== null && rtpDistance(rtp, this.#cutRtp) <= 0;
+  }
+
+  /** Drop what is due before `ptsUs` and was not presented. @param {number} ptsUs */
+  dropBefore(ptsUs) {
+    for (const { announced } of this.#awaited) {
+      if (announced.pts_us < ptsUs) this.#cutRtp = announced.rtp_timestamp;
+    }
+    this.#awaited = this.#awaited.filter(({ announced }) => announced.pts_us >= ptsUs);
+  }
+
+  /**
+   * Give up on pictures that should have been here long since: lost ones, and those of a time in
+   * which the page was hidden.
+   * @param {number} nowMs
+   * @returns {Passed | null} as if the newest of them were past
+   */
+  giveUp(nowMs) {
+    const lost = this.#take(({ atMs }) => nowMs - atMs > LOST_AFTER_MS);
+    if (lost.length === 0) return null;
+    return passedOf(lost, { atMs: nowMs, skipped: lost.length });
+  }
+
+  /** Another connection, with timestamps of its own. */
+  clear() {
+    this.#awaited = [];
+    this.#screen = null;
+    this.#cutRtp = null;
+  }
+
+  /** @returns {Passed | null} */
+  #pass() {
+    const screen = this.#screen;
+    if (screen === null) return null;
+    const passed = this.#take(({ announced }) => {
+      return rtpDistance(announced.rtp_timestamp, screen.rtp) <= 0;
+    });
+    if (passed.length === 0) return null;
+    const isShown = passed[passed.length - 1].rtp_timestamp === screen.rtp;
+    const skipped = isShown ? passed.length - 1 : passed.length;
+    return passedOf(passed, { atMs: screen.atMs, skipped });
+  }
+
+  /** @param {(each: {announced: Announced, atMs: number}) => boolean} isTaken */
+  #take(isTaken) {
+    const taken = this.#awaited.filter(isTaken);
+    this.#awaited = this.#awaited.filter((each) => !isTaken(each));
+    return taken.map(({ announced }) => announced);
+  }
+}
+
+/**
+ * @param {Announced[]} passed oldest first @param {{atMs: number, skipped: number}} how
+ * @returns {Passed}
+ */
+function passedOf(passed, { atMs, skipped }) {
+  const chunk = passed.findLast(({ last }) => last)?.chunk ?? null;
+  return { shown: passed[passed.length - 1], atMs, chunk, skipped };
+}

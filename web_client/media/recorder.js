@@ -1,0 +1,70 @@
+// Keeping what is shown: a recording while it runs, or the last seconds as a clip; to watch, to save.
+
+import { send } from "../transport/requests.js";
+
+const CLIP_S = 10;
+
+/** @typedef {import("../state.js").View} View */
+
+export class Recorder {
+  #page;
+  #view;
+  #fail;
+  /** @type {{name: string, url: string} | null} what was fetched last */
+  #fetched = null;
+
+  /**
+   * @param {import("../ui/page.js").Page} page
+   * @param {import("../transport/connection.js").Connection} connection
+   * @param {() => View} view
+   * @param {(code: string, message: string) => void} fail
+   */
+  constructor(page, connection, view, fail) {
+    this.#page = page;
+    this.#view = view;
+    this.#fail = fail;
+    page.part("record").addEventListener("click", () => {
+      connection.send(view().recordedUs === null ? "record_start" : "record_stop");
+    });
+    page.part("clip").addEventListener("click", () => {
+      connection.send("clip", { seconds: Math.min(CLIP_S, view().clipS) });
+    });
+    page.part("keep-watch").addEventListener("click", () => this.#with((url) => this.#watch(url)));
+    page.part("keep-save").addEventListener("click", () => this.#with((url) => this.#save(url)));
+    page.part("cinema").addEventListener("close", () => page.part("film").pause());
+  }
+
+  /** Fetch what is kept, once, and do something with it. @param {(url: string) => void} act */
+  async #with(act) {
+    const { kept } = this.#view();
+    if (kept === null || kept.ticket === null) return;
+    const { id, token } = kept.ticket; // of the session that it was made in, perhaps one before
+    try {
+      if (this.#fetched?.name !== kept.name) {
+        const path = `v1/sessions/${id}/recordings/${kept.name}/video.mp4`;
+        const blob = await (await send(path, { token })).blob();
+        if (this.#fetched !== null) URL.revokeObjectURL(this.#fetched.url);
+        this.#fetched = { name: kept.name, url: URL.createObjectURL(blob) };
+      }
+      act(this.#fetched.url);
+    } catch (error) {
+      this.#fail("recording", /** @type {Error} */ (error).message);
+    }
+  }
+
+  /** @param {string} url */
+  #watch(url) {
+    const film = this.#page.part("film");
+    if (film.src !== url) film.src = url;
+    this.#page.part("cinema").showModal();
+    film.play().catch(() => {}); // its own controls are there
+  }
+
+  /** @param {string} url */
+  #save(url) {
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = `reverie-${this.#view().kept?.kind}.mp4`;
+    link.click();
+  }
+}

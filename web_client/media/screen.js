@@ -1,0 +1,200 @@
+// The picture: decodes what comes, shows each picture when it is due, and says what was shown.
+
+import { Pacer } from "./pacer.js";
+import { createDecoder } from "./video_decoder.js";
+
+/**
+ * @typedef {import("../transport/wire.js").MediaChunk} MediaChunk
+ * @typedef {object} Picture
+ * @property {VideoFrame | ImageBitmap} image
+ * @property {number} ptsUs
+ * @property {number} durationUs
+ * @property {boolean} discontinuity
+ * @property {number} chunk
+ * @property {boolean} last
+ *
+ * @typedef {object} ScreenEvents
+ * @property {(atMs: number) => void} onDrawn as soon as a picture is drawn
+ * @property {(chunk: number, ptsUs: number) => void} onSeen every picture of the chunk is past
+ * @property {(picture: {ptsUs: number, durationUs: number}, atMs: number) => void} onShown
+ *   at the browser's next frame
+ * @property {(count: number) => void} onSkipped pictures that will never be shown
+ * @property {() => void} onNeedKey nothing can be decoded before a key frame
+ * @property {(error: Error) => void} onFailure a decoder died again and again
+ */
+
+// What a hidden page may keep to show when it is back. The server stops by itself, one lead ahead.
+const HELD_WHILE_HIDDEN = 64;
+const FAILURES_ALLOWED = 2;
+/** What the error of a decoder is called that the browser needed for somebody else. */
+const RECLAIMED = "QuotaExceededError";
+
+export class Screen {
+  #canvas;
+  #context;
+  #events;
+  /** @type {Pacer<Picture>} */
+  #pacer = new Pacer();
+  /** @type {import("./video_decoder.js").Decoder | null} */
+  #decoder = null;
+  /** @type {{codec: string, container: string, width: number, height: number} | null} */
+  #media = null;
+  /** @type {Map<number, MediaChunk>} what is being decoded, by time */
+  #decoding = new Map();
+  /** @type {{header: MediaChunk, payload: Uint8Array}[]} */
+  #held = [];
+  #hidden = false;
+  #timer = 0;
+  #failures = 0;
+
+  /** @param {HTMLCanvasElement} canvas @param {ScreenEvents} events */
+  constructor(canvas, events) {
+    this.#canvas = canvas;
+    this.#context = /** @type {CanvasRenderingContext2D} */ (
+      canvas.getContext("2d", { alpha: false })
+    );
+    this.#events = events;
+  }
+
+  /** @param {{codec: string, container: string, width: number, height: number}} media */
+  init(media) {
+    this.#media = media;
+    this.#held = [];
+    if (this.#canvas.width !== media.width || this.#canvas.height !== media.height) {
+      this.#canvas.width = media.width;
+      this.#canvas.height = media.height;
+    }
+    this.#open();
+  }
+
+  /** @param {MediaChunk} header @param {Uint8Array | null} payload */
+  push(header, payload) {
+    if (payload === null) return; // of a peer connection that is no more
+    if (this.#hidden) this.#hold(header, payload);
+    else this.#decode(header, payload);
+  }
+
+  /** Drop what is due before `ptsUs` and was not shown. @param {number} ptsUs */
+  dropBefore(ptsUs) {
+    for (const pts of this.#decoding.keys()) if (pts < ptsUs) this.#decoding.delete(pts);
+    for (const { image } of this.#pacer.dropBefore(ptsUs)) image.close();
+  }
+
+  /** Nobody looks: show nothing, report nothing, so that the server makes nothing. */
+  hide() {
+    this.#hidden = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** Somebody looks again. Browsers may have taken the decoder away, hence the key frame. */
+  show() {
+    if (!this.#hidden) return;
+    this.#hidden = false;
+    if (this.#decoder === null) this.#open();
+    for (const { header, payload } of this.#held.splice(0)) this.#decode(header, payload);
+    this.#events.onNeedKey();
+    this.#present();
+  }
+
+  /** The stream is gone: free all that waits. */
+  close() {
+    clearTimeout(this.#timer);
+    this.#decoder?.close();
+    this.#decoder = null;
+    this.#held = [];
+    this.dropBefore(Infinity);
+  }
+
+  #open() {
+    this.#decoder?.close();
+    this.#decoding.clear();
+    if (this.#media === null) return;
+    this.#decoder = createDecoder(
+      this.#media,
+      (image, ptsUs) => this.#onImage(image, ptsUs),
+      (error) => this.#onDecoderFailed(error),
+    );
+  }
+
+  /** @param {MediaChunk} header @param {Uint8Array} payload */
+  #hold(header, payload) {
+    if (this.#held.length === HELD_WHILE_HIDDEN) {
+      this.#events.onSkipped(this.#held.length);
+      this.#held = [];
+      this.#open(); // what follows waits for the key frame that `show` asks for
+    }
+    this.#held.push({ header, payload });
+  }
+
+  /** @param {MediaChunk} header @param {Uint8Array} payload */
+  #decode(header, payload) {
+    this.#decoding.set(header.pts_us, header);
+    const encoded = { ptsUs: header.pts_us, key: header.key, data: payload };
+    if (this.#decoder?.decode(encoded)) return;
+    this.#decoding.delete(header.pts_us);
+    this.#events.onSkipped(1);
+  }
+
+  /** @param {VideoFrame | ImageBitmap} image @param {number} ptsUs */
+  #onImage(image, ptsUs) {
+    const header = this.#decoding.get(ptsUs);
+    this.#decoding.delete(ptsUs);
+    if (header === undefined) {
+      image.close(); // dropped meanwhile
+      return;
+    }
+    this.#failures = 0;
+    const { duration_us: durationUs, discontinuity, chunk, last } = header;
+    this.#pacer.add({ image, ptsUs, durationUs, discontinuity, chunk, last });
+    this.#present();
+  }
+
+  /** @param {Error} error */
+  #onDecoderFailed(error) {
+    // A browser takes the decoder of a page back that nobody looks at: `show` opens another.
+    if (this.#hidden || error.name === RECLAIMED) {
+      this.#decoder?.close();
+      this.#decoder = null;
+      this.#events.onSkipped(this.#decoding.size);
+      this.#decoding.clear();
+      if (!this.#hidden) this.#reopen();
+      return;
+    }
+    this.#failures += 1;
+    this.#events.onSkipped(this.#decoding.size);
+    if (this.#failures > FAILURES_ALLOWED) {
+      this.#events.onFailure(error);
+      return;
+    }
+    this.#reopen();
+  }
+
+  #reopen() {
+    this.#open();
+    this.#events.onNeedKey();
+  }
+
+  #present() {
+    clearTimeout(this.#timer);
+    if (this.#hidden) return;
+    const now = performance.now();
+    const { picture, waitMs } = this.#pacer.take(now);
+    if (picture !== null) {
+      this.#draw(picture, now);
+      this.#present();
+    } else if (waitMs !== Infinity) {
+      this.#timer = setTimeout(() => this.#present(), waitMs);
+    }
+  }
+
+  /** @param {Picture} picture @param {number} nowMs */
+  #draw(picture, nowMs) {
+    const { width, height } = this.#canvas;
+    // An odd size is padded to an even one for H.264; only the true size is drawn.
+    this.#context.drawImage(picture.image, 0, 0, width, height, 0, 0, width, height);
+    picture.image.close();
+    this.#events.onDrawn(nowMs);
+    if (picture.last) this.#events.onSeen(picture.chunk, picture.ptsUs);
+    requestAnimationFrame((atMs) => this.#events.onShown(picture, Math.max(atMs, nowMs)));
+  }
+}

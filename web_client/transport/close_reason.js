@@ -1,0 +1,94 @@
+// What the end of a way to the server means, and how long to wait before the next.
+
+import { RefusedError } from "./requests.js";
+
+/**
+ * @typedef {object} CloseReason
+ * @property {"now" | "retry" | "renew" | "over"} next
+ *   now: go on at once; retry: the same session after a while; renew: a new session, for the old
+ *   one is gone; over: only when the person says so
+ * @property {string} reason for people
+ * @property {boolean} [isBusy] whether the server is there, but does not take us now
+ * @property {"retry" | "renew"} [offer] what the person can have, once it is over
+ * @property {number} [waitMs] what the server asks to wait
+ */
+
+const AWAY = "The server is away. This page tries to go back to your world as soon as it answers.";
+const LOST = "The old world is lost; a new one begins, with the same model and prompt.";
+
+/** The code with which this page leaves by itself. */
+export const LEFT = 4000;
+/** No answer in time: the server cannot say so itself. */
+export const SILENT = 4001;
+/** The transport itself does not get through, or has broken: another one may. */
+export const BROKEN = 4002;
+
+/** @type {Record<number, CloseReason>} */
+const BY_CODE = {
+  [LEFT]: { next: "now", reason: "" },
+  1000: { next: "over", offer: "renew", reason: "This world has ended." },
+  [BROKEN]: { next: "retry", reason: "WebRTC does not get through; trying again." },
+  4400: { next: "over", offer: "retry", reason: "The server does not speak this page's protocol." },
+  4401: { next: "renew", reason: LOST },
+  4404: { next: "renew", reason: LOST },
+  4408: { next: "over", offer: "retry", reason: "Nothing happened for long, so the world rests." },
+  4409: { next: "over", offer: "retry", reason: "This world is being played in another window." },
+  4413: { next: "retry", isBusy: true, reason: "The connection was too slow; joining again." },
+  4429: { next: "retry", isBusy: true, reason: "The server is busy; trying again." },
+};
+
+/** @param {number} code of a WebSocket @returns {CloseReason} */
+export function closeReasonOf(code) {
+  return BY_CODE[code] ?? { next: "retry", reason: AWAY };
+}
+
+/** Why a server ends a peer connection, where another transport may do better. */
+const BROKEN_REASONS = new Set(["heartbeat", "connect_timeout", "internal_error"]);
+
+/**
+ * The close code for the last word of a server to a peer.
+ * @param {{code: number, reason: string}} bye
+ */
+export function codeOfBye({ code, reason }) {
+  return BROKEN_REASONS.has(reason) ? BROKEN : code;
+}
+
+/**
+ * The close code for a peer connection that was not arranged.
+ * @param {unknown} error
+ */
+export function codeOfFailure(error) {
+  if (!(error instanceof RefusedError)) return BROKEN;
+  if (error.code === "no_such_session" || error.status === 410) return 4404;
+  if (error.status === 401 || error.status === 403) return 4401;
+  return BROKEN; // no peer for this browser, or not now: a socket may be had, or is told why not
+}
+
+/** @param {unknown} error why a request failed @returns {CloseReason} */
+export function closeReasonOfFailure(error) {
+  if (!(error instanceof RefusedError)) return { next: "retry", reason: AWAY };
+  // A server that does not say when has no hope of its own: a model was given up, say.
+  if (!error.isPassing || error.retryAfterS === null) {
+    return { next: "over", offer: "retry", reason: sentence(error.message) };
+  }
+  const waitMs = error.retryAfterS * 1000;
+  return { next: "retry", isBusy: true, reason: sentence(error.message), waitMs };
+}
+
+/** @param {string} message of the server, which begins in small letters and ends without a stop */
+function sentence(message) {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5000;
+
+/**
+ * @param {number} attempt from 0
+ * @param {number} chance from 0 to 1; many clients must not come back at the same moment
+ */
+export function backoffMs(attempt, chance) {
+  const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
+  return wait * (0.75 + 0.5 * chance);
+}

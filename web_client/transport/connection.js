@@ -1,0 +1,234 @@
+// The way to the server: creates a session, stays attached to it, and comes back by itself.
+
+import { BROKEN, backoffMs, closeReasonOf, closeReasonOfFailure } from "./close_reason.js";
+import { request, send } from "./requests.js";
+
+/**
+ * @typedef {import("./attachment.js").Attachment} Attachment
+ * @typedef {import("./close_reason.js").Closing} CloseReason
+ * @typedef {{model?: string, program?: string, prompt?: string, voice?: boolean}} PromptStatus
+ *   what a new session should be
+ */
+
+// How far the waits go back once the server answers, if only to say that a session is gone.
+const RENEWAL_ATTEMPT = 1;
+
+export class Connection {
+  #tickets;
+  #dialer;
+  #wish;
+  #events;
+  /** @type {import("./stored_session.js").Ticket | null} */
+  #ticket = null;
+  /** @type {string | null} which recording runs */
+  #recording = null;
+  /** @type {Attachment | null} */
+  #attachment = null;
+  #attempt = 0;
+  /** Whether the newest attachment got as far as being let in. */
+  #wasOpen = false;
+  #count = 0;
+  #prefix = Math.random().toString(36).slice(2, 8);
+  #wake = () => {};
+
+  /**
+   * @param {import("./stored_session.js").TicketStore} tickets
+   * @param {import("./dialer.js").Dialer} dialer
+   * @param {PromptStatus} wish
+   * @param {import("./attachment.js").AttachmentEvents} events
+   */
+  constructor(tickets, dialer, wish, events) {
+    this.#tickets = tickets;
+    this.#dialer = dialer;
+    this.#wish = wish;
+    this.#events = events;
+  }
+
+  /**
+   * Send a command, if there is a way to send it.
+   * @param {string} type @param {object} [fields]
+   * @returns {string | null} its id, which its answer and its receipt name
+   */
+  send(type, fields = {}) {
+    const id = `${this.#prefix}-${++this.#count}`;
+    return this.#attachment?.send({ id, type, ...fields }) ? id : null;
+  }
+
+  /** Send bytes along with a command. @param {string} type @param {object} fields @param {Uint8Array} payload */
+  sendMedia(type, fields, payload) {
+    const id = `${this.#prefix}-${++this.#count}`;
+    return this.#attachment?.sendMedia({ id, type, ...fields }, payload) ? id : null;
+  }
+
+  /** The way to the session, as it is now; null while there is none. */
+  get attachment() {
+    return this.#attachment?.isOpen ? this.#attachment : null;
+  }
+
+  /** Which session this is, and the right to it. */
+  get ticket() {
+    return this.#ticket;
+  }
+
+  /** Try now rather than later. */
+  retry() {
+    this.#attempt = 0;
+    this.#wake();
+  }
+
+  /**
+   * The page goes, perhaps to come back.
+   * @param {boolean} isKept whether the browser keeps the page, and not only what it stored
+   */
+  hangUp(isKept) {
+    this.#attachment?.hangUp();
+    // Who cannot come back to a session must not leave it behind, for it holds a place.
+    if (!isKept && !this.#tickets.remembers && this.#ticket !== null) endSession(this.#ticket);
+  }
+
+  /** Leave this session for a new one. @param {PromptStatus} [wish] what should be different */
+  renew(wish = {}) {
+    this.#wish = { ...this.#wish, ...wish };
+    if (this.#ticket !== null) this.#end(this.#ticket, this.#recording);
+    this.#forget("A new world.");
+    this.#attachment?.forsake();
+    this.retry();
+  }
+
+  /** Attach again, to the same session, as the dialer now has it. */
+  reattach() {
+    this.#attachment?.leave();
+    this.retry();
+  }
+
+  /** Stay attached until the page goes. @returns {Promise<never>} */
+  async run() {
+    this.#ticket = await this.#tickets.recall();
+    if (!isLike(this.#ticket, this.#wish)) this.#ticket = null;
+    // Should that world be gone, the new one is like it.
+    if (this.#ticket !== null) this.#wish = { ...this.#wish, ...this.#ticket.wish };
+    for (;;) {
+      this.#events.onMessage({ type: "page.connecting" });
+      await this.#prepareNext(await this.#once());
+    }
+  }
+
+  /** @returns {Promise<CloseReason>} how it ended */
+  async #once() {
+    const onMessage = (/** @type {any} */ message) => this.#onMessage(message);
+    let attachment;
+    try {
+      this.#ticket ??= await this.#create();
+      attachment = await this.#dialer.dial(this.#ticket, { ...this.#events, onMessage });
+    } catch (error) {
+      return closeReasonOfFailure(error);
+    }
+    this.#attachment = attachment;
+    this.#wasOpen = false;
+    const code = await attachment.ended;
+    this.#dialer.ended(attachment, this.#wasOpen, code);
+    if (code === BROKEN && this.#dialer.isAutomatic) return { next: "now", reason: "" };
+    return closeReasonOf(code);
+  }
+
+  async #create() {
+    const { id, token, view } = await request("v1/sessions", { body: this.#wish });
+    const ticket = { id, token, model: view.model };
+    await this.#tickets.keep(ticket);
+    return ticket;
+  }
+
+  /** @param {CloseReason} closing */
+  async #prepareNext({ next, reason, isBusy = false, offer, waitMs }) {
+    if (next === "now") return;
+    if (next === "over") {
+      this.#events.onMessage({ type: "page.over", reason, offer });
+      await this.#sleep(null);
+      return;
+    }
+    if (next === "renew") this.#attempt = Math.min(this.#attempt, RENEWAL_ATTEMPT); // it is there
+    const wait = waitMs ?? backoffMs(this.#attempt++, Math.random());
+    const retryAtMs = performance.now() + wait;
+    if (next === "renew") this.#forget(reason, true);
+    else this.#events.onMessage({ type: "page.lost", reason, isBusy, retryAtMs });
+    await this.#sleep(wait);
+  }
+
+  /** @param {number | null} waitMs null waits for `retry` or `renew` alone */
+  #sleep(waitMs) {
+    return new Promise((resolve) => {
+      this.#wake = () => resolve(undefined);
+      if (waitMs !== null) setTimeout(resolve, waitMs);
+    });
+  }
+
+  /** @param {string} reason @param {boolean} [isLoss] whether nobody wanted it */
+  #forget(reason, isLoss = false) {
+    this.#ticket = null;
+    this.#recording = null;
+    this.#tickets.drop();
+    this.#events.onMessage({ type: "page.new_session", reason, isLoss });
+  }
+
+  /**
+   * End a session; what is being recorded of it is made whole before, and offered.
+   * @param {import("./stored_session.js").Ticket} ticket @param {string | null} recording
+   */
+  async #end(ticket, recording) {
+    if (recording !== null) {
+      try {
+        const path = `v1/sessions/${ticket.id}/recordings/${recording}/stop`;
+        const made = await request(path, { method: "POST", token: ticket.token });
+        if (made.frames === 0) throw new Error("nothing was in it yet");
+        this.#events.onMessage({ ...made, type: "page.kept", name: recording, ticket });
+      } catch (error) {
+        const message = `The recording is lost: ${/** @type {Error} */ (error).message}`;
+        this.#events.onMessage({ type: "page.failed", code: "recording", message });
+      }
+    }
+    endSession(ticket);
+  }
+
+  #onAttached() {
+    this.#attempt = 0;
+    this.#wasOpen = true;
+    if (this.#attachment === null) return;
+    this.#dialer.opened(this.#attachment);
+    this.#events.onMessage({ type: "page.transport", transport: this.#attachment.transport });
+  }
+
+  /** @param {any} message */
+  #onMessage(message) {
+    if (message.type === "session.attached") this.#onAttached();
+    if (message.view !== undefined) {
+      const { model, program, prompt, recording = null } = message.view; // a lost world is begun again as it was
+      this.#wish = { ...this.#wish, model, program, prompt };
+      this.#tickets.note(this.#wish); // also after a reload
+      this.#recording = recording;
+    }
+    if (message.type !== "artifact.completed") this.#events.onMessage(message);
+    else {
+      if (message.name === this.#recording) this.#recording = null;
+      this.#events.onMessage({ ...message, ticket: this.#ticket }); // opens it also later
+    }
+  }
+}
+
+/**
+ * Give a session's place back at once; a channel may close before a command gets through.
+ * @param {import("./stored_session.js").Ticket} ticket
+ */
+function endSession({ id, token }) {
+  const asked = { method: "DELETE", token, keepalive: true };
+  send(`v1/sessions/${id}`, asked).catch(() => {}); // its time runs out by itself
+}
+
+/**
+ * Whether a kept session is what is wished for, as far as anything is.
+ * @param {import("./stored_session.js").Ticket | null} ticket @param {PromptStatus} wish
+ */
+function isLike(ticket, { model, program }) {
+  const isOther = (/** @type {string | undefined} */ wished, /** @type {string | undefined} */ had) =>
+    wished !== undefined && wished !== had;
+  return !isOther(model, ticket?.model) && !isOther(program, ticket?.wish?.program);
+}

@@ -1,0 +1,235 @@
+// One WebRTC peer connection, from its offer to its end.
+
+import { BROKEN, codeOfBye, codeOfFailure, LEFT } from "./close_reason.js";
+import { Signalling } from "./signalling.js";
+import { Watchdog } from "./watchdog.js";
+import { makeBinary, parseText, WireError } from "./wire.js";
+
+/** @typedef {import("./attachment.js").Attachment} Attachment */
+/** @typedef {import("./attachment.js").AttachmentEvents} AttachmentEvents */
+
+const WATCH_EVERY_MS = 250;
+const BAD_FRAME = 4400;
+
+/** @implements {Attachment} */
+export class PeerAttachment {
+  transport = /** @type {const} */ ("webrtc");
+  /** @type {Promise<number>} the close code; it never rejects */
+  ended;
+  /** Whether the server has let this client in. */
+  isOpen = false;
+  #peer;
+  #channel;
+  #signalling;
+  #events;
+  /** @type {Record<"video" | "audio", RTCRtpTransceiver>} */
+  #lines;
+  #end = (/** @type {number} */ _code) => {};
+  /** @type {RTCIceCandidate[]} those that the server has not been told */
+  #candidates = [];
+  #vigil = new Watchdog(performance.now());
+  #pings = 0;
+  #watch;
+
+  /**
+   * @param {{id: string, token: string}} ticket
+   * @param {import("./signalling.js").Ice} ice
+   * @param {string | null} codec the one to ask for first
+   * @param {AttachmentEvents} events
+   */
+  constructor(ticket, ice, codec, events) {
+    this.#events = events;
+    this.#signalling = new Signalling(ticket);
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    const peer = new RTCPeerConnection({
+      iceServers: ice.ice_servers,
+      iceTransportPolicy: ice.relay_only ? "relay" : "all",
+      bundlePolicy: "max-bundle",
+    });
+    this.#peer = peer;
+    // Both ways from the start, so that a camera that comes later needs no new offer.
+    this.#lines = {
+      video: peer.addTransceiver("video", { direction: "sendrecv" }),
+      audio: peer.addTransceiver("audio", { direction: "sendrecv" }),
+    };
+    preferCodec(this.#lines.video, codec);
+    this.#channel = peer.createDataChannel("events", { ordered: true });
+    this.#channel.binaryType = "arraybuffer";
+    this.#channel.onmessage = ({ data }) => this.#onData(data);
+    this.#channel.onclose = () => this.leave(BROKEN);
+    peer.ontrack = ({ track, receiver }) => this.#onTrack(track, receiver);
+    peer.onicecandidate = ({ candidate }) => this.#onCandidate(candidate);
+    peer.onnegotiationneeded = () => {
+      // The first one is about the offer that is on its way already.
+      if (this.#signalling.isKnown) this.#restart().catch(() => {}); // the vigil ends what stays cut
+    };
+    peer.onconnectionstatechange = () => {
+      if (peer.connectionState === "failed") this.leave(BROKEN);
+    };
+    this.#watch = setInterval(() => this.#onWatch(), WATCH_EVERY_MS);
+    this.#open().catch((error) => this.leave(codeOfFailure(error)));
+  }
+
+  /** @param {{id: string, type: string}} command @returns {boolean} whether it was sent */
+  send(command) {
+    if (!this.isOpen || this.#channel.readyState !== "open") return false;
+    this.#channel.send(JSON.stringify(command));
+    return true;
+  }
+
+  /** @param {object} header @param {Uint8Array} payload @returns {boolean} whether it was sent */
+  sendMedia(header, payload) {
+    if (!this.isOpen || this.#channel.readyState !== "open") return false;
+    const message = makeBinary(header, payload);
+    if (message.length > (this.#peer.sctp?.maxMessageSize ?? 0)) return false;
+    this.#channel.send(message);
+    return true;
+  }
+
+  waitingBytes() {
+    return this.#channel.bufferedAmount;
+  }
+
+  /** @param {"video" | "audio"} kind @param {MediaStreamTrack | null} track */
+  feed(kind, track) {
+    this.#lines[kind].sender.replaceTrack(track).catch(() => {}); // it ends with the peer
+    return true;
+  }
+
+  notePresented() {
+    this.#vigil.presented();
+  }
+
+  /** The page goes, perhaps to come back: the server must not wait half a minute to notice. */
+  hangUp() {
+    this.#signalling.leave();
+    this.#peer.close();
+  }
+
+  /** End now, without waiting for the server. */
+  leave(code = LEFT) {
+    clearInterval(this.#watch);
+    this.isOpen = false;
+    this.#channel.onmessage = null;
+    this.#channel.onclose = null;
+    this.#peer.onnegotiationneeded = null;
+    this.#peer.onconnectionstatechange = null;
+    this.#signalling.leave();
+    this.#peer.close();
+    this.#end(code);
+  }
+
+  /** The peer goes with its session: to leave it as well would only be refused. */
+  forsake() {
+    this.#signalling.forget();
+    this.leave();
+  }
+
+  async #open() {
+    // The offer goes out without candidates: the browser finds the server's, and is found by that.
+    await this.#peer.setLocalDescription();
+    const sdp = await this.#signalling.offer(this.#peer.localDescription?.sdp ?? "");
+    if (this.#peer.signalingState === "closed") {
+      this.#signalling.leave(); // given up meanwhile
+      return;
+    }
+    await this.#peer.setRemoteDescription({ type: "answer", sdp });
+    this.#tellCandidates();
+  }
+
+  async #restart() {
+    await this.#peer.setLocalDescription();
+    const sdp = await this.#signalling.restart(this.#peer.localDescription?.sdp ?? "");
+    await this.#peer.setRemoteDescription({ type: "answer", sdp });
+  }
+
+  /** @param {RTCIceCandidate | null} candidate */
+  #onCandidate(candidate) {
+    // Names that only this machine can look up would hold the server up.
+    if (candidate === null || candidate.candidate === "") return;
+    if (candidate.candidate.includes(".local")) return;
+    this.#candidates.push(candidate);
+    this.#tellCandidates();
+  }
+
+  #tellCandidates() {
+    if (!this.#signalling.isKnown || this.#candidates.length === 0) return;
+    // What the server does not take now, it finds out by itself, or the vigil ends this.
+    this.#signalling.candidates(this.#candidates.splice(0)).catch(() => {});
+  }
+
+  /** @param {MediaStreamTrack} track @param {RTCRtpReceiver} receiver */
+  #onTrack(track, receiver) {
+    if ("jitterBufferTarget" in receiver && track.kind === "video") receiver.jitterBufferTarget = 0;
+    this.#events.onTrack(track, receiver);
+  }
+
+  /** @param {string} data */
+  #onData(data) {
+    this.#vigil.heard(performance.now());
+    try {
+      this.#onMessage(parseText(data));
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.leave(BAD_FRAME);
+    }
+  }
+
+  /** @param {any} message */
+  #onMessage(message) {
+    switch (message.type) {
+      case "pong":
+        break;
+      case "bye":
+        this.#signalling.forget();
+        this.leave(codeOfBye(message));
+        break;
+      case "media.chunk":
+        this.#onChunk(message);
+        break;
+      case "session.attached":
+        this.isOpen = true;
+      // falls through
+      default:
+        this.#events.onMessage(message);
+    }
+  }
+
+  /** @param {any} chunk whose bytes come by themselves */
+  #onChunk(chunk) {
+    if (chunk.rtp_timestamp != null) this.#vigil.sent(performance.now());
+    this.#events.onMedia(chunk, null);
+  }
+
+  #onWatch() {
+    if (!this.#events.expectsPictures()) this.#vigil.presented();
+    const isCut = this.#peer.iceConnectionState === "disconnected";
+    for (const duty of this.#vigil.duties(performance.now(), { isOpen: this.isOpen, isCut })) {
+      if (duty === "dead") this.leave(BROKEN);
+      else if (duty === "restart") this.#peer.restartIce();
+      else if (duty === "ask") this.send({ id: "no-picture", type: "request_key_frame" });
+      else if (this.#channel.readyState === "open") {
+        this.#channel.send(JSON.stringify({ type: "ping", n: ++this.#pings }));
+      }
+    }
+  }
+}
+
+/**
+ * Ask for a codec first; the others stay on offer.
+ * @param {RTCRtpTransceiver} line @param {string | null} codec such as `h264`
+ */
+function preferCodec(line, codec) {
+  if (!("setCodecPreferences" in line)) return;
+  const known = RTCRtpReceiver.getCapabilities?.("video")?.codecs ?? [];
+  const rank = (/** @type {{mimeType: string, sdpFmtpLine?: string}} */ { mimeType, sdpFmtpLine }) => {
+    const name = mimeType.replace("video/", "").toLowerCase();
+    // Packets of the other mode cannot hold a whole picture.
+    if (name === "h264" && !sdpFmtpLine?.includes("packetization-mode=1")) return 3;
+    if (name === codec) return 0;
+    return { h264: 1, vp8: 2 }[name] ?? 4;
+  };
+  const ranked = known.map((each, at) => ({ each, at }));
+  ranked.sort((a, b) => rank(a.each) - rank(b.each) || a.at - b.at);
+  if (ranked.length > 0) line.setCodecPreferences(ranked.map(({ each }) => each));
+}

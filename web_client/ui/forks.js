@@ -1,0 +1,44 @@
+// A second future of the same world, from what is on the screen, in a tab of its own.
+
+import { request } from "../transport/requests.js";
+
+export class Forks {
+  #connection;
+  #tickets;
+  #fail;
+
+  /**
+   * @param {import("./page.js").Page} page
+   * @param {import("../transport/connection.js").Connection} connection
+   * @param {import("../transport/stored_session.js").TicketStore} tickets
+   * @param {(code: string, message: string) => void} fail
+   */
+  constructor(page, connection, tickets, fail) {
+    this.#connection = connection;
+    this.#tickets = tickets;
+    this.#fail = fail;
+    page.part("fork").addEventListener("click", () => this.#fork());
+  }
+
+  async #fork() {
+    const { ticket } = this.#connection;
+    if (ticket === null) return;
+    // Opened before anything is waited for: later a browser would take it for an advertisement.
+    const tab = open("", "_blank");
+    if (tab === null) {
+      this.#fail("fork", "The browser let no new tab open.");
+      return;
+    }
+    try {
+      if (!this.#tickets.remembers) throw new Error("this browser keeps nothing for this page");
+      const path = `v1/sessions/${ticket.id}/fork`;
+      const { id, token, view } = await request(path, { body: {}, token: ticket.token });
+      this.#tickets.bequeath(tab.sessionStorage, { id, token, model: view.model });
+      tab.opener = null;
+      tab.location.replace(location.href);
+    } catch (error) {
+      tab.close();
+      this.#fail("fork", `There is no second future: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+}

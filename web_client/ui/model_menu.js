@@ -1,0 +1,62 @@
+// What can be opened on this server: its models, and the programs of each.
+
+import { titleOf } from "./features.js";
+import { request } from "../transport/requests.js";
+
+/**
+ * @typedef {{name: string, title: string, programs: {name: string}[]}} Model
+ * @typedef {{model: string, program: string}} Opening
+ */
+
+/** The choice of model and program, where there is one. */
+export class ModelMenu {
+  #page;
+  /** @type {Model[]} */
+  #models = [];
+
+  /** @param {import("./page.js").Page} page @param {(opening: Opening) => void} onChosen */
+  constructor(page, onChosen) {
+    this.#page = page;
+    const model = page.part("model");
+    const program = page.part("program");
+    model.addEventListener("change", () => {
+      onChosen({ model: model.value, program: this.#programsOf(model.value)[0] });
+      forgetAddress();
+    });
+    program.addEventListener("change", () => {
+      onChosen({ model: model.value, program: program.value });
+      forgetAddress();
+    });
+  }
+
+  /** @param {{model: string, program: string}} session the one that is open */
+  async show({ model, program }) {
+    this.#models = (await request("v1/models")).models;
+    const titles = this.#models.map(({ name }) => new Option(name, name));
+    this.#fill("model", titles, model);
+    const names = this.#programsOf(model);
+    this.#fill("program", names.map((name) => new Option(titleOf(name), name)), program);
+  }
+
+  /** @param {"model" | "program"} part @param {HTMLOptionElement[]} options @param {string} now */
+  #fill(part, options, now) {
+    const select = this.#page.part(part);
+    select.replaceChildren(...options);
+    select.value = now;
+    this.#page.part(`${part}-field`).hidden = options.length < 2;
+  }
+
+  /** @param {string} model */
+  #programsOf(model) {
+    const found = this.#models.find(({ name }) => name === model);
+    return found?.programs.map(({ name }) => name) ?? [];
+  }
+}
+
+/** What the address named was for the first opening; a reload must not undo the choice. */
+function forgetAddress() {
+  const url = new URL(location.href);
+  url.searchParams.delete("model");
+  url.searchParams.delete("program");
+  history.replaceState(null, "", url);
+}

@@ -1,0 +1,224 @@
+// The page: shows a view. It reads nothing back from the document.
+
+import { featuresOf, wordingOf } from "./features.js";
+import { isSpeaking } from "./narration.js";
+import { StatsPanel } from "./stats_panel.js";
+import { statusOf } from "./status.js";
+import { NarrationList } from "./narration_list.js";
+import { overlayOf } from "./overlay.js";
+import { clipped, SPOKEN_CHARS, promptStatusText } from "./prompt_status.js";
+
+/** @typedef {import("../state.js").View} View */
+
+export class Page {
+  /** @type {Record<string, HTMLElement>} */
+  #parts = {};
+  #panel;
+  #talk;
+  #tools;
+  /** @type {View | null} */
+  #shown = null;
+
+  /** @param {Document} document */
+  constructor(document) {
+    for (const part of document.querySelectorAll("[data-part]")) {
+      const element = /** @type {HTMLElement} */ (part);
+      this.#parts[element.dataset.part ?? ""] = element;
+    }
+    this.#panel = new StatsPanel(document);
+    this.#talk = new NarrationList(this.#parts.lines);
+    this.#tools = [...document.querySelectorAll("[data-command]")].map(
+      (tool) => /** @type {HTMLElement} */ (tool),
+    );
+  }
+
+  /** @param {string} name the value of a `data-part` @returns {any} its element */
+  part(name) {
+    return this.#parts[name];
+  }
+
+  /** @param {View} view @param {number} nowMs */
+  render(view, nowMs) {
+    this.#renderStatus(view, nowMs);
+    this.#renderVeil(view, nowMs);
+    this.#panel.render(view, nowMs);
+    const was = this.#shown;
+    this.#shown = view;
+    if (was?.announcement !== view.announcement) this.#text("announcement", view.announcement);
+    if (was?.notice !== view.notice) this.#renderNotice(view);
+    if (was?.promptChars !== view.promptChars) this.#renderLimit(view);
+    if (was?.error !== view.error) this.#renderError(view);
+    if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
+    if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
+    if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
+    if (was?.session !== view.session || was?.sound !== view.sound) this.#renderFeatures(view);
+    if (was?.isHeard !== view.isHeard) {
+      this.#parts.microphone.dataset.heard = String(view.isHeard);
+    }
+    if (was?.kept !== view.kept) this.#renderKept(view);
+    if (was?.recordedUs !== view.recordedUs || was?.session !== view.session) {
+      this.#renderRecording(view);
+    }
+    if (was?.media !== view.media || was?.transport !== view.transport) this.#renderMedia(view);
+  }
+
+  /** @param {string} name @param {string} text */
+  #text(name, text) {
+    const element = this.#parts[name];
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  /** @param {View} view @param {number} nowMs */
+  #renderStatus(view, nowMs) {
+    const { tone, text } = statusOf(view, nowMs);
+    this.#parts.status.dataset.tone = tone;
+    this.#text("status-text", text);
+  }
+
+  /** @param {View} view @param {number} nowMs */
+  #renderVeil(view, nowMs) {
+    const veil = overlayOf(view, nowMs);
+    this.#parts.veil.hidden = veil === null;
+    this.#parts.stage.dataset.veiled = String(veil !== null && view.media !== null);
+    if (veil === null) return;
+    this.#text("veil-title", veil.title);
+    this.#text("veil-detail", veil.detail);
+    const action = this.#parts["veil-action"];
+    action.hidden = veil.action === null;
+    if (veil.action !== null) {
+      action.dataset.action = veil.action.does;
+      this.#text("veil-action", veil.action.label);
+    }
+  }
+
+  /** @param {View} view */
+  #renderError({ error }) {
+    this.#parts.error.hidden = error === null;
+    this.#parts.error.dataset.code = error?.code ?? "";
+    this.#text("error-text", error?.message ?? "");
+  }
+
+  /** @param {View} view */
+  #renderNotice({ notice }) {
+    this.#parts.notice.hidden = notice === "";
+    this.#text("notice", notice);
+  }
+
+  /** @param {View} view */
+  #renderLimit({ promptChars }) {
+    const field = /** @type {HTMLInputElement} */ (this.#parts.prompt);
+    if (promptChars === null) field.removeAttribute("maxlength");
+    else field.maxLength = promptChars;
+  }
+
+  /** @param {View} view */
+  #renderSession(view) {
+    const { session, link } = view;
+    const state = link === "open" ? session.state : "";
+    for (const tool of this.#tools) {
+      tool.setAttribute("aria-disabled", String(!canUse(tool.dataset.command ?? "", state)));
+    }
+    this.#parts.badge.hidden = state !== "paused";
+    this.#text("badge", "Paused");
+    document.body.dataset.state = state;
+    document.body.dataset.session = view.id;
+  }
+
+  /** @param {View} view */
+  #renderPrompt({ session, wish }) {
+    const prompt = session?.prompt ?? "";
+    const now = prompt === "" ? "" : `Now: ${prompt}`;
+    const settled = wish?.outcome === "applied" && !wish.unknownWords.length && !wish.truncatedAt;
+    const text = wish === null || settled ? now : promptStatusText(wish);
+    this.#text("now", text);
+    this.#parts.now.title = text; // the page shows its first lines
+    this.#parts.now.dataset.outcome = wish?.outcome ?? "";
+    this.#parts.now.dataset.unknown = wish?.unknownWords.join(" ") ?? "";
+    const told = clipped(prompt, SPOKEN_CHARS);
+    const label = prompt === "" ? "The generated world" : `The generated world: ${told}`;
+    this.#parts.picture.setAttribute("aria-label", label);
+  }
+
+  /** @param {View} view */
+  #renderTalk({ session, lines }) {
+    const { hasText, takesTurns, narrates } = featuresOf(session);
+    this.#parts.talk.hidden = !hasText;
+    if (!hasText) return;
+    this.#parts["question-form"].hidden = !takesTurns;
+    this.#parts["narrate-field"].hidden = narrates === null;
+    /** @type {HTMLInputElement} */ (this.#parts.narrate).checked = narrates === true;
+    this.#parts.hush.setAttribute("aria-disabled", String(!isSpeaking(lines)));
+    this.#talk.render(lines);
+  }
+
+  /** @param {View} view */
+  #renderFeatures({ session, sound }) {
+    const features = featuresOf(session);
+    const { inputs, takesPrompt, takesTurns, hasSound, dials } = features;
+    this.#renderWording(wordingOf(features));
+    this.#parts.chips.hidden = !features.knowsExamples;
+    this.#parts["hint-write"].hidden = !takesPrompt && !takesTurns;
+    this.#parts.sound.hidden = !hasSound && sound === null;
+    this.#parts.ask.hidden = !takesPrompt;
+    const pictures = inputs.filter(({ kind }) => kind === "video");
+    this.#parts.camera.hidden = !pictures.some(({ merge }) => merge === "latest");
+    this.#parts["file-button"].hidden = pictures.length === 0;
+    this.#parts.microphone.hidden = pictures.length === inputs.length;
+    this.#parts["dials-box"].hidden = dials.length === 0;
+  }
+
+  /** @param {ReturnType<typeof wordingOf>} wording */
+  #renderWording({ ask, example, send, said, question, questionExample }) {
+    this.#text("ask-title", ask);
+    this.#text("talk-title", said);
+    this.#text("question-title", question);
+    this.#parts["ask-send"].setAttribute("aria-label", send);
+    /** @type {HTMLInputElement} */ (this.#parts.prompt).placeholder = example;
+    /** @type {HTMLInputElement} */ (this.#parts.question).placeholder = questionExample;
+  }
+
+  /** @param {View} view */
+  #renderRecording({ canRecord, clipS, recordedUs }) {
+    const { record, clip } = this.#parts;
+    record.hidden = !canRecord;
+    clip.hidden = clipS === 0;
+    record.setAttribute("aria-pressed", String(recordedUs !== null));
+    this.#text("record-text", recordedUs === null ? "Record" : `Stop, ${timeOf(recordedUs)}`);
+  }
+
+  /** @param {View} view */
+  #renderKept({ kept }) {
+    this.#parts.keep.hidden = kept === null;
+    if (kept === null) return;
+    const what = kept.kind === "clip" ? "A clip" : "A recording";
+    this.#text("keep-text", `${what} of ${timeOf(kept.durationUs)}, ${sizeOf(kept.sizeBytes)}`);
+  }
+
+  /** @param {View} view */
+  #renderMedia({ media, transport }) {
+    if (media === null) return;
+    const codec = media.codec.startsWith("avc1") ? "H.264" : media.codec.toUpperCase();
+    const way = { webrtc: "WebRTC", websocket: "WebSocket" }[transport ?? "websocket"];
+    this.#text("fine", `${media.width} × ${media.height} pixels, ${codec} over ${way}`);
+    this.#parts.fine.dataset.codec = media.codec;
+    this.#parts.fine.dataset.transport = transport ?? "";
+  }
+}
+
+/** @param {string} command @param {string} state of the session; empty when there is no link */
+function canUse(command, state) {
+  if (command === "pause") return state === "active";
+  if (command === "step" || command === "resume") return state === "paused";
+  return state === "active" || state === "paused";
+}
+
+/** @param {number} us @returns {string} such as `1:05` */
+function timeOf(us) {
+  const seconds = Math.round(us / 1e6);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+/** @param {number} bytes @returns {string} such as `1.4 MB` */
+function sizeOf(bytes) {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,46 @@
+// The one line that says how things are, from the view.
+
+/** @typedef {import("../state.js").View} View */
+/** @typedef {"wait" | "live" | "paused" | "away" | "over"} Tone */
+
+const BY_STATE = {
+  active: /** @type {const} */ (["live", "Live"]),
+  paused: /** @type {const} */ (["paused", "Paused"]),
+  created: /** @type {const} */ (["wait", "Starting"]),
+  queued: /** @type {const} */ (["wait", "Waiting for a free place"]),
+  detached: /** @type {const} */ (["wait", "Joining"]),
+  parked: /** @type {const} */ (["wait", "Waking the world"]),
+  failed: /** @type {const} */ (["over", "The world failed"]),
+  closed: /** @type {const} */ (["over", "The world has ended"]),
+};
+
+/**
+ * @param {View} view
+ * @param {number} nowMs
+ * @returns {{tone: Tone, text: string}}
+ */
+export function statusOf(view, nowMs) {
+  switch (view.link) {
+    case "connecting":
+      if (view.notice !== "") return { tone: "wait", text: "Old world lost, starting a new one" };
+      if (view.reason === "") return { tone: "wait", text: "Connecting" };
+      return { tone: view.isBusy ? "wait" : "away", text: "Reconnecting" };
+    case "lost": {
+      const seconds = Math.max(1, Math.ceil((view.retryAtMs - nowMs) / 1000));
+      if (view.isBusy) return { tone: "wait", text: `Trying again in ${seconds} s` };
+      return { tone: "away", text: `Server away, trying again in ${seconds} s` };
+    }
+    case "over":
+      return { tone: "over", text: view.reason };
+    case "open":
+      return openStatus(view);
+  }
+}
+
+/** @param {View} view @returns {{tone: Tone, text: string}} */
+function openStatus(view) {
+  if (view.recovering) return { tone: "wait", text: "Bringing the world back" };
+  if (view.queued !== null) return { tone: "wait", text: `Waiting in line: number ${view.queued}` };
+  const [tone, text] = BY_STATE[view.session.state];
+  return { tone, text: view.notice === "" ? text : `${text}, in a new world` };
+}
