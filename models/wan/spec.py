@@ -184,7 +184,7 @@ class Wan:
             raise CheckpointError(
                 "wan has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        loaded: LoadedWan = _module("loading").load_parts(options)
+        loaded: LoadedWan = _module("checkpoint.loading").load_parts(options)
         instance = assemble(loaded.parts, loaded.version, options)
         self._parts[instance.name] = loaded.parts
         takes_scale = loaded.parts.transformer.config.takes_guidance
@@ -213,7 +213,7 @@ class Wan:
         """
         if holds_fast_decoder(Path(path)):
             return check_decoder(Path(path))
-        found: FoundCheckpoint = _module("checkpoint").check_checkpoint(Places.of(path, parts))
+        found: FoundCheckpoint = _module("checkpoint.contents").check_checkpoint(Places.of(path, parts))
         return found.report
 
     def check_adapter(
@@ -231,7 +231,7 @@ class Wan:
         """
         config = None
         if base is not None:
-            config = _module("checkpoint").find_transformer(Path(base)).config
+            config = _module("checkpoint.contents").find_transformer(Path(base)).config
         return check_lora(Path(path), config, adapter)
 
 

@@ -1,4 +1,4 @@
-"""From a checkpoint's name to networks on a device, once `checkpoint.py` finds nothing wrong."""
+"""From a checkpoint's name to networks on a device, once `contents.py` finds nothing wrong."""
 
 import logging
 from dataclasses import dataclass
