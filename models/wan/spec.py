@@ -213,7 +213,9 @@ class Wan:
         """
         if holds_fast_decoder(Path(path)):
             return check_decoder(Path(path))
-        found: FoundCheckpoint = _module("checkpoint.contents").check_checkpoint(Places.of(path, parts))
+        found: FoundCheckpoint = _module("checkpoint.contents").check_checkpoint(
+            Places.of(path, parts)
+        )
         return found.report
 
     def check_adapter(

@@ -5,6 +5,7 @@ Source: the published checkpoints of Wan 2.1, its diffusers port, Self-Forcing a
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reverie.models.contract.errors import CheckpointError
@@ -76,18 +77,45 @@ LONGLIVE = CheckpointManifest(
     # Its LoRA was trained on the plain weights, and its own pipeline takes them.
     ("generator", "generator_ema", "model", "state_dict"),
 )
+UNNAMED = replace(
+    SELF_FORCING,
+    layout="Self-Forcing or CausVid (their files look the same; it is sampled as Self-Forcing)",
+)
+"""A `model.pt` whose path names neither: the trainings of both save the same names of tensors."""
 LAYOUTS = (PORT, ORIGINAL, SELF_FORCING, LONGLIVE)
 FIRST_WEIGHT = "patch_embedding.weight"
 """What every Wan transformer has, and nothing else."""
 
 
 def layout_of(file: Path) -> CheckpointManifest:
-    """Return the layout of a file that is a transformer, or a part of one."""
+    """Return the layout of a file that is a transformer, or a part of one.
+
+    Raises:
+        CheckpointError: it is CausVid's, which is sampled in other steps.
+    """
+    if is_causvid(file):
+        raise CheckpointError(
+            f"{file} is CausVid's, by the name of the file or of its folder: CausVid is not served"
+        )
     if file.parent.name == "transformer":
         return PORT
     if file.suffix == ".safetensors":
         return ORIGINAL
-    return LONGLIVE if is_longlive(file) else SELF_FORCING
+    if is_longlive(file):
+        return LONGLIVE
+    folder = file.resolve().parent
+    named = any("forcing" in each.name.lower() for each in (folder, folder.parent))
+    return UNNAMED if file.name == "model.pt" and not named else SELF_FORCING
+
+
+def is_causvid(file: Path) -> bool:
+    """Tell whether a file is CausVid's, by its name or by the folders that it is published in."""
+    name, folder = file.name.lower(), file.resolve().parent
+    if "forcing" in name or "longlive" in name:
+        return False
+    names = (name, folder.name.lower(), folder.parent.name.lower())
+    published = ("autoregressive_checkpoint", "bidirectional_checkpoint", "wan_causal_ode")
+    return any("causvid" in each for each in names) or names[1].startswith(published)
 
 
 def is_longlive(file: Path) -> bool:

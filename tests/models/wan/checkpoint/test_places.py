@@ -110,6 +110,34 @@ class TestRule:
 class TestSeveral:
     """Nobody guesses which of them was meant."""
 
+    @pytest.mark.parametrize(
+        "place",
+        [
+            "CausVid/autoregressive_checkpoint/model.pt",
+            "autoregressive_checkpoint_warp_4step_cfg2/model.pt",
+            "causvid/model.pt",
+            "causvid_1.3b.pt",
+        ],
+    )
+    def test_causvid_is_refused_and_not_sampled_as_self_forcing(
+        self, place: str, tmp_path: Path
+    ) -> None:
+        path = tmp_path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        marked(path.parent, path.name, 1.0)
+        write_rest(path.parent)
+        for checkpoint in (path, path.parent):
+            with pytest.raises(CheckpointError, match="CausVid is not served"):
+                load(checkpoint)
+
+    def test_a_file_that_could_be_causvid_is_said_to_be_either(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_rest(tmp_path)
+        path = marked(tmp_path, "model.pt", 1.0)
+        assert main(["models", "check", str(path), "--model", "wan"]) == 0
+        assert "Self-Forcing or CausVid" in capsys.readouterr().out
+
     def test_two_distilled_ones_are_refused_by_name_and_one_can_be_named(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
