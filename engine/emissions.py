@@ -32,7 +32,6 @@ class FramesOut:
         duration_us: of one frame.
         discontinuity: the chunk does not follow from the one put out before it (after an
             interrupt, a rewind, a reset or a recovery).
-        final: False for a preview that a later chunk replaces.
         loop: which loop has made them.
     """
 
@@ -44,7 +43,6 @@ class FramesOut:
     duration_us: int
     frames: Frames
     discontinuity: bool = False
-    final: bool = True
     loop: str = ""
 
 

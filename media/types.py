@@ -105,7 +105,6 @@ class FrameTag:
         last: whether it is the last one of its chunk.
         step: the unit that put it out.
         discontinuity: it does not follow from the frame before it; it becomes a key frame.
-        final: False for a preview.
     """
 
     pts_us: int
@@ -115,7 +114,6 @@ class FrameTag:
     last: bool
     step: int
     discontinuity: bool = False
-    final: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,6 @@ const REDUCERS = {
   "session.updated": onUpdated,
   "session.interrupted": onInterrupted,
   "session.recovering": onRecovering,
-  "session.parked": (view) => said(view, "The world was put aside."),
   "session.closed": (view, { reason, message }) => ({ ...view, ending: message || reason }),
 
   "request.accepted": (view) => view,
@@ -136,7 +135,6 @@ const REDUCERS = {
   "artifact.completed": onKept,
   "page.kept": (view, { ticket, ...recording }) => ({ ...view, kept: keptOf(recording, ticket) }),
   "page.put_away": (view) => ({ ...view, kept: null }),
-  "trace.step": (view) => view,
   error: onError,
 };
 

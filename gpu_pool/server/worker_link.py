@@ -131,7 +131,6 @@ class WorkerLink:
                     duration_us=message.duration_us,
                     frames=frames,
                     discontinuity=message.discontinuity,
-                    final=message.final,
                     loop=message.loop,
                 )
                 return Emitted(out)

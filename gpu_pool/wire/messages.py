@@ -347,7 +347,6 @@ class FramesInSlot:
     slot: int
     shape: tuple[int, int, int, int]
     discontinuity: bool
-    final: bool
     loop: str
 
 

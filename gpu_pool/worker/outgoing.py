@@ -73,7 +73,6 @@ class OutgoingMessages:
             slot=slot,
             shape=(frames, height, width, channels),
             discontinuity=out.discontinuity,
-            final=out.final,
             loop=out.loop,
         )
 

@@ -74,9 +74,7 @@ class StreamView(Value):
 class SessionView(Value):
     """All that a client shows of a session."""
 
-    state: Literal[
-        "created", "queued", "active", "paused", "detached", "parked", "failed", "closed"
-    ]
+    state: Literal["created", "queued", "active", "paused", "detached", "failed", "closed"]
     model: str
     program: str
     prompt: str
@@ -165,12 +163,6 @@ class SessionRecovering(Event):
     chunk: int = Field(ge=-1, description="The newest chunk that came before the loss.")
 
 
-class SessionParked(Event):
-    """The state was put aside; a rejoin brings it back."""
-
-    type: Literal["session.parked"] = "session.parked"
-
-
 class SessionClosed(Event):
     """The last event of all."""
 
@@ -240,7 +232,6 @@ class MediaChunk(Event):
     pts_us: int
     duration_us: int
     key: bool
-    final: bool = True
     chunk: int = Field(description="The loop's chunk that the frame belongs to.")
     frame: int = Field(ge=0, description="Which frame of its chunk.")
     last: bool = Field(description="Whether it is the last frame of its chunk.")
@@ -303,7 +294,7 @@ class TurnEnded(Event):
     duration_us: int = Field(ge=0)
 
 
-# --- artifacts, traces, errors ---
+# --- artifacts, errors ---
 
 
 class ArtifactCreated(Event):
@@ -339,22 +330,6 @@ class ArtifactCompleted(Event):
     left_out: int = Field(default=0, ge=0, description="Frames that are missing in it.")
 
 
-class TraceStep(Event):
-    """One unit of work ran; for those who ask."""
-
-    type: Literal["trace.step"] = "trace.step"
-    program: str
-    model: str
-    loop: str
-    kind: str
-    step: int
-    chunk: int
-    batch: int
-    duration_us: int
-    worker: str
-    weights_version: str
-
-
 class Error(Event):
     """Something failed; the session goes on unless `session.closed` follows.
 
@@ -383,7 +358,6 @@ AnyEvent = Annotated[
     | SessionUpdated
     | SessionInterrupted
     | SessionRecovering
-    | SessionParked
     | SessionClosed
     | ControlApplied
     | ControlSuperseded
@@ -396,7 +370,6 @@ AnyEvent = Annotated[
     | ArtifactCreated
     | ArtifactUpdated
     | ArtifactCompleted
-    | TraceStep
     | Error,
     Field(discriminator="type"),
 ]

@@ -6,7 +6,7 @@ session
         └── stream, one for each output
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 
 OnCancel = Callable[[str], None]
@@ -23,7 +23,7 @@ class ScopeKind(StrEnum):
 
 
 class CancelScope:
-    """One node of the tree. Cancelling is final: the first reason stands."""
+    """One node of the tree. Cancelling is idempotent: the first reason is kept."""
 
     def __init__(self, kind: ScopeKind, name: str) -> None:
         self.kind = kind
@@ -61,20 +61,3 @@ class CancelScope:
         calls, self._on_cancel = self._on_cancel, []
         for call in calls:
             call(reason)
-
-    def walk(self) -> Iterator["CancelScope"]:
-        """Yield this scope and all inside it, outermost first."""
-        yield self
-        for scope in self._inside:
-            yield from scope.walk()
-
-    def find(self, kind: ScopeKind, name: str) -> "CancelScope":
-        """Return the scope of that kind and name.
-
-        Raises:
-            LookupError: there is none inside.
-        """
-        for scope in self.walk():
-            if scope.kind is kind and scope.name == name:
-                return scope
-        raise LookupError(f"no {kind} scope {name!r} in {self.name!r}")

@@ -42,11 +42,6 @@ class ProgramControls:
         return ((loop, stream) for loop in self.loops for stream in loop.streams)
 
     @property
-    def reads_prompts(self) -> bool:
-        """Whether any loop takes a prompt."""
-        return any(loop.prompt_tokens for loop in self.loops)
-
-    @property
     def takes_prompt(self) -> bool:
         """Whether any loop reads prompts."""
         return any(loop.prompt_tokens > 0 for loop in self.loops)

@@ -2,7 +2,7 @@
 
     created -> queued -> active <-> paused -> detached -> closed
 
-    A rejoin leads from detached to active; any of these may fail; a detached one can be parked.
+    A rejoin leads from detached to active; any of these may fail.
 
 `EDGES` is the whole table. A pair that it does not hold is a fault of this room and raises.
 """
@@ -38,7 +38,6 @@ class SessionPhase(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
     DETACHED = "detached"
-    PARKED = "parked"
     FAILED = "failed"
     CLOSED = "closed"
 
@@ -52,7 +51,6 @@ class Trigger(StrEnum):
     RESUME = "resume"
     DETACH = "detach"
     ATTACH = "attach"
-    PARK = "park"
     FAIL = "fail"
     CLOSE = "close"
 
@@ -75,8 +73,6 @@ EDGES: dict[tuple[SessionPhase, Trigger], SessionPhase] = {
     (SessionPhase.ACTIVE, Trigger.DETACH): SessionPhase.DETACHED,
     (SessionPhase.PAUSED, Trigger.DETACH): SessionPhase.DETACHED,
     (SessionPhase.DETACHED, Trigger.ATTACH): SessionPhase.ACTIVE,
-    (SessionPhase.DETACHED, Trigger.PARK): SessionPhase.PARKED,
-    (SessionPhase.PARKED, Trigger.ATTACH): SessionPhase.ACTIVE,
     **{(phase, Trigger.FAIL): SessionPhase.FAILED for phase in SessionPhase if phase not in OVER},
     **{(phase, Trigger.CLOSE): SessionPhase.CLOSED for phase in SessionPhase if phase not in OVER},
     **{(phase, Trigger.CLOSE): phase for phase in OVER},  # closing is idempotent

@@ -68,7 +68,6 @@ class VideoStream:
                 last=index == count - 1,
                 step=out.step,
                 discontinuity=out.discontinuity and index == 0,
-                final=out.final,
             )
             self.fanout.publish(out.frames[index], tag)
 
@@ -146,7 +145,6 @@ def _chunk(stream: str, frame: MediaFrame) -> MediaChunk:
         pts_us=tag.pts_us,
         duration_us=tag.duration_us,
         key=encoded.key,
-        final=tag.final,
         chunk=tag.chunk,
         frame=tag.frame,
         last=tag.last,

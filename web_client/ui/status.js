@@ -9,7 +9,6 @@ const BY_STATE = {
   created: /** @type {const} */ (["wait", "Starting"]),
   queued: /** @type {const} */ (["wait", "Waiting for a free place"]),
   detached: /** @type {const} */ (["wait", "Joining"]),
-  parked: /** @type {const} */ (["wait", "Waking the world"]),
   failed: /** @type {const} */ (["over", "The world failed"]),
   closed: /** @type {const} */ (["over", "The world has ended"]),
 };
