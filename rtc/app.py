@@ -20,6 +20,7 @@ from reverie.rtc.forwarding import ForwardedRequests
 from reverie.rtc.http.json_bodies import error_response, json_response
 from reverie.rtc.http.recording_routes import RecordingRoutes
 from reverie.rtc.http.session_routes import SessionRoutes, with_typed_errors
+from reverie.rtc.http.status_route import StatusRoute
 from reverie.rtc.http.upload_routes import UploadRoutes
 from reverie.rtc.http.web_files import WebFiles
 from reverie.rtc.origins import OriginGuard, TrustRules
@@ -53,6 +54,7 @@ def create_app(context: AppContext, web_files: WebFiles | None = None) -> Starle
             get("/readyz", health.ready),
             get("/metrics", health.metrics),
             get("/v1/schema", Schema().show),
+            get("/v1/status", StatusRoute(context).show),
             get("/v1/models", typed(sessions.models)),
             get("/v1/sessions", typed(sessions.list)),
             Route("/v1/sessions", typed(sessions.create), methods=["POST"]),

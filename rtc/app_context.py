@@ -78,15 +78,20 @@ class AppContext:
             return self.store.address_accounts(address)
         return self.store.accounts(owner, address)
 
-    def check_rate(self, what: Literal["openings", "offers"], request: HTTPConnection) -> None:
+    def check_rate(
+        self, what: Literal["openings", "offers"], request: HTTPConnection, *, count: bool = True
+    ) -> None:
         """Count a request of a costly kind.
+
+        Args:
+            count: False only looks whether it would be refused.
 
         Raises:
             HttpRefusedError: too many have come from its address.
         """
         rates = self._rates[what]
         now_s = asyncio.get_running_loop().time()
-        wait_s = rates.wait_s(self.addresses.of(request), now_s)
+        wait_s = rates.wait_s(self.addresses.of(request), now_s, take=count)
         if wait_s:
             text = f"one address has {rates.per_min} {what} a minute ({what}_per_min)"
             raise HttpRefusedError(

@@ -104,7 +104,11 @@ def test_the_wheel_holds_exactly_the_right_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         files = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert files == expected_files()
-    must = {"reverie/py.typed", "reverie/sessions/protocol/schema.json", "reverie/web_client/index.html"}
+    must = {
+        "reverie/py.typed",
+        "reverie/sessions/protocol/schema.json",
+        "reverie/web_client/index.html",
+    }
     assert must <= files
 
 

@@ -14,6 +14,7 @@ from reverie.gpu_pool.server.worker_handle import WorkerHandle
 from reverie.gpu_pool.wire.errors import PoolClosedError, UnknownDeploymentError
 from reverie.gpu_pool.wire.notifications import Sink
 from reverie.gpu_pool.wire.options import PoolOptions
+from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.spec import ModelSpec
 
@@ -118,6 +119,17 @@ class Pool:
         """How each model is doing."""
         return {name: _status(supervisor) for name, supervisor in self._supervisors.items()}
 
+    def expected_position(self, model: str, accounts: Accounts) -> int:
+        """Return what a session would get now: 0 is a slot, else its place in the waiting line.
+
+        Raises:
+            UnknownDeploymentError: no such model is served.
+            PoolFullError: slots and line are taken.
+            PoolClosedError: the pool is shutting down.
+            ModelUnavailableError: the model is not served any more.
+        """
+        return self._supervisor(model).slot_manager.expected_position(accounts)
+
     async def lease(
         self, opening: StartRequest, sink: Sink, on_position: OnPosition | None = None
     ) -> WorkerHandle:
@@ -140,13 +152,7 @@ class Pool:
             WorkerLostError: beginning the session has ended the worker.
             AskTimeoutError: the worker did not begin it in time, and is replaced.
         """
-        if self._closed:
-            raise PoolClosedError("the pool is closed")
-        supervisor = self._supervisors.get(opening.model)
-        if supervisor is None:
-            served = ", ".join(sorted(self._supervisors)) or "none"
-            raise UnknownDeploymentError(f"no model {opening.model!r} is served; served: {served}")
-        slot_manager = supervisor.slot_manager
+        slot_manager = self._supervisor(opening.model).slot_manager
         entry = slot_manager.enter(opening, sink, on_position)
         try:
             await entry.opened
@@ -154,6 +160,15 @@ class Pool:
             slot_manager.leave(entry)
             raise
         return WorkerHandle(slot_manager, entry)
+
+    def _supervisor(self, model: str) -> Supervisor:
+        if self._closed:
+            raise PoolClosedError("the pool is closed")
+        supervisor = self._supervisors.get(model)
+        if supervisor is None:
+            served = ", ".join(sorted(self._supervisors)) or "none"
+            raise UnknownDeploymentError(f"no model {model!r} is served; served: {served}")
+        return supervisor
 
     async def _supervise(self) -> None:
         try:

@@ -121,6 +121,22 @@ class SlotManager:
             self._clear_slots()
         return entry
 
+    def expected_position(self, accounts: Accounts) -> int:
+        """Return what `enter` would give a session now: 0 is a slot, else its place in the line.
+
+        Raises:
+            ModelUnavailableError: the model is not served any more.
+            PoolFullError: slots and line are taken.
+        """
+        if self.failure:
+            raise copy(self.failure)
+        if self._free and not self.line:
+            return 0
+        cleared = self._who_gives_way(accounts, self._held()) is not None
+        beyond = cleared or self._coming > len(self.line)
+        position = self.line.expected_position(accounts, beyond=beyond)
+        return 0 if cleared and position == 1 else position
+
     def leave(self, entry: SessionEntry) -> None:
         """Begin to end a session wherever it is; `entry.gone` is set when it is over."""
         match entry.place:

@@ -47,6 +47,19 @@ class WaitQueue:
         """Those who wait, the next one first, each with its turn: 0 for who holds nothing."""
         return in_turn(self._waiting, _accounts, self._held())
 
+    def expected_position(self, accounts: Accounts, *, beyond: bool = False) -> int:
+        """Return the position that `join` would give a session on these accounts, from 1 on.
+
+        Raises:
+            PoolFullError: it would be refused.
+        """
+        everybody = [*map(_accounts, self._waiting), accounts]
+        order = in_turn(range(len(everybody)), everybody.__getitem__, self._held())
+        position = [index for _, index in order].index(len(self._waiting)) + 1
+        if position == len(everybody) > self._capacity and not beyond:
+            raise self._full()
+        return position
+
     def join(self, entry: SessionEntry, *, beyond: bool = False) -> None:
         """Take a place in the line.
 

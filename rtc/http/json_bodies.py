@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from reverie.rtc.options import ServerOptions
-from reverie.rtc.wire.errors import BadMessageError, HttpRefusedError
+from reverie.rtc.wire.errors import BadMessageError, HttpRefusedError, RefusedError
 from reverie.rtc.wire.strict_json import parse_object
 
 JsonObject = Mapping[str, object]
@@ -31,8 +31,16 @@ def error_body(
     code: str, message: str, field: str | None = None, retry_after_s: float | None = None
 ) -> JsonObject:
     """Return the body of an error; all errors look like this."""
-    error = {"code": code, "message": message, "field": field, "retry_after_s": retry_after_s}
-    return {"error": error}
+    return {"error": _told(code, message, field, retry_after_s)}
+
+
+def _told(code: str, message: str, field: str | None, retry_after_s: float | None) -> JsonObject:
+    return {"code": code, "message": message, "field": field, "retry_after_s": retry_after_s}
+
+
+def told_of(error: RefusedError) -> JsonObject:
+    """Return what the body of an error says of a refusal."""
+    return _told(error.code, error.message, error.field, error.retry_after_s)
 
 
 def error_response(

@@ -75,19 +75,18 @@ class SessionRoutes:
     async def create(self, request: Request) -> Response:
         """Open a session."""
         wanted = parsed(NewSession, await read_object(request, self._context.options))
-        if self._context.draining:
-            raise _shutting_down()
+        check_open(self._context)
         self._context.check_rate("openings", request)
         credentials = await self._context.store.create(
             SessionRequest(
-                model=self._model(wanted.model),
+                model=model_of(self._context, wanted.model),
                 program=wanted.program or "",
                 prompt=wanted.prompt,
                 seed=wanted.seed,
                 parameters=wanted.parameters,
                 voice=wanted.voice,
                 stop=tuple(wanted.stop),
-                owner=_owner_of(request),
+                owner=owner_of(request),
                 address=self._context.addresses.of(request),
             )
         )
@@ -97,8 +96,7 @@ class SessionRoutes:
         """Open a session that goes on from what was seen of another one."""
         server_session, role = self._authorized(request)
         check_drives(role)
-        if self._context.draining:
-            raise _shutting_down()
+        check_open(self._context)
         wanted = parsed(Fork, await read_object(request, self._context.options))
         self._context.check_rate("openings", request)
         address = self._context.addresses.of(request)
@@ -107,7 +105,7 @@ class SessionRoutes:
 
     async def list(self, request: Request) -> Response:
         """List the sessions of an owner."""
-        owner = _owner_of(request)
+        owner = owner_of(request)
         if owner is None:
             raise _unauthorized("the sessions of which owner: Authorization: Bearer <owner>")
         self._context.store.check_owner(owner)
@@ -146,20 +144,6 @@ class SessionRoutes:
         }
         return json_response(body, HTTPStatus.CREATED)
 
-    def _model(self, name: str | None) -> str:
-        """Return what to open: the first model, unless one is named. What is unknown may come."""
-        models = self._context.models
-        if name is not None and (name in models.specs or models.ready):
-            return name
-        if name is None and models.specs:
-            return next(iter(models.specs))
-        raise HttpRefusedError(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            "not_ready",
-            "the models are still being loaded",
-            retry_after_s=RETRY_S,
-        )
-
     def _authorized(self, request: Request) -> tuple[ServerSession, Role]:
         return authorized(self._context, request, str(request.path_params["id"]))
 
@@ -170,20 +154,38 @@ def with_typed_errors(handler: Handler) -> Handler:
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
-        except (HttpRefusedError, BadMessageError) as error:
-            return refused_response(error)
-        except BadRequestError as error:
-            return refused_response(
-                HttpRefusedError(
-                    HTTPStatus.BAD_REQUEST, error.code, error.message, field=error.field
-                )
-            )
-        except UnknownOwnerError as error:
-            return refused_response(_bad_owner(str(error)))
-        except (TooManyError, UnknownSessionError, SessionEndedError) as error:
-            return refused_response(_refused_by_store(error))
+        except REFUSALS as error:
+            return refused_response(refusal_of(error))
 
     return answer
+
+
+REFUSALS = (
+    HttpRefusedError,
+    BadMessageError,
+    BadRequestError,
+    UnknownOwnerError,
+    TooManyError,
+    UnknownSessionError,
+    SessionEndedError,
+)
+"""What is raised where a request is refused."""
+
+
+def refusal_of(error: Exception) -> HttpRefusedError | BadMessageError:
+    """Return the form over HTTP of one of `REFUSALS`."""
+    match error:
+        case HttpRefusedError() | BadMessageError():
+            return error
+        case BadRequestError():
+            status = HTTPStatus.BAD_REQUEST
+            return HttpRefusedError(status, error.code, error.message, field=error.field)
+        case UnknownOwnerError():
+            return _bad_owner(str(error))
+        case TooManyError() | UnknownSessionError() | SessionEndedError():
+            return _refused_by_store(error)
+        case _:
+            raise AssertionError(f"{type(error).__name__} is no refusal") from error
 
 
 def _refused_by_store(
@@ -208,6 +210,31 @@ def _refused_by_store(
     return HttpRefusedError(HTTPStatus.GONE, error.reason, str(error))
 
 
+def check_open(context: AppContext) -> None:
+    """Check that the server opens sessions.
+
+    Raises:
+        HttpRefusedError: the server is draining.
+    """
+    if context.draining:
+        raise _shutting_down()
+
+
+def model_of(context: AppContext, name: str | None) -> str:
+    """Return the model to open: the named one, else the first that has been loaded.
+
+    Raises:
+        HttpRefusedError: the models are being loaded, and it may be one of them.
+    """
+    models = context.models
+    if name is not None and (name in models.specs or models.ready):
+        return name
+    if name is None and models.specs:
+        return next(iter(models.specs))
+    text = "the models are still being loaded"
+    raise HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", text, retry_after_s=RETRY_S)
+
+
 def _shutting_down() -> HttpRefusedError:
     text = "the server is leaving"
     return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=5)
@@ -221,7 +248,12 @@ def _bad_owner(text: str) -> HttpRefusedError:
     return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "bad_owner", text, field="Authorization")
 
 
-def _owner_of(request: Request) -> str | None:
+def owner_of(request: Request) -> str | None:
+    """Return the owner that a request names; None when it names none.
+
+    Raises:
+        HttpRefusedError: there is an `Authorization` header, but no owner in it.
+    """
     owner = bearer_of(request)
     if owner is None and "authorization" in request.headers:
         raise _bad_owner("an owner is named by: Authorization: Bearer <owner>")

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from reverie.gpu_pool.wire.messages import Done, OneWay, Request
 from reverie.gpu_pool.wire.notifications import Sink
+from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.spec import ModelSpec
 
@@ -35,6 +36,13 @@ class SessionBackend(Protocol):
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
         """The models that are served, by the name that sessions call them."""
+
+    def expected_position(self, model: str, accounts: Accounts) -> int:
+        """Return what a session would get now: 0 is a place, else its position in the line.
+
+        Raises:
+            PoolError: the line is full, or the model cannot be run.
+        """
 
     async def lease(
         self, opening: StartRequest, sink: Sink, on_position: OnPosition

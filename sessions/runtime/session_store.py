@@ -11,13 +11,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import islice
 
-from reverie.gpu_pool.wire.errors import PoolFullError
+from reverie.gpu_pool.wire.errors import PoolClosedError, PoolError, PoolFullError
 from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import ForkOrigin
 from reverie.media import Clock, MonotonicClock, VideoFanout
 from reverie.media.audio.espeak import Speech
 from reverie.models.contract.spec import ModelSpec
 from reverie.sessions.attachments.attachment import Role
+from reverie.sessions.backend.public_errors import NOT_SERVED
 from reverie.sessions.backend.session_backend import SessionBackend
 from reverie.sessions.protocol.errors import (
     BadRequestError,
@@ -112,6 +113,29 @@ class SessionStore:
         state = checked.state(request.owner or self._owners.issue())
         speech = checked.voice(self._speech)
         return await self._open(state, checked.spec, speech, request.address, None)
+
+    def expected_position(self, request: SessionRequest) -> int:
+        """Return what `create` would give now: 0 is a place, else a position in the waiting line.
+
+        Nothing is opened or counted.
+
+        Raises:
+            BadRequestError, UnknownOwnerError, TooManyError, SessionEndedError: as `create` would.
+        """
+        self._require_open()
+        if request.owner is not None:
+            self.check_owner(request.owner)
+        CheckedRequest.of(request, self._backend.specs, self._limits)
+        owner = request.owner or ""
+        self._check_counts(owner, request.address)
+        try:
+            accounts = self.accounts(owner, request.address)
+            return self._backend.expected_position(request.model, accounts)
+        except PoolFullError as error:
+            raise TooManyError("waiting_line", error.limit, error.retry_after_s) from None
+        except PoolError as error:
+            code = "shutdown" if isinstance(error, PoolClosedError) else "model_unavailable"
+            raise SessionEndedError(code, NOT_SERVED) from None
 
     async def fork(
         self, session: str, chunk: int | None = None, address: str | None = None

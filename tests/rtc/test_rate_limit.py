@@ -1,6 +1,6 @@
 """The bucket behind `rate_limited`."""
 
-from reverie.rtc.rate_limit import TokenBucket
+from reverie.rtc.rate_limit import Rates, TokenBucket
 
 
 def test_a_burst_passes_and_then_the_rate_counts() -> None:
@@ -20,3 +20,11 @@ def test_a_clock_that_stands_still_or_goes_back_gives_nothing() -> None:
     bucket = TokenBucket(rate_per_s=10, burst=1, now_s=5.0)
     assert bucket.wait_s(5.0) == 0.0
     assert bucket.wait_s(4.0) > 0
+
+
+def test_a_look_takes_no_token() -> None:
+    rates = Rates(per_min=2)
+    assert [rates.wait_s("a", 0.0, take=False) for _ in range(5)] == [0.0] * 5
+    assert rates.wait_s("a", 0.0) == 0.0
+    assert [rates.wait_s("a", 0.0, take=False) for _ in range(2)] == [30.0, 30.0]
+    assert rates.wait_s("a", 30.0) == 0.0

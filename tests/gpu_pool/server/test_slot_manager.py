@@ -94,13 +94,21 @@ class House:
         name = f"s{self._count}"
         heard = self.heard.setdefault(name, [])
         full = len(self.slot_manager.line) >= LINE
+        accounts = ACCOUNTS[which % len(ACCOUNTS)]
+        opening = StartRequest(name, "stub", "world", 1, accounts=accounts)
+        positions: list[int] = []
         try:
-            opening = StartRequest(
-                name, "stub", "world", 1, accounts=ACCOUNTS[which % len(ACCOUNTS)]
-            )
-            self.visitors.append(self.slot_manager.enter(opening, heard.append, None))
+            expected = self.slot_manager.expected_position(accounts)
         except PoolFullError:
             assert full
+            with pytest.raises(PoolFullError):
+                self.slot_manager.enter(opening, heard.append, positions.append)
+            return
+        self.visitors.append(self.slot_manager.enter(opening, heard.append, positions.append))
+        if expected:
+            assert positions[0] == expected
+        else:  # it has a slot, or one is being cleared for it
+            assert not positions or (positions[0] == 1 and self.slot_manager._coming)
 
     def leave(self, which: int) -> None:
         if self.visitors:

@@ -215,6 +215,13 @@ class FakePool:
         """Return the lease of a session."""
         return next(lease for lease in self.leases if lease.session == session)
 
+    def expected_position(self, model: str, accounts: tuple[str, ...]) -> int:
+        if self.free:
+            return 0
+        if len(self._waiting) >= self._line:
+            raise PoolFullError("every place is taken", 7.0, self._line)
+        return len(self._waiting) + 1
+
     async def lease(
         self, opening: StartRequest, sink: Sink, on_position: Callable[[int], None]
     ) -> FakeLease:
