@@ -1,4 +1,4 @@
-"""When model work runs: drivers, their mailboxes and states, scheduling, admission and cost.
+"""When model work runs: drivers, their mailboxes and states, scheduling and admission.
 
 Start at `driver.py`: one loop of a session between a control and the frames or words that show it;
 `batch.py` calls it. `planner.py`, `stepper.py` and `rollback.py` are what a driver does, over the
@@ -10,7 +10,7 @@ This room imports `models` only. It has no clock, no threads and no I/O: time an
 emissions are taken.
 """
 
-from reverie.engine.admission import Admission, CostBook
+from reverie.engine.admission import Admission
 from reverie.engine.batch import run_batch
 from reverie.engine.candidate import Candidate
 from reverie.engine.driver import LoopDriver
@@ -21,7 +21,6 @@ from reverie.engine.scheduler import StepScheduler
 __all__ = [
     "Admission",
     "Candidate",
-    "CostBook",
     "DriverOptions",
     "LoopDriver",
     "Position",

@@ -1,54 +1,11 @@
-"""Who may start: room in the cache pool, and what sessions cost the device."""
+"""Which sessions may start: the cache pool must have room for all that they may come to need."""
 
 from collections.abc import Sequence
 
-from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
 from reverie.models.contract.instance import ModelInstance
-from reverie.models.contract.loop import WorkPlan
-from reverie.models.contract.spec import LoopSpec, StreamKind
-
-FRESHNESS = 0.1
-"""Weight of the newest measurement in a mean."""
-
-
-class CostBook:
-    """What units and chunks cost, as exponentially weighted means."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._units: dict[str, float] = {}
-        self._chunks: dict[str, float] = {}
-        self._spent: dict[LoopOf, float] = {}
-
-    def unit(self, owner: LoopOf, loop: LoopSpec, plan: WorkPlan, seconds: float) -> None:
-        """Note that a unit took `seconds` of the device, its share of a batch."""
-        self._note(self._units, plan.cost_key, seconds)
-        self._spent[owner] = self._spent.get(owner, 0.0) + seconds
-        if plan.shows:
-            self._note(self._chunks, loop.name, self._spent.pop(owner))
-
-    def seconds(self, cost_key: str) -> float | None:
-        """Return how long such a unit takes; None while unknown."""
-        return self._units.get(cost_key)
-
-    def load(self, loop: LoopSpec) -> float | None:
-        """Return device seconds for a second of media of one session; None while unknown.
-
-        What rolled-back units cost is in it.
-        """
-        rates = [stream.rate_hz for stream in loop.streams if stream.kind is StreamKind.VIDEO]
-        chunk = self._chunks.get(loop.name)
-        return None if chunk is None or not rates else chunk * rates[0] / loop.chunk_frames
-
-    def forget(self, session: str) -> None:
-        """Drop the unfinished account of a session that has ended."""
-        for owner in [owner for owner in self._spent if owner.session == session]:
-            del self._spent[owner]
-
-    def _note(self, means: dict[str, float], key: str, seconds: float) -> None:
-        means[key] = means.get(key, seconds) * (1 - FRESHNESS) + seconds * FRESHNESS
+from reverie.models.contract.spec import LoopSpec
 
 
 class Admission:

@@ -7,9 +7,7 @@ from typing import Any
 
 import torch
 
-from reverie.engine.admission import CostBook
 from reverie.engine.batch_limit import BatchLimit
-from reverie.engine.candidate import LoopOf
 from reverie.engine.driver import LoopDriver
 from reverie.models.contract.errors import DeviceMemoryError
 from reverie.models.contract.instance import ModelInstance
@@ -26,18 +24,12 @@ class StartedUnit:
     driver: LoopDriver[Any]
     unit: StepUnit[Any]
 
-    @property
-    def owner(self) -> LoopOf:
-        """Whose time it takes."""
-        return LoopOf(self.driver.session, self.driver.loop)
-
 
 def run_batch(
     kernel: LoopKernel[Any],
     instance: ModelInstance,
     drivers: Sequence[LoopDriver[Any]],
     now_us: Callable[[], int],
-    costs: CostBook | None = None,
     limit: BatchLimit | None = None,
 ) -> None:
     """Run the units that `ready` named for `drivers`; all have equal batch keys.
@@ -57,7 +49,7 @@ def run_batch(
         except Exception as error:
             _report(driver, told_apart(error, instance.device))
     if begun:
-        _Run(kernel, instance, now_us, costs, limit).run(begun)
+        _Run(kernel, instance, now_us, limit).run(begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,6 @@ class _Run:
     kernel: LoopKernel[Any]
     instance: ModelInstance
     now_us: Callable[[], int]
-    costs: CostBook | None
     limit: BatchLimit | None
 
     def run(self, begun: Sequence[StartedUnit]) -> None:
@@ -114,9 +105,6 @@ class _Run:
     ) -> None:
         ended_us = self.now_us()
         for entry, result in zip(begun, results, strict=True):
-            if self.costs is not None:
-                seconds = (ended_us - started_us) / 1e6 / len(begun)
-                self.costs.unit(entry.owner, self.kernel.spec, entry.unit.plan, seconds)
             try:
                 entry.driver.complete(result, started_us, ended_us, len(begun))
             except Exception as error:

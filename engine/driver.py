@@ -45,7 +45,6 @@ from reverie.models.contract.loop import (
     StepResult,
     StepUnit,
 )
-from reverie.models.services.device_errors import told_apart
 
 log = logging.getLogger(__name__)
 
@@ -421,11 +420,6 @@ class LoopDriver(Generic[S]):
         if not self._closed:
             context.end()
             self._closed = True
-            try:
-                context.kernel.finalize(context.states.now.state, context.instance)
-            except Exception as error:
-                told_apart(error, context.instance.device)
-                log.exception("session %s: finalize failed", self.session)
             context.states.clear()
         return self.position
 

@@ -7,7 +7,6 @@ never used twice in a session.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,6 +206,3 @@ Emission = (
     | SnapshotOut
     | StepTrace
 )
-
-AnyState = Any
-"""A loop's own state: only its kernel looks inside."""

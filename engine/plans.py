@@ -27,9 +27,8 @@ def checked_plan(answer: object, loop: LoopSpec) -> WorkPlan | None:
         what = type(answer).__name__
         raise _bad(f"plan_step returned {what} where a WorkPlan or Idle is due")
     _require_key(answer.batch_key, loop)
-    for name in ("kind", "cost_key"):
-        if not isinstance(getattr(answer, name), str):
-            raise _bad(f"{name} is no text: {getattr(answer, name)!r}")
+    if not isinstance(answer.kind, str):
+        raise _bad(f"kind is no text: {answer.kind!r}")
     for name in _FLAGS:
         flag: Any = getattr(answer, name)
         if not isinstance(flag, (bool, int, np.bool_)):

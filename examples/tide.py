@@ -1,4 +1,4 @@
-"""A causal model with a cache, by the four methods: `reverie serve --model examples/tide.py:Tide`.
+"""A causal model with a cache, by the three methods: `reverie serve --model examples/tide.py:Tide`.
 
 A picture of 16 x 16 cells is made of noise in four steps, each a unit of work; every cell attends
 to the five pictures before, whose keys and values are cache blocks. The weights are random: what
@@ -22,7 +22,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -129,10 +128,6 @@ class TideKernel(LoopKernel[TideState]):
         """Run exactly the planned units."""
         return [getattr(self, f"_{unit.plan.kind}")(unit) for unit in batch.units]
 
-    def finalize(self, state: TideState, instance: ModelInstance) -> LoopResult:
-        """Say what is left."""
-        return LoopResult(state.frame)
-
     def _denoise(self, unit: StepUnit[TideState]) -> StepResult[TideState]:
         state = unit.state
         if state.step == 0:
@@ -188,7 +183,6 @@ class TideKernel(LoopKernel[TideState]):
             takes_controls=takes,
             commits=commits,
             shows=shows,
-            cost_key=kind,
         )
 
 

@@ -22,7 +22,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     Output,
     StepBatch,
     StepResult,
@@ -127,21 +126,15 @@ class EchoKernel(LoopKernel[EchoState]):
         return WorkPlan(
             kind="echo",
             batch_key=self._key,
-            reads=("nothing",),
             streams=(VIDEO, AUDIO),
             takes_controls=True,
             commits=True,
             shows=True,
-            cost_key="echo",
         )
 
     def run_step(self, batch: StepBatch[EchoState]) -> Sequence[StepResult[EchoState]]:
         """Hand on what each session has pushed."""
         return [self._handed_on(unit) for unit in batch.units]
-
-    def finalize(self, state: EchoState, instance: ModelInstance) -> LoopResult:
-        """Count chunks; there is nothing to free."""
-        return LoopResult(state.chunks)
 
     def _handed_on(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
         media, state = unit.controls.media, unit.state

@@ -34,7 +34,6 @@ from reverie.models.contract.loop import (
     FrameOutput,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -119,21 +118,15 @@ class GeneratorKernel(LoopKernel[GeneratorState]):
         return WorkPlan(
             kind="frame",
             batch_key=self._key,
-            reads=("generator",),
             streams=(STREAM,),
             takes_controls=True,
             commits=True,
             shows=True,
-            cost_key="frame",
         )
 
     def run_step(self, batch: StepBatch[GeneratorState]) -> Sequence[StepResult[GeneratorState]]:
         """Make a frame for each session, one after another."""
         return [self._frame(unit) for unit in batch.units]
-
-    def finalize(self, state: GeneratorState, instance: ModelInstance) -> LoopResult:
-        """Count frames; there is nothing to free."""
-        return LoopResult(chunks=state.frames)
 
     def _frame(self, unit: StepUnit[GeneratorState]) -> StepResult[GeneratorState]:
         state, controls = unit.state, unit.controls

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from reverie.engine.admission import Admission, CostBook
+from reverie.engine.admission import Admission
 from reverie.engine.batch import run_batch
 from reverie.engine.candidate import Candidate
 from reverie.engine.errors import AdmissionError
@@ -149,7 +149,6 @@ class StepLoop:
         self._outgoing = OutgoingMessages(connection, ring)
         self._session_table = SessionTable(model, self._outgoing, heartbeat, now_us, desk)
         self._scheduler = StepScheduler(max_batch)
-        self._costs = CostBook()
 
     def serve(self, inbox: WorkerInbox, messages: list[ToWorker]) -> None:
         """Work until `Shutdown`, then end every session."""
@@ -176,7 +175,6 @@ class StepLoop:
             case CloseSession():
                 self._session_table.close(message)
                 self._scheduler.forget(message.session)
-                self._costs.forget(message.session)
             case PushInputs() | ReleaseKeys() | PlayheadMoved() | Watched():
                 self._session_table.tell(message)
             case Ping():
@@ -203,7 +201,7 @@ class StepLoop:
         kernel = self._model.kernels[drivers[0].loop]
         limit = self._scheduler.limit
         with self._heartbeat.unit([worker_session.serial for worker_session in session_table]):
-            run_batch(kernel, self._model.instance, drivers, now_us, self._costs, limit)
+            run_batch(kernel, self._model.instance, drivers, now_us, limit)
         for worker_session in session_table:
             self._outgoing.emit(worker_session.take_emissions())
         return True

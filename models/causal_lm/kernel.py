@@ -26,7 +26,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     PromptNotes,
     StepBatch,
     StepResult,
@@ -90,11 +89,6 @@ class ChatKernel(LoopKernel[ChatState]):
         """Run the units one after another."""
         with torch.no_grad():
             return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: ChatState, instance: ModelInstance) -> LoopResult:
-        """Say how much was said."""
-        count = state.forgotten + len(state.messages)
-        return LoopResult(count, f"{count} messages")
 
     def durable(self, state: ChatState) -> Durable | None:
         """Return the conversation."""
@@ -211,12 +205,10 @@ class ChatKernel(LoopKernel[ChatState]):
             kind=kind,
             batch_key=key,
             writes=state.cached.pages_filled_by(reads),
-            reads=("model",),
             streams=(STREAM,) if kind in ("decode_token", "end") else (),
             takes_controls=takes,
             commits=commits,
             shows=shows,
-            cost_key=kind,
         )
 
 

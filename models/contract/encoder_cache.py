@@ -21,12 +21,6 @@ class CacheKey:
     inputs: tuple[str, ...]
     adapters: tuple[str, ...] = ()
     precision: str = "float32"
-    shape: tuple[int, ...] = ()
-    layout: str = ""
-    scheduler: str = ""
-    guidance: str = ""
-    seed: int | None = None
-    step: int | None = None
 
 
 class EncoderCache:

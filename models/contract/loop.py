@@ -1,6 +1,6 @@
 """The loop contract: the model owns the step, the runtime owns the loop.
 
-A model author writes the four methods of `LoopKernel` and no `while`. State is an immutable value
+A model author writes the three methods of `LoopKernel` and no `while`. State is an immutable value
 that refers to cache blocks; `run_step` returns the next one and never edits the one it was given.
 So commit is taking the new reference, rollback is dropping it, and a snapshot is keeping the old
 one.
@@ -50,7 +50,6 @@ class BatchKey:
     kind: str
     shape: tuple[int, ...] = ()
     precision: str = "float32"
-    graph: str = ""
     adapters: tuple[str, ...] = ()
 
     @classmethod
@@ -90,24 +89,20 @@ class WorkPlan:
         kind: `denoise`, `decode`, `context`, `encode_text`, ...
         batch_key: which other units it may share a forward pass with.
         writes: cache blocks that it fills; they are reserved before it is admitted.
-        reads: names of the components that it uses.
         streams: output streams that it feeds.
         takes_controls: the controls given to `plan_step` act from this unit on; they then come
             back in `StepUnit.controls`. False leaves them waiting.
         commits: its end makes the chunk part of the session.
         shows: its end puts out the last frame of the chunk; a rewind can return to here.
-        cost_key: units with equal keys take about equally long.
     """
 
     kind: str
     batch_key: BatchKey
     writes: int = 0
-    reads: tuple[str, ...] = ()
     streams: tuple[str, ...] = ()
     takes_controls: bool = False
     commits: bool = False
     shows: bool = False
-    cost_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +217,6 @@ class StepResult(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True)
-class LoopResult:
-    """What a loop leaves behind when it ends."""
-
-    chunks: int
-    summary: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Durable:
     """The small part of a state that is enough to go on.
 
@@ -265,10 +252,6 @@ class LoopKernel(ABC, Generic[S]):
     @abstractmethod
     def run_step(self, batch: StepBatch[S]) -> Sequence[StepResult[S]]:
         """Run exactly the planned units; one result each, in order."""
-
-    @abstractmethod
-    def finalize(self, state: S, instance: ModelInstance) -> LoopResult:
-        """End the loop. The driver returns the state's blocks afterwards."""
 
     def behavior(self, state: S) -> Behavior | None:
         """Describe the chunk that the unit which led to `state` has committed; None says nothing.

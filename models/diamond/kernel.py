@@ -19,7 +19,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -87,10 +86,6 @@ class DiamondKernel(LoopKernel[DiamondState]):
         """Run the units one after another."""
         with torch.no_grad():
             return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: DiamondState, instance: ModelInstance) -> LoopResult:
-        """Say how many pictures there were."""
-        return LoopResult(state.frame, f"{state.frame} pictures")
 
     def _sampler(self, state: DiamondState) -> SamplerConfig:
         return (self._game.fine if state.fine else None) or self._game.sampler
@@ -202,12 +197,10 @@ class DiamondKernel(LoopKernel[DiamondState]):
         return WorkPlan(
             kind=kind,
             batch_key=key,
-            reads=("upsampler",) if kind == "upsample" else ("world",),
             streams=("video",) if shows else (),
             takes_controls=takes,
             commits=commits,
             shows=shows,
-            cost_key=kind,
         )
 
 

@@ -21,7 +21,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -69,25 +68,21 @@ class OasisKernel(LoopKernel[OasisState]):
         last = state.step + 1 == len(self._parts.ddim.levels)
         match state.phase:
             case OasisPhase.BEGIN:
-                return self._plan(state, "encode", "vae", commits=True)
+                return self._plan(state, "encode", commits=True)
             case OasisPhase.DECODE:
-                return self._plan(state, "decode", "vae", shows=True)
+                return self._plan(state, "decode", shows=True)
             case OasisPhase.CONTEXT:
                 writes = len(state.window) if state.slid else 1
-                return self._plan(state, "context", "transformer", writes=writes)
+                return self._plan(state, "context", writes=writes)
             case OasisPhase.FRAME:
-                return self._plan(state, "denoise", "transformer", takes=True, commits=last)
+                return self._plan(state, "denoise", takes=True, commits=last)
             case OasisPhase.DENOISE:
-                return self._plan(state, "denoise", "transformer", commits=last)
+                return self._plan(state, "denoise", commits=last)
 
     def run_step(self, batch: StepBatch[OasisState]) -> Sequence[Result]:
         """Run the units one after another."""
         with torch.no_grad():
             return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: OasisState, instance: ModelInstance) -> LoopResult:
-        """Say how many frames there were."""
-        return LoopResult(state.frame, f"{state.frame} frames")
 
     def _run(self, unit: StepUnit[OasisState]) -> Result:
         match unit.plan.kind:
@@ -182,7 +177,6 @@ class OasisKernel(LoopKernel[OasisState]):
         self,
         state: OasisState,
         kind: str,
-        component: str,
         *,
         takes: bool = False,
         commits: bool = False,
@@ -196,12 +190,10 @@ class OasisKernel(LoopKernel[OasisState]):
             kind=kind,
             batch_key=key,
             writes=writes,
-            reads=(component,),
             streams=("video",) if shows else (),
             takes_controls=takes,
             commits=commits,
             shows=shows,
-            cost_key=kind,
         )
 
 

@@ -19,7 +19,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     WorkPlan,
@@ -96,11 +95,6 @@ class WanKernel(LoopKernel[WanState]):
     def run_step(self, batch: StepBatch[WanState]) -> Sequence[StepResult[WanState]]:
         """Run the units together."""
         return self._units.run(batch.units)
-
-    def finalize(self, state: WanState, instance: ModelInstance) -> LoopResult:
-        """Say how much there was."""
-        frames = state.offset + state.frame
-        return LoopResult(frames, f"{frames} latent frames under {state.prompt!r}")
 
     def durable(self, state: WanState) -> Durable | None:
         """Keep the clean latents of the window and the sink, and the prompt."""
@@ -194,10 +188,8 @@ class WanKernel(LoopKernel[WanState]):
             kind=kind,
             batch_key=BatchKey.of(self._instance, self.spec.name, kind, shape, adapters),
             writes=writes,
-            reads=(component,),
             streams=("video",) if shows else (),
             takes_controls=takes,
             commits=commits,
             shows=shows,
-            cost_key=kind,
         )

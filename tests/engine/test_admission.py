@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 from stub_model import StubFamily
 
-from reverie.engine.admission import Admission, CostBook
+from reverie.engine.admission import Admission
 from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
 from reverie.models.contract.blocks import BlockPool
 from reverie.models.contract.instance import LoadOptions, ModelInstance
-from reverie.models.contract.loop import BatchKey, WorkPlan
 
 FAMILY = StubFamily(frames=12, rate_hz=24.0)
 LOOP = FAMILY.spec.loops[0]
@@ -64,36 +63,3 @@ def test_a_pool_with_room_for_no_session_is_refused() -> None:
         Admission(small, 1, OPTIONS).require_room("world", [LOOP])
     with pytest.raises(AdmissionError, match="has 0 blocks"):
         Admission(replace(small, blocks=None), 1, OPTIONS).require_room("world", [LOOP])
-
-
-def plan(kind: str, *, shows: bool = False) -> WorkPlan:
-    return WorkPlan(kind, BatchKey("i", "w", "l", kind), shows=shows, cost_key=kind)
-
-
-def test_the_load_is_device_time_for_a_second_of_media() -> None:
-    costs = CostBook()
-    assert costs.load(LOOP) is None
-    for _ in range(3):
-        costs.unit(OWNER, LOOP, plan("denoise"), 0.04)
-        costs.unit(OWNER, LOOP, plan("decode", shows=True), 0.01)
-    assert costs.load(LOOP) == pytest.approx(0.1)
-    assert costs.seconds("denoise") == pytest.approx(0.04)
-    assert costs.seconds("encode") is None
-
-
-def test_costs_follow_a_device_that_slows_down_without_jumping() -> None:
-    costs = CostBook()
-    costs.unit(OWNER, LOOP, plan("denoise"), 0.01)
-    costs.unit(OWNER, LOOP, plan("denoise"), 0.11)
-    assert costs.seconds("denoise") == pytest.approx(0.02)
-    for _ in range(100):
-        costs.unit(OWNER, LOOP, plan("denoise"), 0.11)
-    assert costs.seconds("denoise") == pytest.approx(0.11, rel=0.01)
-
-
-def test_an_ended_session_leaves_no_account() -> None:
-    costs = CostBook()
-    costs.unit(OWNER, LOOP, plan("denoise"), 5.0)
-    costs.forget("s")
-    costs.unit(OWNER, LOOP, plan("decode", shows=True), 0.5)
-    assert costs.load(LOOP) == pytest.approx(1.0)

@@ -16,7 +16,7 @@ from reverie.models.contract.loop import BatchKey, Idle, WorkPlan
 
 LOOP = StubFamily().spec.loops[0]
 KEY = BatchKey("stub", "1", LOOP.name, "denoise", (2,), adapters=("ink", "0.5"))
-PLAN = WorkPlan("denoise", KEY, writes=1, streams=("video",), cost_key="denoise")
+PLAN = WorkPlan("denoise", KEY, writes=1, streams=("video",))
 
 
 def test_a_good_plan_passes_as_it_is() -> None:
@@ -37,7 +37,6 @@ def test_a_good_plan_passes_as_it_is() -> None:
         (replace(PLAN, batch_key=replace(KEY, kind=None)), "batch_key.kind"),  # type: ignore[arg-type]
         (replace(PLAN, batch_key=replace(KEY, loop="other")), "names loop 'other'"),
         (replace(PLAN, kind=None), "kind is no text"),  # type: ignore[arg-type]
-        (replace(PLAN, cost_key=["x"]), "cost_key is no text"),  # type: ignore[arg-type]
         (replace(PLAN, shows=torch.ones(2)), "shows is neither"),  # type: ignore[arg-type]
         (replace(PLAN, commits=None), "commits is neither"),  # type: ignore[arg-type]
         (replace(PLAN, writes=-1), "writes is no count"),

@@ -6,8 +6,6 @@ import pytest
 from loop_rig import Rig, stub_rig
 from stub_model import LOG_VARIABLE, Fault, read_log, read_stamp, session_mark, stub_request
 
-from reverie.engine.admission import CostBook
-from reverie.engine.batch import run_batch
 from reverie.engine.emissions import ControlApplied, FaultCode, FramesOut, StepFailed
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.models.contract.errors import OutOfBlocksError
@@ -169,13 +167,3 @@ def test_a_session_that_cannot_have_its_blocks_fails_alone_and_loses_no_control(
     pool.release(hoard)
     rig.run_chunks("s1", 2)
     assert [applied.control for applied in rig.heard_of("s1", ControlApplied)] == ["p"]
-
-
-def test_costs_are_each_units_share_of_its_batch() -> None:
-    rig = stub_rig()
-    drivers = [rig.open(stub_request(name, step_ms=100.0)) for name in ("a", "b")]
-    for driver in drivers:
-        assert driver.ready(0)
-    costs = CostBook()
-    run_batch(rig.kernel, rig.instance, drivers, rig.clock, costs)
-    assert costs.seconds("denoise") == pytest.approx(0.05)

@@ -15,7 +15,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     WorkPlan,
@@ -60,10 +59,6 @@ class NarratorKernel(LoopKernel[NarratorState]):
         """Run the units together."""
         return self._units.run(batch.units)
 
-    def finalize(self, state: NarratorState, instance: ModelInstance) -> LoopResult:
-        """Say how often it spoke."""
-        return LoopResult(state.utterances, f"{state.utterances} utterances")
-
     def broken_off(self, state: NarratorState) -> NarratorState:
         """Drop what it was about to say; the turn that it was answering is done with."""
         return silent(state)
@@ -94,10 +89,8 @@ class NarratorKernel(LoopKernel[NarratorState]):
         return WorkPlan(
             kind=kind,
             batch_key=key,
-            reads=("world", "narrator"),
             streams=("narration",) if speaks else (),
             takes_controls=takes,
             commits=takes,
             shows=shows,
-            cost_key=f"{self.spec.name}.{kind}",
         )

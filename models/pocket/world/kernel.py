@@ -16,7 +16,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     WorkPlan,
@@ -80,10 +79,6 @@ class PocketKernel(LoopKernel[PocketState]):
         """Run the units together."""
         return self._units.run(batch.units)
 
-    def finalize(self, state: PocketState, instance: ModelInstance) -> LoopResult:
-        """Say how many frames there were."""
-        return LoopResult(state.frame, f"{state.frame} frames under {state.prompt!r}")
-
     def behavior(self, state: PocketState) -> Behavior | None:
         """Say what a frame was made from, and what it became."""
         return described(state, self._nets.vocabulary)
@@ -119,10 +114,8 @@ class PocketKernel(LoopKernel[PocketState]):
             kind=kind,
             batch_key=key,
             writes=writes,
-            reads=(component,),
             streams=("video",) if shows else (),
             takes_controls=takes,
             commits=commits,
             shows=shows,
-            cost_key=f"{self.spec.name}.{kind}",
         )

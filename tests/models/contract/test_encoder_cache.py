@@ -16,12 +16,6 @@ OTHERS: dict[str, object] = {
     "inputs": ("a sea",),
     "adapters": ("style",),
     "precision": "bfloat16",
-    "shape": (1, 2),
-    "layout": "blhd",
-    "scheduler": "euler",
-    "guidance": "two_pass 3.0",
-    "seed": 0,
-    "step": 0,
 }
 
 

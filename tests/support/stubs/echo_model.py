@@ -13,7 +13,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -69,9 +68,6 @@ class EchoKernel(LoopKernel[EchoState]):
 
     def run_step(self, batch: StepBatch[EchoState]) -> Sequence[StepResult[EchoState]]:
         return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: EchoState, instance: ModelInstance) -> LoopResult:
-        return LoopResult(state.said)
 
     def _run(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
         state = unit.state

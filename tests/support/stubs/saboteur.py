@@ -14,7 +14,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     WorkPlan,
@@ -56,9 +55,6 @@ class Saboteur(LoopKernel[Any]):
             raise RuntimeError("sabotage")
         bad = torch.tensor(float("nan"))
         return [replace(result, checks=(*result.checks, bad)) for result in results]
-
-    def finalize(self, state: Any, instance: ModelInstance) -> LoopResult:
-        return self._inner.finalize(state, instance)
 
     def durable(self, state: Any) -> Durable | None:
         return self._inner.durable(state)

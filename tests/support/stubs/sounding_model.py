@@ -25,7 +25,6 @@ from reverie.models.contract.loop import (
     FrameOutput,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -92,9 +91,6 @@ class SoundingKernel(LoopKernel[SoundingState]):
     def run_step(self, batch: StepBatch[SoundingState]) -> Sequence[StepResult[SoundingState]]:
         time.sleep(max(unit.state.parameters["step_ms"] for unit in batch.units) / 1000)
         return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: SoundingState, instance: ModelInstance) -> LoopResult:
-        return LoopResult(state.chunk)
 
     def _run(self, unit: StepUnit[SoundingState]) -> StepResult[SoundingState]:
         state = unit.state

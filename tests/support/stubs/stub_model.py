@@ -40,7 +40,6 @@ from reverie.models.contract.loop import (
     FrameOutput,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     PromptNotes,
     StepBatch,
     StepResult,
@@ -301,21 +300,16 @@ class StubKernel(LoopKernel[StubState]):
                 self.instance.name, self.instance.weights_version, self.spec.name, kind
             ),
             writes={"context": 1, "rebuild": rebuilt}.get(kind, 0),
-            reads=("stub",),
             streams=("video",) if kind == "decode" else (),
             takes_controls=state.unit == 0,
             commits=state.unit == COMMIT_UNIT,
             shows=state.unit == DECODE_UNIT,
-            cost_key=kind,
         )
 
     def run_step(self, batch: StepBatch[StubState]) -> Sequence[StepResult[StubState]]:
         with _logged(batch.units):
             self._sleep(max(unit.state.parameters["step_ms"] for unit in batch.units) / 1000)
             return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: StubState, instance: ModelInstance) -> LoopResult:
-        return LoopResult(chunks=state.chunk)
 
     def durable(self, state: StubState) -> Durable | None:
         if state.unit != CONTEXT_UNIT:

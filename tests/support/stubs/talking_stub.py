@@ -36,7 +36,6 @@ from reverie.models.contract.loop import (
     Idle,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -123,9 +122,6 @@ class TalkKernel(LoopKernel[TalkState]):
         self._sleep(max(unit.state.parameters["word_ms"] for unit in batch.units) / 1000)
         return [self._run(unit) for unit in batch.units]
 
-    def finalize(self, state: TalkState, instance: ModelInstance) -> LoopResult:
-        return LoopResult(state.said)
-
     def broken_off(self, state: TalkState) -> TalkState:
         return replace(state, words=(), blocks=(), answers=None)
 
@@ -145,7 +141,7 @@ class TalkKernel(LoopKernel[TalkState]):
     def _plan(self, kind: str, **fields: Any) -> WorkPlan:
         instance = self._instance
         key = BatchKey(instance.name, instance.weights_version, self.spec.name, kind)
-        return WorkPlan(kind, key, reads=("stub",), cost_key=f"talk.{kind}", **fields)
+        return WorkPlan(kind, key, **fields)
 
     def _run(self, unit: StepUnit[TalkState]) -> StepResult[TalkState]:
         if unit.plan.kind == "look":

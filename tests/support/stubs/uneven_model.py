@@ -25,7 +25,6 @@ from reverie.models.contract.loop import (
     FrameOutput,
     LoopKernel,
     LoopRequest,
-    LoopResult,
     StepBatch,
     StepResult,
     StepUnit,
@@ -76,9 +75,6 @@ class UnevenKernel(LoopKernel[Counted]):
 
     def run_step(self, batch: StepBatch[Counted]) -> Sequence[StepResult[Counted]]:
         return [self._run(unit) for unit in batch.units]
-
-    def finalize(self, state: Counted, instance: ModelInstance) -> LoopResult:
-        return LoopResult(state.chunks)
 
     def durable(self, state: Counted) -> Durable | None:
         return Durable(self.spec.name, "1", {}, json.dumps(state.chunks))
