@@ -5,7 +5,8 @@ import odd_models
 import pytest
 import pytest_asyncio
 import stub_model
-from pool_rig import becomes, running
+from pool_rig import running
+from waiting import until
 
 from reverie.gpu_pool import Pool
 
@@ -43,5 +44,5 @@ async def pool(shared: Pool) -> AsyncIterator[Pool]:
     """A pool for all tests of a module, which each of them must leave as it was."""
     yield shared
     status = shared.status["stub"]
-    await becomes(lambda: shared.status["stub"].busy == 0)
+    await until(lambda: shared.status["stub"].busy == 0)
     assert (status.waiting, status.losses, status.failure) == (0, 0, "")

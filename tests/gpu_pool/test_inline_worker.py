@@ -2,7 +2,8 @@
 
 import pytest
 from odd_models import place
-from pool_rig import Viewer, becomes, open_files, options, running
+from pool_rig import Viewer, open_files, options, running
+from waiting import until
 
 from reverie.engine.emissions import FramesOut
 from reverie.gpu_pool import ModelUnavailableError, Pool
@@ -17,7 +18,7 @@ async def test_a_pool_that_is_opened_and_closed_again_and_again_keeps_no_descrip
             viewer = Viewer("a")
             async with viewer.watching(pool):
                 await viewer.hears(FramesOut)
-    await becomes(lambda: open_files() <= before)
+    await until(lambda: open_files() <= before)
 
 
 async def test_nor_does_one_whose_model_cannot_be_loaded() -> None:
@@ -25,4 +26,4 @@ async def test_nor_does_one_whose_model_cannot_be_loaded() -> None:
     for _ in range(TIMES):
         with pytest.raises(ModelUnavailableError):
             await Pool(options("inline", place("WithoutWeights"))).start()
-    await becomes(lambda: open_files() <= before)
+    await until(lambda: open_files() <= before)

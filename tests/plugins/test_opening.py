@@ -7,8 +7,8 @@ import pytest
 from livekit.agents import APIConnectionError, APIConnectOptions, APIStatusError
 from livekit.plugins.reverie_world.opening import Opening
 from rtc_rig import House, house
-from rtc_serving import until
 from stub_model import LOCATION
+from waiting import until
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions

@@ -7,8 +7,9 @@ import httpx
 import pytest
 from pydantic import ValidationError
 from rtc_rig import House, house
-from rtc_serving import RawSocket, until
+from rtc_serving import RawSocket
 from starlette.requests import Request
+from waiting import until
 
 from reverie.rtc.addresses import Addresses
 from reverie.rtc.options import ServerOptions

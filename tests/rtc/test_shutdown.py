@@ -10,7 +10,8 @@ import pytest
 import stuck_serve
 from rtc_rig import WireClient, together
 from rtc_serve_process import ServeProcess, alive, descendants, serve_process
-from rtc_serving import RawSocket, until
+from rtc_serving import RawSocket
+from waiting import until
 from websockets.asyncio.client import ClientConnection, connect
 
 from reverie.rtc.server import FORCED_EXIT

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pool_rig import Viewer, becomes
+from pool_rig import Viewer
 from stub_model import LogLine, read_log
+from waiting import until
 
 from reverie.engine.emissions import FramesOut
 from reverie.gpu_pool import Pool, WorkerHandle
@@ -44,7 +45,7 @@ async def test_a_slot_is_not_given_again_while_its_step_still_computes(
     for index in range(20):
         viewer = Viewer(f"c04-{index}")
         task = asyncio.ensure_future(viewer.hold(pool, step_ms=30))
-        await becomes(lambda: mid_step(step_log, viewer.session))  # noqa: B023
+        await until(lambda: mid_step(step_log, viewer.session))  # noqa: B023
         task.cancel()
     last = Viewer("c04-last")
     async with last.watching(pool):
@@ -60,10 +61,10 @@ async def test_after_a_cancel_nothing_runs_for_longer_than_one_step(
 ) -> None:
     viewer = Viewer("one-step")
     task = asyncio.ensure_future(viewer.hold(pool, step_ms=50))
-    await becomes(lambda: mid_step(step_log, "one-step"))
+    await until(lambda: mid_step(step_log, "one-step"))
     before = len(steps(step_log, "one-step"))
     task.cancel()
-    await becomes(lambda: pool.status["stub"].busy == 0)
+    await until(lambda: pool.status["stub"].busy == 0)
     assert len(steps(step_log, "one-step")) <= before + 1
     assert steps(step_log, "one-step")[-1].event == "end"
 
@@ -94,7 +95,7 @@ async def test_cancelling_at_any_moment_leaves_nothing_behind(pool: Pool, step_l
             await asyncio.sleep(0.001 * dice.random())
         task.cancel()
         await asyncio.wait((task,))
-    await becomes(lambda: pool.status["stub"].busy == 0)
+    await until(lambda: pool.status["stub"].busy == 0)
     assert_one_at_a_time(steps(step_log, "any"))
 
 
@@ -121,17 +122,17 @@ async def test_one_abort_does_not_touch_the_next_session(pool: Pool, step_log: P
 
     async with Viewer("holder").watching(pool):
         queued = asyncio.ensure_future(Viewer("a-queued").open(pool))
-        await becomes(lambda: pool.status["stub"].waiting == 1)
+        await until(lambda: pool.status["stub"].waiting == 1)
         queued.cancel()
     assert_equal(await run_b(pool), expected)
 
     task = asyncio.ensure_future(Viewer("a-mid").hold(pool, step_ms=30))
-    await becomes(lambda: mid_step(step_log, "a-mid"))
+    await until(lambda: mid_step(step_log, "a-mid"))
     task.cancel()
     assert_equal(await run_b(pool), expected)
 
     lease = await Viewer("a-twice").open(pool, step_ms=30)
-    await becomes(lambda: mid_step(step_log, "a-twice"))
+    await until(lambda: mid_step(step_log, "a-twice"))
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(lease.release())
         tasks.create_task(lease.release())

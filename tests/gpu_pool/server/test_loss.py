@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import stub_model
-from pool_rig import LIMIT_S, Viewer, becomes, is_alive, press, prompt, running, worker_pid
+from pool_rig import LIMIT_S, Viewer, is_alive, press, prompt, running, worker_pid
 from stub_model import Fault, read_log
+from waiting import until
 
 from reverie.engine.emissions import ControlApplied, FramesOut
 from reverie.gpu_pool import (
@@ -109,9 +110,9 @@ async def test_a_loss_finds_one_session_asking_one_paused_and_one_about_to_begin
             await paused.hears(FramesOut, 3)
             await lease.ask(Pause(0, "paused"))
             asking = await asks.open(pool, step_ms=60_000)
-            await becomes(lambda: any(line.session == "asks" for line in read_log(step_log)))
+            await until(lambda: any(line.session == "asks" for line in read_log(step_log)))
             beginning = asyncio.ensure_future(begins.open(pool))
-            await becomes(lambda: pool.status["stub"].busy == 3)
+            await until(lambda: pool.status["stub"].busy == 3)
 
             os.kill(worker_pid(pool), signal.SIGKILL)
             with pytest.raises(WorkerLostError):
@@ -180,8 +181,8 @@ async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_whoever_comes_is_
 async def test_a_worker_with_nobody_on_it_that_is_frozen_is_replaced_too() -> None:
     async with running("process", step_limit_s=1) as pool:
         os.kill(worker_pid(pool), signal.SIGSTOP)
-        await becomes(lambda: pool.status["stub"].losses == 1)
-        await becomes(lambda: pool.ready)
+        await until(lambda: pool.status["stub"].losses == 1)
+        await until(lambda: pool.ready)
 
 
 async def test_a_worker_that_has_nothing_to_do_is_left_alone(mode: str) -> None:
@@ -190,7 +191,7 @@ async def test_a_worker_that_has_nothing_to_do_is_left_alone(mode: str) -> None:
         link = pool._supervisors["stub"]._link
         assert link is not None
         sent = link.sent
-        await becomes(lambda: link.sent >= sent + 8)  # pings, of which each has been taken
+        await until(lambda: link.sent >= sent + 8)  # pings, of which each has been taken
         assert pool.status["stub"].losses == 0
 
 
@@ -277,7 +278,7 @@ async def test_workers_that_others_kill_cost_no_session_however_long_its_chunks_
             for losses in range(1, 4):
                 link = pool._supervisors["stub"]._link
                 assert link is not None
-                await becomes(lambda link=link: link.host.heartbeat.suspects())  # type: ignore[misc]
+                await until(lambda link=link: link.host.heartbeat.suspects())  # type: ignore[misc]
                 os.kill(worker_pid(pool), signal.SIGKILL)
                 await slow.hears(WorkerLost, losses)
                 await slow.hears(Recovered, losses)

@@ -4,7 +4,8 @@ import time
 import odd_models
 import pytest
 import stub_model
-from pool_rig import Viewer, becomes, is_alive, options, running, worker_pid
+from pool_rig import Viewer, is_alive, options, running, worker_pid
+from waiting import until
 
 from reverie.engine.emissions import FaultCode, FramesOut, StepFailed
 from reverie.gpu_pool import (
@@ -118,7 +119,7 @@ async def test_closing_the_pool_ends_the_sessions_and_whoever_waits() -> None:
         lease = await viewer.open(pool)
         await viewer.hears(FramesOut)
         queued = asyncio.ensure_future(waiting.open(pool))
-        await becomes(lambda: waiting.positions == [1])
+        await until(lambda: waiting.positions == [1])
     assert isinstance(viewer.notices[-1], SessionLost)
     assert viewer.notices[-1].code == "pool_closed"
     with pytest.raises(PoolClosedError):

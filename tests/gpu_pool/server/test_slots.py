@@ -4,7 +4,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
-from pool_rig import Viewer, becomes
+from pool_rig import Viewer
+from waiting import until
 
 from reverie.engine.emissions import FramesOut
 from reverie.gpu_pool import Pool, PoolFullError, WorkerHandle
@@ -32,7 +33,7 @@ async def queue_up(
     for viewer in viewers:
         before = pool.status["stub"].waiting
         waiting.append(tasks.create_task(viewer.open(pool)))
-        await becomes(lambda: pool.status["stub"].waiting == before + 1)  # noqa: B023
+        await until(lambda: pool.status["stub"].waiting == before + 1)  # noqa: B023
     return waiting
 
 
@@ -75,7 +76,7 @@ async def test_who_is_cancelled_in_line_leaves_it_and_the_others_move_up(
     async with asyncio.TaskGroup() as tasks:
         waiting = await queue_up(pool, tasks, gone, stays)
         waiting[0].cancel()
-        await becomes(lambda: stays.positions == [2, 1])
+        await until(lambda: stays.positions == [2, 1])
         await holders[0].release()
         await (await waiting[1]).release()
     assert waiting[0].cancelled()
@@ -87,7 +88,7 @@ async def test_who_is_cancelled_just_as_a_slot_is_given_gives_it_back(
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(Viewer("gone").hold(pool))
-        await becomes(lambda: pool.status["stub"].waiting == 1)
+        await until(lambda: pool.status["stub"].waiting == 1)
         releasing = tasks.create_task(holders[0].release())
         while pool.status["stub"].waiting:
             await asyncio.sleep(0)
@@ -138,7 +139,7 @@ async def test_slots_come_back_however_sessions_end(pool: Pool) -> None:
     )
     for index in range(2 * len(ways)):
         await ways[index % len(ways)](Viewer(f"s{index}"))
-    await becomes(lambda: pool.status["stub"].busy == 0)
+    await until(lambda: pool.status["stub"].busy == 0)
     one, other = Viewer("one"), Viewer("other")
     async with one.watching(pool), other.watching(pool):
         await one.hears(FramesOut, 2)

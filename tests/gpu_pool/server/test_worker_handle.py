@@ -5,7 +5,8 @@ import numpy as np
 import odd_models
 import pytest
 import stub_model
-from pool_rig import Viewer, becomes, press, prompt
+from pool_rig import Viewer, press, prompt
+from waiting import until
 
 from reverie.engine.emissions import ControlApplied, FramesOut, SnapshotOut
 from reverie.gpu_pool import (
@@ -75,7 +76,7 @@ async def test_requests_are_answered_and_refusals_change_nothing(pool: Pool) -> 
 async def test_nothing_is_heard_after_the_release(pool: Pool, step_log: Path) -> None:
     viewer = Viewer("drop")
     lease = await viewer.open(pool, step_ms=30)
-    await becomes(lambda: decoding(step_log, "drop"))  # so frames will come before the end
+    await until(lambda: decoding(step_log, "drop"))  # so frames will come before the end
     await lease.release()
     await lease.release()
     assert not viewer.notices

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import odd_models
 import pytest
-from pool_rig import LIMIT_S, Viewer, becomes, is_alive, open_files, running, worker_pid
+from pool_rig import LIMIT_S, Viewer, is_alive, open_files, running, worker_pid
 from stub_model import LOG_VARIABLE, read_log
+from waiting import until
 
 from reverie.gpu_pool.server.worker_process import ProcessHost
 
@@ -60,11 +61,11 @@ async def test_no_worker_outlives_a_server_that_is_killed(
     assert parent.stdout is not None
     async with asyncio.timeout(LIMIT_S):
         worker = int(await parent.stdout.readline())
-    await becomes(lambda: any(line.session == "orphan" for line in read_log(log)))
+    await until(lambda: any(line.session == "orphan" for line in read_log(log)))
     assert is_alive(worker)
     parent.send_signal(signal.SIGKILL)
     await parent.wait()
-    await becomes(lambda: not is_alive(worker), limit_s=5)
+    await until(lambda: not is_alive(worker), limit_s=5)
     assert segments() == before
     assert bystander.poll() is None
 
@@ -93,7 +94,7 @@ async def test_a_pool_that_is_closed_leaves_no_process_and_no_descriptor() -> No
         async with Viewer("a").watching(pool):
             assert is_alive(pid)
     assert not is_alive(pid)
-    await becomes(lambda: open_files() == before)
+    await until(lambda: open_files() == before)
     assert segments() == names
 
 

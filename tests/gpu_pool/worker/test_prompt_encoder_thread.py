@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import slow_reader
-from pool_rig import Viewer, becomes, press, prompt, running, worker_pid
+from pool_rig import Viewer, press, prompt, running, worker_pid
 from slow_reader import BROKEN, Gate
 from stub_model import prompt_mark, read_stamp
+from waiting import until
 
 from reverie.engine.emissions import (
     ControlApplied,
@@ -185,4 +186,4 @@ async def test_a_lost_worker_does_not_lose_the_prompt_that_it_was_reading(
             await gate.reached()
             gate.open()
             assert isinstance(await fate(viewer, "p"), ControlApplied)
-        await becomes(lambda: own.status["stub"].busy == 0)
+        await until(lambda: own.status["stub"].busy == 0)

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 from rtc_rig import LIMIT_S, House, house
-from rtc_serving import until
 from session_suite import SessionSuite, looking
+from waiting import until
 
 from reverie.rtc import ConnectionLostError, RemoteSession, ServerRefusedError, connect
 from reverie.sessions import BadRequestError, CommandError, Session, SessionEndedError

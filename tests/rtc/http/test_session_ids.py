@@ -4,8 +4,8 @@ from contextlib import suppress
 from typing import Any
 
 from rtc_rig import House, house
-from rtc_serving import until
 from starlette.routing import Route
+from waiting import until
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 

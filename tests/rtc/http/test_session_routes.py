@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from rtc_rig import House, house
-from rtc_serving import RawSocket, until, upgrade
+from rtc_serving import RawSocket, upgrade
 from starlette.requests import Request
+from waiting import until
 
 from reverie.rtc.addresses import Addresses
 from reverie.rtc.options import ServerOptions

@@ -12,7 +12,8 @@ import odd_models
 import pool_rig
 import pytest
 from rtc_rig import House, house
-from rtc_serving import serving, until
+from rtc_serving import serving
+from waiting import until
 
 from reverie.gpu_pool import Pool
 from reverie.rtc.app import create_app
@@ -139,7 +140,7 @@ async def test_a_server_that_drains_says_so(home: House) -> None:
 async def test_a_model_that_has_been_given_up_has_failed_for_good() -> None:
     async with house("process", restarts=0) as home:
         os.kill(pool_rig.worker_pid(home.pool), signal.SIGKILL)
-        await until(lambda: bool(home.pool.status["stub"].failure), 20.0)
+        await until(lambda: bool(home.pool.status["stub"].failure))
         told = await status(home.http)
         assert (told["state"], told["open"]) == ("failed", False)
         assert (told["refusal"]["code"], told["refusal"]["retry_after_s"]) == (

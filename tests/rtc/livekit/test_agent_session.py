@@ -12,7 +12,8 @@ from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
 from livekit.plugins.reverie_world import WorldSession
 from livekit_rig import LiveKit
 from livekit_world import WORLD, Viewer, nothing_unhandled
-from room_guest import Camera, until
+from room_guest import Camera
+from waiting import until
 
 from reverie import Deployment, Engine
 from reverie.gpu_pool import ModelOptions, PoolOptions

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from livekit import rtc
-from session_rig import eventually
 from stub_model import LOCATION
+from waiting import until
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
@@ -104,9 +104,9 @@ async def test_whatever_changes_the_world_only_the_driver_may(
 
 async def test_a_prompt_changes_what_the_world_is(room: Room) -> None:
     assert (await room.call("ada", "prompt", {"text": "a desert"}))["control"]
-    await eventually(lambda: room.session.view.prompt == "a desert")
+    await until(lambda: room.session.view.prompt == "a desert")
     await room.call("ada", "prompt", {"text": " at night", "mode": "append"})
-    await eventually(lambda: room.session.view.prompt.endswith("at night"))
+    await until(lambda: room.session.view.prompt.endswith("at night"))
 
 
 async def test_prompts_may_be_everybodys(session: LocalSession) -> None:

@@ -3,8 +3,8 @@
 from livekit import rtc
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
-from room_guest import until
 from rtc_rig import House
+from waiting import until
 
 from reverie.rtc import connect
 from reverie.rtc.livekit import RoomBridge

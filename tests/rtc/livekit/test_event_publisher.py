@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from livekit import rtc
-from session_rig import eventually
+from waiting import until
 
 from reverie.rtc.livekit.captions import Captions
 from reverie.rtc.livekit.command_gateway import Author
@@ -138,7 +138,7 @@ async def test_what_a_deaf_room_did_not_take_is_counted_in_what_it_takes_next() 
     speaker.deaf = True
     with running(publisher.send(speaker())):
         publisher.tell({"n": 0})
-        await eventually(lambda: publisher.dropped == 1)
+        await until(lambda: publisher.dropped == 1)
         speaker.deaf = False
         publisher.tell({"n": 1})
         await all_sent(publisher)
@@ -169,7 +169,7 @@ async def test_each_utterance_is_one_caption() -> None:
         captions.note(words("tre", 2))
         captions.note(words("", 2, cut=True))
         captions.note(words("now ", 3))
-        await eventually(lambda: speaker.streams[2:] and speaker.streams[2].parts)
+        await until(lambda: speaker.streams[2:] and speaker.streams[2].parts)
     assert [each.parts for each in speaker.streams] == [
         ["a lake ", "ahead. "],
         ["tre", ""],
@@ -184,8 +184,8 @@ async def test_a_room_that_takes_no_words_gets_the_next_utterance() -> None:
     speaker.deaf = True
     with running(captions.send(speaker())):
         captions.note(words("lost ", 1))
-        await eventually(lambda: speaker.tried == 1)
+        await until(lambda: speaker.tried == 1)
         speaker.deaf = False
         captions.note(words("heard ", 2))
-        await eventually(lambda: speaker.streams)
-        await eventually(lambda: speaker.streams[0].parts == ["heard "])
+        await until(lambda: speaker.streams)
+        await until(lambda: speaker.streams[0].parts == ["heard "])

@@ -8,9 +8,9 @@ from livekit import api
 from livekit_rig import LiveKit
 from livekit_worker import Executor, agent_worker
 from livekit_world import Viewer
-from room_guest import until
 from rtc_rig import House
 from stub_model import prompt_mark
+from waiting import until
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "livekit-plugins-reverie-world"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "livekit_world" / "agent.py"

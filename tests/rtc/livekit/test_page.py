@@ -16,9 +16,10 @@ from livekit import rtc
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
 from playwright.async_api import Locator, Page, ViewportSize, async_playwright, expect
-from room_guest import LIMIT_S, Guest, until
+from room_guest import LIMIT_S, Guest
 from rtc_rig import House
 from stub_model import SIZE, Stamp, prompt_mark, read_stamp
+from waiting import until
 
 from reverie.rtc import connect
 

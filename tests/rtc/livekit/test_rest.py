@@ -9,9 +9,9 @@ import pytest
 from livekit import rtc
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
-from room_guest import until
 from rtc_rig import House
 from stub_model import prompt_mark
+from waiting import until
 
 from reverie.rtc import connect
 from reverie.rtc.client.remote_link import LinkEnding

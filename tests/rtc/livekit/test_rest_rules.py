@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from session_rig import eventually
 from stub_model import LOCATION
+from waiting import until
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
@@ -59,10 +59,10 @@ async def test_an_empty_room_parks_its_world_and_a_return_revives_it(
     async with kept(session) as life:
         life.lifetime.came("ada")
         life.lifetime.left("ada")
-        await eventually(lambda: session.view.state == "paused")
+        await until(lambda: session.view.state == "paused")
         assert life.lifetime.parked
         life.lifetime.came("ada")
-        await eventually(lambda: session.view.state == "active")
+        await until(lambda: session.view.state == "active")
         assert not life.lifetime.parked
 
 
@@ -72,7 +72,7 @@ async def test_one_who_leaves_parks_nothing_while_another_watches(session: Local
             life.lifetime.came(identity)
         life.lifetime.left("ada")
         life.lifetime.left("ada")
-        await eventually(lambda: life.lifetime.viewers == {"ben"})
+        await until(lambda: life.lifetime.viewers == {"ben"})
         assert not life.lifetime.parked
         assert session.view.state == "active"
 
@@ -82,13 +82,13 @@ async def test_a_world_rests_as_long_as_there_is_any_reason(session: LocalSessio
         life.lifetime.came("ada")
         life.lifetime.rest(Rest.AWAY, True)
         life.lifetime.rest(Rest.ASKED, True)
-        await eventually(lambda: session.view.state == "paused")
+        await until(lambda: session.view.state == "paused")
         life.lifetime.rest(Rest.AWAY, False)
         await session.pause()  # goes through the same queue: what was asked before has been done
         assert life.lifetime.reasons == {Rest.ASKED}
         assert session.view.state == "paused"
         life.lifetime.rest(Rest.ASKED, False)
-        await eventually(lambda: session.view.state == "active")
+        await until(lambda: session.view.state == "active")
 
 
 async def test_a_parked_world_ends_when_nobody_comes_back(session: LocalSession) -> None:
@@ -106,7 +106,7 @@ async def test_a_world_in_line_that_nobody_waits_for_leaves_the_line() -> None:
         engine.session(),
         engine.session() as second,
     ):
-        await eventually(lambda: second.view.state == "queued")
+        await until(lambda: second.view.state == "queued")
         async with kept(second) as life, asyncio.timeout(10):
             await life.over.wait()
             assert not life.lifetime.parked
@@ -114,9 +114,9 @@ async def test_a_world_in_line_that_nobody_waits_for_leaves_the_line() -> None:
 
 async def test_a_parked_session_is_touched_so_that_it_is_not_idle(session: LocalSession) -> None:
     async with kept(session, replace(AT_ONCE, touch_s=0.02)) as life:
-        await eventually(lambda: session.view.state == "paused")
+        await until(lambda: session.view.state == "paused")
         await session.resume()  # somebody else's mistake
-        await eventually(lambda: session.view.state == "paused")
+        await until(lambda: session.view.state == "paused")
         assert life.lifetime.parked
 
 
@@ -125,7 +125,7 @@ async def test_a_session_that_is_over_stops_nothing(session: LocalSession) -> No
         await session.close()
         life.lifetime.rest(Rest.ASKED, True)
         life.lifetime.came("ada")
-        await eventually(lambda: life.changes == 3)
+        await until(lambda: life.changes == 3)
 
 
 async def test_what_another_room_paused_this_one_resumes(session: LocalSession) -> None:
@@ -133,8 +133,8 @@ async def test_what_another_room_paused_this_one_resumes(session: LocalSession) 
     async with kept(session) as life:
         life.lifetime.came("ada")
         life.lifetime.rest(Rest.AWAY, True)
-        await eventually(lambda: session.view.state == "paused")
+        await until(lambda: session.view.state == "paused")
     life.lifetime.rest(Rest.AWAY, False)
     keeping = asyncio.ensure_future(life.lifetime.keep())
-    await eventually(lambda: session.view.state == "active")
+    await until(lambda: session.view.state == "active")
     keeping.cancel()

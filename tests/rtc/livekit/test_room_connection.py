@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from livekit_rig import LiveKit
 from livekit_world import WORLD, Viewer, nothing_unhandled
-from room_guest import until
 from rtc_rig import House
+from waiting import until
 
 from reverie.rtc import connect
 from reverie.rtc.livekit import (

@@ -14,7 +14,8 @@ from aiortc import RTCPeerConnection
 from livekit import api, rtc
 from livekit.protocol import rtc as protocol
 from livekit_rig import LiveKit
-from room_guest import LIMIT_S, Camera, Guest, Picture, until
+from room_guest import LIMIT_S, Camera, Guest, Picture
+from waiting import until
 from websockets.asyncio.client import ClientConnection, connect
 
 RED = (220, 20, 20)

@@ -8,10 +8,10 @@ import pytest
 from fake_clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
-from pool_rig import becomes
 from rtc_peer import peer_client
 from rtc_rig import house
 from sdp_offers import page_offer
+from waiting import until
 
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.webrtc.candidates import (
@@ -127,7 +127,7 @@ async def test_many_offers_with_candidates_of_a_third_host_are_no_flood_to_it() 
             for _ in range(10):
                 assert (await absent.post(plain + named)).status_code == 201
         peers = home.context.metrics.peers
-        await becomes(lambda: peers._value.get() == 0)
+        await until(lambda: peers._value.get() == 0)
         elapsed_s = time.monotonic() - began_s
     received = sum(count(sink) for sink in sinks)
     assert 0 < received <= CHECKS_AT_ONCE + CHECKS_PER_S * elapsed_s + 1

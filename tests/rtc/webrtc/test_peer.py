@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 from net_namespace import NetNamespace, namespace_or_skip
-from pool_rig import becomes
 from rtc_peer import LIMIT_S, PeerClient, peer_client, watching
 from rtc_rig import House, house
 from stub_model import read_stamp
+from waiting import until
 
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.webrtc_options import WebRtcOptions
@@ -126,7 +126,7 @@ async def test_a_key_frame_comes_when_it_is_asked_for(home: House) -> None:
         heard = len(client.chunks)
         (ssrc,) = receiver.getSynchronizationSources()[:1]
         await receiver._send_rtcp_pli(ssrc.source)
-        await becomes(lambda: home.context.metrics.key_requests._value.get() >= 1)
+        await until(lambda: home.context.metrics.key_requests._value.get() >= 1)
         await client.until(lambda: any(chunk.key for chunk in client.chunks[heard:]))
 
 
@@ -231,7 +231,7 @@ async def test_deleting_a_peer_ends_it_at_once(home: House) -> None:
         reply = await home.http.delete(client.location, headers=client.authorization)
         assert reply.status_code == 204
         await client.closed()
-        await becomes(lambda: not len(home.store.get(opened["id"])._context.attached))
+        await until(lambda: not len(home.store.get(opened["id"])._context.attached))
         gone = await home.http.delete(client.location, headers=client.authorization)
         assert (gone.status_code, gone.json()["error"]["code"]) == (404, "no_such_peer")
 
@@ -257,7 +257,7 @@ async def test_c01_a_model_that_raises_is_told_and_frees_its_place(home: House) 
         closed = await client.hears("session.closed")
         assert (await client.bye())["reason"] == closed.reason
         await client.closed()
-    await becomes(lambda: home.busy == 0)
+    await until(lambda: home.busy == 0)
 
 
 async def test_c01_a_sender_that_dies_is_noticed_and_the_session_goes_on(
@@ -346,7 +346,7 @@ async def test_c03_offers_that_nobody_comes_for_are_forgotten() -> None:
         async with peer_client(home.http, opened) as absent:
             sdp = await absent.unanswered()
             assert (await absent.post(sdp)).status_code == 201
-        await becomes(lambda: home.context.metrics.peers._value.get() == 0)
+        await until(lambda: home.context.metrics.peers._value.get() == 0)
 
 
 async def test_a_peer_that_closes_amid_its_negotiation_leaves_nothing(home: House) -> None:
@@ -358,7 +358,7 @@ async def test_a_peer_that_closes_amid_its_negotiation_leaves_nothing(home: Hous
         await client.connection.close()
         reply = await home.http.delete(client.location, headers=client.authorization)
         assert reply.status_code == 204
-    await becomes(lambda: home.context.metrics.peers._value.get() == 0)
+    await until(lambda: home.context.metrics.peers._value.get() == 0)
 
 
 async def test_a_server_that_leaves_tells_its_peers() -> None:

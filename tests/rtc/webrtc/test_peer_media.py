@@ -11,10 +11,10 @@ from aiortc import RTCSessionDescription
 from listening import pitch_hz
 from net_namespace import NetNamespace, namespace_or_skip
 from PIL import Image
-from pool_rig import becomes
 from rtc_peer import PeerClient, peer_client, pixels
 from rtc_rig import House, house
 from rtc_sources import Camera, Microphone, plain
+from waiting import until
 
 from reverie.rtc.wire.framing import encode_command
 from reverie.sessions.protocol.commands import PushMedia
@@ -208,7 +208,7 @@ async def test_a_standard_tool_feeds_a_camera_by_whip() -> None:
             assert (await home.http.delete(location, headers=watcher)).status_code == 403
             assert (await home.http.delete(location, headers=feeder.authorization)).is_success
             await feeder.closed()
-        await becomes(lambda: home.context.metrics.peers._value.get() == 0)
+        await until(lambda: home.context.metrics.peers._value.get() == 0)
 
 
 async def test_a_standard_tool_is_sent_sound_where_there_is_some() -> None:

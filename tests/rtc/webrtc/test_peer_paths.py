@@ -12,11 +12,12 @@ from aiortc import RTCIceGatherer
 from aiortc.rtp import RTCP_PSFB_APP, RtcpPsfbPacket, pack_remb_fci
 from aiortc.sdp import SessionDescription, candidate_to_sdp
 from net_namespace import NetNamespace, namespace_or_skip
-from pool_rig import becomes, open_files
+from pool_rig import open_files
 from rtc_peer import PeerClient, peer_client, pixels, watching
 from rtc_rig import House, house
 from sdp_offers import offer, page_offer, section
 from stub_model import read_stamp
+from waiting import until
 
 from reverie.media import VideoSubscription
 from reverie.media.video.rendition import Rendition
@@ -113,7 +114,7 @@ async def test_a_restart_that_nobody_takes_leaves_the_old_path() -> None:
             body = {"type": "offer", "sdp": other.replace(ufrag.usernameFragment, "nobody")}
             reply = await home.http.patch(client.location, json=body, headers=client.authorization)
             assert reply.status_code == 200
-            await becomes(lambda: open_files() <= files)
+            await until(lambda: open_files() <= files)
             failed = await client.hears("error")
             assert failed.code == "ice_failed"
             assert "turn_urls" in failed.message
@@ -132,7 +133,7 @@ async def test_a_peer_that_finds_no_path_can_ask_why_and_what_to_try() -> None:
         standing = (await home.http.get(location, headers=headers)).json()
         assert (standing["id"], location.endswith(standing["id"])) == (standing["id"], True)
         assert standing["state"] in ("new", "connecting")
-        await becomes(lambda: home.context.metrics.peers._value.get() == 0)
+        await until(lambda: home.context.metrics.peers._value.get() == 0)
         for method in ("GET", "PATCH", "DELETE"):
             told = await home.http.request(method, location, headers=headers)
             error = told.json()["error"]
@@ -184,8 +185,8 @@ async def test_the_pictures_keep_to_what_the_receiver_takes() -> None:
             assert rendition._limit == 1_000_000  # while nothing is reported
             for reported, kept in ((400_000, 400_000), (50_000, 200_000), (10**8, 1_000_000)):
                 await report(client, reported)
-                await becomes(partial(is_wished, rendition, subscription, kept))
-                await becomes(partial(is_kept, rendition, kept))
+                await until(partial(is_wished, rendition, subscription, kept))
+                await until(partial(is_kept, rendition, kept))
                 await client.shows(len(client.frames) + 2)
 
 
@@ -236,7 +237,7 @@ async def test_c02_what_cannot_be_answered_is_refused(
     reply = await home.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
     assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
     assert home.context.metrics.peers._value.get() == 0
-    await becomes(lambda: open_files() <= files)
+    await until(lambda: open_files() <= files)
 
 
 async def test_c02_a_second_picture_is_answered_and_not_sent(home: House) -> None:
@@ -338,8 +339,8 @@ async def test_a_connection_that_fails_to_answer_leaves_no_file(home: House) -> 
         assert reply.status_code in (201, 400, 406), reply.text
         if reply.status_code == 201:
             await home.http.delete(reply.headers["location"], headers=headers)
-    await becomes(lambda: home.context.metrics.peers._value.get() == 0)
-    await becomes(lambda: open_files() <= before)
+    await until(lambda: home.context.metrics.peers._value.get() == 0)
+    await until(lambda: open_files() <= before)
 
 
 async def test_forty_peers_leave_nothing_behind(home: House) -> None:
@@ -354,9 +355,9 @@ async def test_forty_peers_leave_nothing_behind(home: House) -> None:
         ]
         for reply in replies:
             await home.http.delete(reply.headers["location"], headers=headers)
-        await becomes(lambda: home.context.metrics.peers._value.get() == 0)
-    await becomes(lambda: open_files() <= before)
-    await becomes(lambda: len(asyncio.all_tasks()) <= tasks + 1)
+        await until(lambda: home.context.metrics.peers._value.get() == 0)
+    await until(lambda: open_files() <= before)
+    await until(lambda: len(asyncio.all_tasks()) <= tasks + 1)
 
 
 async def test_c41_a_line_that_loses_packets_shows_whole_pictures_again(home: House) -> None:

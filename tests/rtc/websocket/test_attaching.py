@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from rtc_rig import LIMIT_S, House, WireClient, house, together
-from rtc_serving import until
 from stub_model import LOG_VARIABLE, read_log
+from waiting import until
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 

@@ -4,12 +4,13 @@ import asyncio
 import json
 
 import pytest
-from rtc_serving import RawSocket, serving, until, upgrade
+from rtc_serving import RawSocket, serving, upgrade
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from waiting import until
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from rtc_rig import LIMIT_S, House, WireClient, house, together
-from rtc_serving import RawSocket, reset, until, upgrade
+from rtc_serving import RawSocket, reset, upgrade
 from stub_model import LOG_VARIABLE, read_log, read_stamp, session_mark
+from waiting import until
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
 

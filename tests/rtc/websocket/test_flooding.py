@@ -3,8 +3,8 @@
 import asyncio
 from typing import cast
 
-from rtc_serving import until
 from session_rig import session_rig
+from waiting import until
 
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions

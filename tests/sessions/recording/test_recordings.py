@@ -4,7 +4,7 @@ import asyncio
 import os
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from projection import Camera, played
+from waiting import until
 
 from reverie.sessions.attachments.attachment import Role
 from reverie.sessions.protocol.errors import CommandError, RecordingsError
@@ -61,13 +62,8 @@ class Shelf:
         for media in Camera().film(frames):
             writer.picture(media)
         writer.stop("stopped")
-        await self.until(lambda: bool(self.told) and self.told[-1].state != "running")
+        await until(lambda: bool(self.told) and self.told[-1].state != "running")
         return id
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(LIMIT_S):
-            while not condition():
-                await asyncio.sleep(0.002)
 
     @property
     def ids(self) -> list[str]:
@@ -118,7 +114,7 @@ async def test_what_is_too_old_goes(tmp_path: Path) -> None:
         id, writer = on.begin()
         assert on.ids == [new, id]
         writer.stop("stopped")
-        await on.until(lambda: f"{old}{VIDEO}" not in files(tmp_path))
+        await until(lambda: f"{old}{VIDEO}" not in files(tmp_path))
     assert not any(name.startswith(old) for name in files(tmp_path))
 
 
@@ -172,7 +168,7 @@ async def test_of_too_much_the_oldest_goes_and_what_runs_ends_last(tmp_path: Pat
         for media in Camera().film(50):
             writer.line("event", f'"{"much " * 10_000}"')
             writer.picture(media)
-        await on.until(lambda: on.told[-1].state == "complete")
+        await until(lambda: on.told[-1].state == "complete")
         assert first not in on.ids
         assert (on.told[-1].id, on.told[-1].reason) == (id, "keep_bytes")
         kept = on.recordings.get("s", id)
@@ -188,7 +184,7 @@ async def test_deleting_what_runs_ends_it_and_leaves_nothing(tmp_path: Path) -> 
         on.recordings.delete(id)
         assert (on.told[-1].state, on.told[-1].reason) == ("complete", "deleted")
         assert on.ids == []
-        await on.until(lambda: not files(tmp_path))
+        await until(lambda: not files(tmp_path))
 
 
 async def test_a_server_that_leaves_ends_what_runs(tmp_path: Path) -> None:
@@ -209,9 +205,9 @@ async def test_what_a_lost_server_was_writing_ends_with_its_last_whole_fragment(
         id, writer = on.begin()
         for media in Camera().film(70):
             writer.picture(media)
-        await on.until(lambda: f"{id}{VIDEO}" in files(tmp_path))
-        await on.until(lambda: f"{id}{ENTRY}" in files(tmp_path))
-        await on.until(lambda: (tmp_path / f"{id}{VIDEO}").stat().st_size > 2000)
+        await until(lambda: f"{id}{VIDEO}" in files(tmp_path))
+        await until(lambda: f"{id}{ENTRY}" in files(tmp_path))
+        await until(lambda: (tmp_path / f"{id}{VIDEO}").stat().st_size > 2000)
         lost = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
     elsewhere = tmp_path / "again"
     elsewhere.mkdir()
@@ -239,7 +235,7 @@ async def test_lines_lie_beside_the_pictures(tmp_path: Path) -> None:
             writer.picture(media)
         writer.line("command", '{"after": true}')
         writer.stop("stopped")
-        await on.until(lambda: on.told[-1].state != "running")
+        await until(lambda: on.told[-1].state != "running")
         text = (tmp_path / f"{id}{EVENTS}").read_text()
     assert text == (
         '{"at_us":0,"event":{"before": true}}\n{"at_us":2200000,"command":{"after": true}}\n'

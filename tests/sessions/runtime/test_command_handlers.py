@@ -1,7 +1,8 @@
 """What commands do to prompts, parameters, keys and the pause."""
 
 import pytest
-from session_rig import eventually, session_rig
+from session_rig import session_rig
+from waiting import until
 
 from reverie.gpu_pool.wire.messages import PushInputs, ReleaseKeys
 from reverie.gpu_pool.wire.notifications import Recovered, WorkerLost
@@ -71,13 +72,13 @@ async def test_a_release_finds_room_where_nothing_else_does() -> None:
         _, lease, person = await rig.driven()
         lease.answering.clear()
         person.submit("pause")
-        await eventually(lambda: lease.asked)
+        await until(lambda: lease.asked)
         presses = [
             person.submit("push_action", action={"move": "left"}, edge="press") for _ in range(6)
         ]
         release = person.submit("push_action", action={"move": "left"}, edge="release")
         lease.answering.set()
-        await eventually(lambda: ReleaseKeys(lease.session) in lease.sent)
+        await until(lambda: ReleaseKeys(lease.session) in lease.sent)
         await person.ask("release_all")
         answers = {
             event.command: event

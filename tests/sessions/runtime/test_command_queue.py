@@ -1,7 +1,8 @@
 """Commands: exactly one answer each, at once or after those before it."""
 
 from fake_pool import FRAMES
-from session_rig import Person, eventually, session_rig
+from session_rig import Person, session_rig
+from waiting import until
 
 from reverie.gpu_pool.wire.messages import PlayheadMoved
 from reverie.sessions.attachments.attachment import AttachOptions, Role
@@ -19,7 +20,7 @@ async def test_every_command_gets_exactly_one_answer_even_when_the_session_ends(
         session, lease, person = await rig.driven()
         lease.answering.clear()
         ids = [person.submit("pause"), *(person.submit("push_text", text="x") for _ in range(5))]
-        await eventually(lambda: lease.asked)
+        await until(lambda: lease.asked)
         session.end("deleted")
         ids.append(person.submit("resume"))
         await person.until_end()
@@ -53,7 +54,7 @@ async def test_frames_that_come_while_a_refused_cut_is_asked_for_are_not_lost() 
         lease.refusals = ["chunk_not_kept"]
         lease.answering.clear()
         person.submit("rewind", chunk=3)
-        await eventually(lambda: lease.asked)
+        await until(lambda: lease.asked)
         lease.put_out_chunk()
         lease.answering.set()
         assert [frame.chunk for frame in await person.chunk()] == [0] * FRAMES

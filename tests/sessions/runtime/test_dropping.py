@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from session_rig import Person, eventually
+from session_rig import Person
 from stub_model import LOCATION, LOG_VARIABLE, Stamp, read_log, read_stamp
+from waiting import until
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
@@ -64,7 +65,7 @@ async def test_who_drops_out_mid_step_and_is_back_at_once_goes_on_where_the_worl
     for _ in range(2):
         await first.chunk()
     units = len(read_log(log))
-    await eventually(lambda: len(read_log(log)) > units)
+    await until(lambda: len(read_log(log)) > units)
     first.attachment.detach()
     second = attach(session)
     for _ in range(3):

@@ -3,7 +3,8 @@
 import asyncio
 
 from fake_pool import FRAMES
-from session_rig import assert_well_formed, eventually, session_rig
+from session_rig import assert_well_formed, session_rig
+from waiting import until
 
 from reverie.gpu_pool.wire.messages import Interrupt
 from reverie.sessions.protocol.events import (
@@ -22,11 +23,11 @@ async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
         lease.put_out_chunk()  # chunk 1 waits in the outbox, unseen
         lease.answering.clear()
         person.submit("interrupt")
-        await eventually(lambda: lease.asked)
+        await until(lambda: lease.asked)
         lease.put_out_chunk()  # chunk 2 is on its way when the interrupt is
-        await eventually(lambda: len(person.attachment.outbox) >= FRAMES)
+        await until(lambda: len(person.attachment.outbox) >= FRAMES)
         lease.answering.set()
-        await eventually(lambda: len(person.attachment.outbox) < FRAMES)
+        await until(lambda: len(person.attachment.outbox) < FRAMES)
         word = await person.until("session.interrupted")
         assert isinstance(word, SessionInterrupted)
         assert person.types().count("media.chunk") == FRAMES, "what waited was not dropped"
@@ -47,7 +48,7 @@ async def test_new_frames_that_overtake_the_answer_still_follow_its_word() -> No
         await person.chunk()
         lease.delivering.clear()
         person.submit("interrupt")
-        await eventually(lambda: lease.asked)
+        await until(lambda: lease.asked)
         lease.put_out_chunk()
         await asyncio.sleep(0.02)
         lease.delivering.set()
@@ -65,7 +66,7 @@ async def test_who_comes_right_after_a_cut_sees_nothing_old_either() -> None:
         await person.chunk()
         lease.answering.clear()
         person.submit("interrupt")
-        await eventually(lambda: lease.asked)
+        await until(lambda: lease.asked)
         lease.put_out_chunk()
         lease.answering.set()
         word = await person.until("session.interrupted")

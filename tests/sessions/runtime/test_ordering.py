@@ -5,9 +5,10 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest
-from session_rig import Person, eventually
+from session_rig import Person
 from session_suite import assert_well_formed
 from stub_model import LOCATION, prompt_mark, read_stamp, session_mark
+from waiting import until
 
 from reverie.config import Deployment
 from reverie.engine.inputs import OPENING
@@ -90,7 +91,7 @@ async def test_2000_updates_at_once_are_bounded_and_each_has_its_fate(engine: En
         ids.append(person.submit("update", parameters={"brightness": number / 2000}))
         if number % 16 == 15:
             await asyncio.sleep(0)  # as a transport does
-    await eventually(lambda: session.view.parameters[-1].value == 1999 / 2000)
+    await until(lambda: session.view.parameters[-1].value == 1999 / 2000)
     while ids[-1] not in (fates := _fates(person.events)):
         await person.chunk()
     assert set(fates) == set(ids)

@@ -4,7 +4,8 @@ import asyncio
 from functools import partial
 
 import pytest
-from session_rig import eventually, session_rig
+from session_rig import session_rig
+from waiting import until
 
 from reverie.sessions.protocol.errors import SessionEndedError
 from reverie.sessions.protocol.events import (
@@ -30,7 +31,7 @@ async def test_places_come_back_however_sessions_end(round: int) -> None:
                 case 3:
                     lease.answering.clear()
                     person.submit("interrupt")
-                    await eventually(partial(bool, lease.asked))
+                    await until(partial(bool, lease.asked))
                     session.end("deleted")
                 case 4:
                     lease.fail_step(fatal=True)

@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from session_rig import eventually, session_rig
+from session_rig import session_rig
+from waiting import until
 
 from reverie.gpu_pool.wire.notifications import SessionLost
 from reverie.sessions.attachments.attachment import Role
@@ -120,7 +121,7 @@ async def test_when_places_and_line_are_full_it_says_when_to_come_again() -> Non
             await rig.open()
         assert caught.value.retry_after_s == 7.0
         assert str(caught.value) == "waiting_line is limited to 1"
-        await eventually(lambda: len(rig.store) == 2)
+        await until(lambda: len(rig.store) == 2)
 
 
 async def test_giving_up_on_opening_leaves_no_session() -> None:
@@ -130,7 +131,7 @@ async def test_giving_up_on_opening_leaves_no_session() -> None:
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await opening
-        await eventually(lambda: len(rig.store) == 0)
+        await until(lambda: len(rig.store) == 0)
 
 
 async def test_an_ended_session_is_remembered_by_its_reason() -> None:

@@ -4,7 +4,8 @@ import asyncio
 
 from fake_clock import FakeClock
 from fake_pool import FRAMES
-from session_rig import assert_well_formed, eventually, session_rig
+from session_rig import assert_well_formed, session_rig
+from waiting import until
 
 from reverie.media import Codec
 from reverie.sessions.attachments.attachment import Role
@@ -25,12 +26,12 @@ async def test_a_slow_viewer_loses_frames_is_ended_and_disturbs_nobody() -> None
             await driver.chunk()
         assert len(slow.attachment.outbox) < 8 + 8
         assert slow.attachment.outbox.skipped > 20
-        await eventually(lambda: clock.sleepers)
+        await until(lambda: clock.sleepers)
         clock.advance(4.9)
         await asyncio.sleep(0.01)
         assert slow.attachment.ended is None
         clock.advance(0.2)
-        await eventually(lambda: slow.attachment.ended)
+        await until(lambda: slow.attachment.ended)
         assert await slow.until_end() == "slow_viewer"
         assert isinstance(slow.events[-1], Error)
         assert slow.events[-1].code == "slow_viewer"
@@ -62,7 +63,7 @@ async def test_who_does_nothing_and_is_shown_nothing_is_ended() -> None:
         session, _, person = await rig.driven()
         await person.until("session.attached")
         for _ in range(2):
-            await eventually(lambda: clock.sleepers)
+            await until(lambda: clock.sleepers)
             clock.advance(4)
             await asyncio.sleep(0.01)
             if not person.attachment.ended:
@@ -70,7 +71,7 @@ async def test_who_does_nothing_and_is_shown_nothing_is_ended() -> None:
         assert person.attachment.ended is None
         clock.advance(5)
         assert await person.until_end() == "idle"
-        await eventually(lambda: clock.sleepers)
+        await until(lambda: clock.sleepers)
         clock.advance(3)
         await session.gone()
         assert session.state.reason == "abandoned"
@@ -95,7 +96,7 @@ async def test_a_session_that_nobody_comes_back_to_is_closed_after_its_grace() -
     async with session_rig(SessionLimits(grace_s=30), clock) as rig:
         session, _, person = await rig.driven()
         person.attachment.detach()
-        await eventually(lambda: clock.sleepers)
+        await until(lambda: clock.sleepers)
         clock.advance(29)
         await asyncio.sleep(0.01)
         person = rig.attach(session)
@@ -103,7 +104,7 @@ async def test_a_session_that_nobody_comes_back_to_is_closed_after_its_grace() -
         await asyncio.sleep(0.01)
         assert not session.state.over
         person.attachment.detach()
-        await eventually(lambda: clock.sleepers)
+        await until(lambda: clock.sleepers)
         clock.advance(31)
         await session.gone()
         assert rig.pool.free == 2
@@ -113,7 +114,7 @@ async def test_a_session_that_nobody_ever_came_to_is_closed_too() -> None:
     clock = FakeClock()
     async with session_rig(SessionLimits(grace_s=30), clock) as rig:
         session = (await rig.open()).session
-        await eventually(lambda: clock.sleepers)
+        await until(lambda: clock.sleepers)
         clock.advance(31)
         await session.gone()
         assert session.state.reason == "abandoned"

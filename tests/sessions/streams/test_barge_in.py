@@ -1,7 +1,7 @@
 """Who speaks is heard; the narrator stops for them when the session asks for that."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 import talking_stub
 from speaking import RATE_HZ, Sound, music, noise, silence, speech
 from text_suite import LONG
+from waiting import until
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
@@ -26,12 +27,6 @@ async def engine() -> AsyncIterator[Engine]:
     deployment = Deployment(pool=PoolOptions(mode="inline", models=models))
     async with Engine.from_deployment(deployment) as running:
         yield running
-
-
-async def eventually(condition: Callable[[], object]) -> None:
-    """Return once something is so; the caller has the limit."""
-    while not condition():
-        await asyncio.sleep(0.005)
 
 
 async def push(session: LocalSession, sound: Sound) -> None:
@@ -66,15 +61,15 @@ async def conversation(
         async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
             listening = tasks.create_task(listen())
             asked = await session.push_text(LONG, mode="turn")
-            await eventually(lambda: any(isinstance(event, TextDelta) for event in events))
+            await until(lambda: any(isinstance(event, TextDelta) for event in events))
             await push(session, sound)
-            await eventually(
+            await until(
                 lambda: any(
                     isinstance(event, TextDelta) and event.answers == asked and event.final
                     for event in events
                 )
             )
-            await eventually(lambda: len(turns_of(events)) >= turns)
+            await until(lambda: len(turns_of(events)) >= turns)
             listening.cancel()
     return events
 

@@ -3,7 +3,8 @@
 import asyncio
 
 from fake_pool import FakeLease
-from session_rig import Person, Rig, assert_well_formed, eventually, session_rig
+from session_rig import Person, Rig, assert_well_formed, session_rig
+from waiting import until
 
 from reverie.engine.emissions import ControlApplied, ControlSuperseded
 from reverie.engine.inputs import OPENING, PromptInput, TurnInput
@@ -21,7 +22,7 @@ from reverie.sessions.state.limits import SessionLimits
 async def talking(rig: Rig) -> tuple[ServerSession, FakeLease, Person]:
     """Open a session of the program that talks, and attach a driver."""
     session = (await rig.open(program="talk")).session
-    await eventually(lambda: session.state.phase in ("active", "detached"))
+    await until(lambda: session.state.phase in ("active", "detached"))
     return session, rig.lease(session), rig.attach(session)
 
 
@@ -113,7 +114,7 @@ async def test_an_interrupted_utterance_ends_with_a_word_of_it_and_nothing_old_f
         async with asyncio.TaskGroup() as tasks:
             command = Interrupt(id="i", loop="ar_decode")
             tasks.create_task(driver.attachment.request(command))
-            await eventually(lambda: lease.asked)
+            await until(lambda: lease.asked)
             [request] = lease.asked
             assert isinstance(request, messages.Interrupt)
             assert (request.loop, request.seen) == ("ar_decode", None)
@@ -240,7 +241,7 @@ async def test_who_takes_nothing_is_ended_and_loses_no_word_silently() -> None:
 async def test_the_first_driver_is_told_what_became_of_the_opening_prompt() -> None:
     async with session_rig() as rig:
         session = (await rig.open("a blargy lake")).session
-        await eventually(lambda: session.state.phase == "detached")
+        await until(lambda: session.state.phase == "detached")
         lease = rig.lease(session)
         viewer = rig.attach(session, Role.VIEWER)
         lease.say(ControlApplied(lease.session, OPENING, 0, 0, 0, ("blargy",)))
@@ -260,7 +261,7 @@ async def test_an_opening_prompt_that_another_replaced_says_which() -> None:
     async with session_rig() as rig:
         session, lease, driver = await talking(rig)
         command = driver.submit("push_text", text="a city")
-        await eventually(lambda: any(isinstance(each, PushInputs) for each in lease.sent))
+        await until(lambda: any(isinstance(each, PushInputs) for each in lease.sent))
         [item] = [each for each in lease.sent if isinstance(each, PushInputs)][-1].inputs
         assert isinstance(item, PromptInput)
         lease.say(ControlSuperseded(lease.session, OPENING, item.control))

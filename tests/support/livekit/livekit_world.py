@@ -10,8 +10,9 @@ from typing import Any
 
 from livekit import rtc
 from livekit_rig import LiveKit
-from room_guest import LIMIT_S, Guest, Picture, until
+from room_guest import LIMIT_S, Guest, Picture
 from stub_model import SIZE, Stamp, read_stamp
+from waiting import until
 
 from reverie.rtc.livekit import BridgeOptions, RoomBridge, RoomEnding
 from reverie.sessions import Session

@@ -11,6 +11,7 @@ import numpy as np
 from livekit import rtc
 from livekit_rig import LiveKit
 from numpy.typing import NDArray
+from waiting import until
 
 LIMIT_S = 40.0
 """How long a test waits for what must come; much longer than it takes."""
@@ -231,17 +232,3 @@ class Camera:
                 rtc.VideoFrame(self._size, self._size, kind, pixels.tobytes())
             )
             await asyncio.sleep(1 / 20)
-
-
-async def until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
-    """Wait until something is so.
-
-    Raises:
-        AssertionError: it was not within the limit.
-    """
-    try:
-        async with asyncio.timeout(limit_s):
-            while not condition():
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"waited {limit_s:g} s in vain for {what}") from None

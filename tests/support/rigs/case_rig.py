@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from rtc_rig import House, house
 from rtc_serving import reset
 from session_suite import Screen, looking
 from stub_model import LogLine, read_log
+from waiting import until
 
 from reverie.bench.machine import resident_mib
 from reverie.config import Deployment
@@ -150,7 +151,7 @@ class RemoteCases:
         assert socket is not None
         reset(socket.transport.get_extra_info("socket"))
         socket.transport.abort()
-        await becomes(lambda: session._link.drops > drops and session._link._socket is not None)
+        await until(lambda: session._link.drops > drops and session._link._socket is not None)
         yield session
 
     async def drain(self) -> None:
@@ -174,11 +175,6 @@ async def remote_cases(
     """Run a server on a loopback port."""
     async with house(mode, limits=limits, **pool) as home:
         yield RemoteCases(home)
-
-
-async def becomes(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds that nothing announces."""
-    await pool_rig.becomes(condition, LIMIT_S)
 
 
 # --- the step log ---
@@ -255,17 +251,17 @@ async def well(service: CaseService, log: Path) -> AsyncIterator[None]:
     step begins; nothing is said of tasks that nobody waited for; health says what is so.
     """
     normal_s = await _first_chunk_s(service)
-    await becomes(lambda: not _busy(service))
+    await until(lambda: not _busy(service))
     before = Footprint.now()
     with _no_loose_ends():
         yield
-        await becomes(lambda: _busy(service) == len(service.store) == 0)
+        await until(lambda: _busy(service) == len(service.store) == 0)
         done = len(steps(log))
         assert await _first_chunk_s(service) < 2 * normal_s + 1.0
         later = {line.session for line in steps(log)[done:]}
         assert len(later) <= 1, "a step of a session that was over began"
-        await becomes(lambda: _busy(service) == 0)
-        await becomes(lambda: not Footprint.now().exceeds(before))
+        await until(lambda: _busy(service) == 0)
+        await until(lambda: not Footprint.now().exceeds(before))
     assert service.ready
 
 
@@ -312,7 +308,6 @@ __all__ = [
     "RemoteCases",
     "assert_nothing_twice",
     "assert_one_step_at_a_time",
-    "becomes",
     "chunks",
     "local_cases",
     "remote_cases",

@@ -151,13 +151,6 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-async def becomes(condition: Callable[[], object], limit_s: float = LIMIT_S) -> None:
-    """Wait until a condition holds that nothing announces."""
-    async with asyncio.timeout(limit_s):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 def open_files() -> int:
     """Return how many descriptors this process has."""
     return len(os.listdir("/proc/self/fd"))
@@ -176,7 +169,6 @@ def press(session: str, control: str, key: str) -> PushInputs:
 __all__ = [
     "LIMIT_S",
     "Viewer",
-    "becomes",
     "is_alive",
     "open_files",
     "options",

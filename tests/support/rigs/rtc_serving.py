@@ -89,14 +89,3 @@ def upgrade(path: str, host: str = "127.0.0.1", extra: str = "") -> bytes:
         f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n{extra}\r\n"
     ).encode()
-
-
-async def until(condition: Callable[[], bool], limit_s: float = 5.0) -> None:
-    """Wait for a condition that no event tells of.
-
-    Raises:
-        TimeoutError: it did not come true.
-    """
-    async with asyncio.timeout(limit_s):
-        while not condition():
-            await asyncio.sleep(0.005)

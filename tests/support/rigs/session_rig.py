@@ -1,10 +1,11 @@
 """A session store over a fake pool, and somebody who attaches to its sessions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fake_pool import FakeLease, FakePool
+from waiting import until
 
 from reverie.media import Clock, Codec, MonotonicClock, VideoFanout
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role
@@ -26,17 +27,6 @@ from reverie.sessions.streams.output_streams import OpenFanout
 
 LIMIT_S = 20.0
 """For anything that a test waits for."""
-
-
-async def eventually(condition: Callable[[], object]) -> None:
-    """Return once `condition` holds.
-
-    Raises:
-        TimeoutError: it did not within the limit.
-    """
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 class Person:
@@ -130,7 +120,7 @@ class Rig:
     async def driven(self, prompt: str = "a lake") -> tuple[ServerSession, FakeLease, Person]:
         """Open a session and attach a driver to it."""
         session = (await self.open(prompt)).session
-        await eventually(lambda: session.state.phase in ("active", "detached"))
+        await until(lambda: session.state.phase in ("active", "detached"))
         return session, self.lease(session), self.attach(session)
 
 

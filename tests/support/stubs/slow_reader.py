@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from pool_rig import becomes
 from stub_model import StubFamily, StubKernel, StubState
+from waiting import until
 
 from reverie.models.contract.encoder_cache import CacheKey
 from reverie.models.contract.instance import LoadOptions, ModelInstance
@@ -48,7 +48,7 @@ class Gate:
 
     async def reached(self) -> None:
         """Wait until the prompt is being read, and hold it there."""
-        await becomes(self._is_read)
+        await until(self._is_read)
 
     def open(self) -> None:
         """Let it be read."""

@@ -22,7 +22,6 @@ from case_rig import (
     OpenService,
     assert_nothing_twice,
     assert_one_step_at_a_time,
-    becomes,
     chunks,
     steps,
     well,
@@ -30,6 +29,7 @@ from case_rig import (
 from odd_models import place
 from session_suite import Screen, Shown, assert_well_formed, looking
 from stub_model import LOG_VARIABLE, Fault, LogLine, prompt_mark, session_mark
+from waiting import until
 
 from reverie.media import (
     Codec,
@@ -81,8 +81,8 @@ class CaseSuite:
                 attached = asyncio.Event()
                 task = asyncio.create_task(_play(service, attached, step_ms=150))
                 await attached.wait()
-                await becomes(lambda: _newest(log).session not in begun)
-                await becomes(lambda: _newest(log).event == "start")
+                await until(lambda: _newest(log).session not in begun)
+                await until(lambda: _newest(log).event == "start")
                 session, lines = _newest(log).session, len(steps(log))
                 begun.add(session)
                 task.cancel()
@@ -103,7 +103,7 @@ class CaseSuite:
                 async with looking(session) as screen:
                     before = await chunks(screen, 2)
                     await session.update()  # tells that both were seen
-                    await becomes(lambda: _has(log, session.id, 2, 0, "end"))
+                    await until(lambda: _has(log, session.id, 2, 0, "end"))
                 async with service.broken(session) as back, looking(back) as screen:
                     if then == "interrupts":
                         await back.interrupt()
@@ -210,7 +210,7 @@ class CaseSuite:
         async def leave_in_mid_step(session: Session) -> None:
             async with looking(session):
                 # Its neighbour may write the newest line, and this one then waits to be seen.
-                await becomes(lambda: any(line.session == session.id for line in steps(log)))
+                await until(lambda: any(line.session == session.id for line in steps(log)))
 
         async def cut(session: Session) -> None:
             await leave(session)
@@ -263,7 +263,7 @@ class CaseSuite:
         ):
             await screen.chunk()
             await session.update()  # tells that it was seen
-            await becomes(lambda: _has(log, session.id, 3, 2, "end"))  # 36 frames are ahead
+            await until(lambda: _has(log, session.id, 3, 2, "end"))  # 36 frames are ahead
             for number in range(50):
                 await session.push_text(f"prompt {number}")
             await session.interrupt()
@@ -300,7 +300,7 @@ class CaseSuite:
                 assert caught.value.reason == "idle"
             else:  # its place is held by a block of this very program, which ends it
                 await idle.close()
-            await becomes(lambda: len(service.store) == service.pool.status["stub"].busy == 1)
+            await until(lambda: len(service.store) == service.pool.status["stub"].busy == 1)
             assert await screen.chunk()
 
     async def test_c16_asked_to_leave_it_tells_everybody_and_lets_nobody_in(
@@ -413,13 +413,13 @@ class CaseSuite:
             alone = await _world(service)
             async with service.session() as holder:
                 queued = asyncio.create_task(_play(service))
-                await becomes(lambda: service.pool.status["stub"].waiting == 1)
+                await until(lambda: service.pool.status["stub"].waiting == 1)
                 queued.cancel()
                 await asyncio.wait((queued,))
                 await holder.close()
             assert await _world(service) == alone, "queued"
             task = asyncio.create_task(_play(service, step_ms=30))
-            await becomes(lambda: _newest(log).event == "start")
+            await until(lambda: _newest(log).event == "start")
             task.cancel()
             assert await _world(service) == alone, "mid-step"
             await asyncio.wait((task,))
@@ -722,7 +722,7 @@ async def _after_a_step_took_its_controls(screen: Screen, log: Path) -> None:
     """Return as a chunk is decoded: controls now wait for the next one, two units away."""
     chunk = (await screen.chunk())[-1].stamp.chunk + 1
     await screen.session.update()  # tells that it was seen
-    await becomes(lambda: _has(log, screen.session.id, chunk, 2, "start"))
+    await until(lambda: _has(log, screen.session.id, chunk, 2, "start"))
 
 
 async def _next_is_from(screen: Screen, word: SessionInterrupted) -> None:
