@@ -9,12 +9,12 @@ commits; every unit outside of one (a decode, a context pass) stands by itself. 
 back to the last closed one, so nothing that was committed is ever touched.
 
 Its parts are in `loop_context.py`; `planner.py` says what could run, `stepper.py` begins and ends
-units, `rollback.py` goes back.
+units, `rollback.py`, its base class,
+goes back.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic
 
 from reverie.engine.candidate import Candidate
 from reverie.engine.capture import Capture
@@ -68,7 +68,7 @@ def _first(
     return Checkpoint(state, -1, request.prompt, request.parameters)
 
 
-class LoopDriver(Generic[S]):
+class LoopDriver(Rollback[S]):
     """Drives one loop of one session. `batch.run_batch` calls `begin`, `complete` and `fail`."""
 
     def __init__(
@@ -111,7 +111,7 @@ class LoopDriver(Generic[S]):
         stretches = (course.kept or course.reported) and not kernel.spec.chunk_bytes
         rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
         reads_prompt = kernel.spec.prompt_tokens > 0 and bool(request.prompt)
-        self._context: LoopContext[S] = LoopContext(
+        context: LoopContext[S] = LoopContext(
             kernel=kernel,
             instance=instance,
             request=request,
@@ -132,9 +132,9 @@ class LoopDriver(Generic[S]):
             course=course,
             open_chunk=OpenChunk(opening=options.receipt_for_opening and reads_prompt),
         )
+        super().__init__(context)
         self._planner = Planner(self._context)
         self._stepper = Stepper(self._context)
-        self._rollback = Rollback(self._context)
         self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
         if mailbox is not None:
@@ -159,11 +159,6 @@ class LoopDriver(Generic[S]):
     def loop(self) -> str:
         """Which loop it is."""
         return self._context.kernel.spec.name
-
-    @property
-    def position(self) -> Position:
-        """Where the session stands now."""
-        return Position(self._context.states.now.chunk, self._context.emitter.next_us)
 
     @property
     def next_chunk(self) -> int:
@@ -313,88 +308,6 @@ class LoopDriver(Generic[S]):
         """Return what of the newest chunk's state outlives the worker; None when nothing does."""
         newest = self._context.states.history.newest
         return self._context.durable_part(newest.state) if newest.chunk >= 0 else None
-
-    def interrupt(self, seen: int | None) -> Position:
-        """Drop what is unfinished or unseen; go on from `seen`, or from the oldest kept chunk.
-
-        Prompt, parameters and held keys stay as the person last set them.
-        """
-        self._context.require_alive()
-        history = self._context.states.history
-        self._rollback.interrupt(history.at_or_before(-1 if seen is None else seen))
-        return self.position
-
-    def interrupt_until(self, media_us: int) -> Position:
-        """Do the same from the media time that was seen, of whichever loop's chunks."""
-        self._context.require_alive()
-        self._rollback.interrupt(self._context.states.history.until(media_us))
-        return self.position
-
-    def break_off(self) -> Position:
-        """End the utterance in the making, for a loop of text; what waits is still answered."""
-        self._rollback.break_off()
-        return self.position
-
-    def rewind(self, chunk: int) -> Position:
-        """Go on from right after `chunk`, sharing its cache blocks.
-
-        Raises:
-            ChunkNotKeptError: it is not kept any more.
-        """
-        self._rollback.rewind(chunk)
-        return self.position
-
-    def rewind_until(self, media_us: int) -> Position:
-        """Go on from right after the newest chunk that ended by `media_us`.
-
-        Raises:
-            ChunkNotKeptError: nothing as old is kept any more.
-        """
-        self._rollback.rewind_until(media_us)
-        return self.position
-
-    def require_kept(self, media_us: int) -> None:
-        """Refuse to go back to a media time of which nothing is kept.
-
-        Raises:
-            ChunkNotKeptError: nothing as old is kept any more.
-        """
-        self._rollback.require_kept(media_us)
-
-    def reset(self, seed: int | None = None) -> Position:
-        """Begin again under the prompt and parameters now in effect; None keeps the seed."""
-        self._rollback.reset(seed)
-        return self.position
-
-    def snapshot(self, name: str, until_us: int | None = None) -> Position:
-        """Keep the state after the newest chunk that was put out, under `name`.
-
-        Args:
-            name: what to call it.
-            until_us: the newest that had ended by this media time is meant.
-
-        Raises:
-            NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
-            SnapshotLimitError: there are too many already.
-        """
-        return self._rollback.snapshot(name, until_us)
-
-    def kept(self, name: str) -> Durable | None:
-        """Return what another driver could `keep` of a snapshot; None when nothing of it lasts."""
-        return self._rollback.kept(name)
-
-    def keep(self, name: str, chunk: int, durable: Durable) -> None:
-        """Keep what a driver that was lost had kept under `name`."""
-        self._rollback.keep(name, chunk, durable)
-
-    def restore(self, name: str) -> Position:
-        """Go on from a kept state; prompt and parameters stay as they are.
-
-        Raises:
-            UnknownSnapshotError: there is none of that name.
-        """
-        self._rollback.restore(name)
-        return self.position
 
     def hand_over(self) -> Mailbox:
         """Return what waits, for a driver that takes the place of this one, which has ended.

@@ -17,13 +17,32 @@ from reverie.models.contract.loop import Durable, S
 
 
 class Rollback(Generic[S]):
-    """Takes one driver's loop to other states. What is refused changes nothing."""
+    """The part of a driver that takes its loop to other states. A refusal changes nothing."""
 
     def __init__(self, context: LoopContext[S]) -> None:
         self._context = context
 
-    def interrupt(self, checkpoint: Checkpoint[S]) -> None:
-        """Drop what is unfinished or unseen; go on from a moment of the history."""
+    @property
+    def position(self) -> Position:
+        """Where the loop is now."""
+        return Position(self._context.states.now.chunk, self._context.emitter.next_us)
+
+    def interrupt(self, seen: int | None) -> Position:
+        """Drop what is unfinished or unseen; continue from `seen`, or from the oldest kept chunk.
+
+        Prompt, parameters and held keys stay as the client last set them.
+        """
+        self._context.require_alive()
+        history = self._context.states.history
+        return self._drop_to(history.at_or_before(-1 if seen is None else seen))
+
+    def interrupt_until(self, media_us: int) -> Position:
+        """Do the same from the media time that was seen, of whichever loop's chunks."""
+        self._context.require_alive()
+        return self._drop_to(self._context.states.history.until(media_us))
+
+    def _drop_to(self, checkpoint: Checkpoint[S]) -> Position:
+        """Drop what is unfinished or unseen; continue from a checkpoint of the history."""
         context = self._context
         open_chunk = context.open_chunk
         if checkpoint is context.states.history.newest and (
@@ -32,9 +51,10 @@ class Rollback(Generic[S]):
             context.go_to(context.states.safe, checkpoint)  # its context pass need not run again
         else:
             context.go_to(checkpoint, checkpoint)
+        return self.position
 
-    def break_off(self) -> None:
-        """End the utterance in the making where it is, for a loop that no viewer paces."""
+    def break_off(self) -> Position:
+        """End the utterance in the making, for a loop of text; waiting turns are still answered."""
         context = self._context
         context.require_alive()
         context.roll_back()
@@ -45,8 +65,9 @@ class Rollback(Generic[S]):
         else:
             checkpoint = replace(now, state=state, chunk=newest.chunk)
             context.go_to(checkpoint, checkpoint)
+        return self.position
 
-    def rewind(self, chunk: int) -> None:
+    def rewind(self, chunk: int) -> Position:
         """Go on from right after `chunk`, sharing its cache blocks.
 
         Raises:
@@ -64,16 +85,18 @@ class Rollback(Generic[S]):
             which = f"those kept: {', '.join(kept)}" if kept else "no chunk was put out yet"
             raise ChunkNotKeptError(f"chunk {chunk} is not kept; {which}")
         context.go_to(checkpoint, checkpoint)
+        return self.position
 
-    def rewind_until(self, media_us: int) -> None:
+    def rewind_until(self, media_us: int) -> Position:
         """Go on from right after the newest chunk that ended by `media_us`.
 
         Raises:
-            ChunkNotKeptError: no moment as old is kept any more.
+            ChunkNotKeptError: nothing as old is kept any more.
         """
         self.require_kept(media_us)
         checkpoint = self._context.states.history.until(media_us)
         self._context.go_to(checkpoint, checkpoint)
+        return self.position
 
     def require_kept(self, media_us: int) -> None:
         """Refuse to go back to a media time of which nothing is kept.
@@ -88,7 +111,7 @@ class Rollback(Generic[S]):
             kept = f"loop {name} keeps nothing before {oldest / 1e6:.1f} s"
             raise ChunkNotKeptError(f"{kept}, and the chunk ended at {media_us / 1e6:.1f} s")
 
-    def reset(self, seed: int | None) -> None:
+    def reset(self, seed: int | None = None) -> Position:
         """Begin again under the prompt and parameters now in effect; None keeps the seed."""
         context = self._context
         context.require_alive()
@@ -97,6 +120,7 @@ class Rollback(Generic[S]):
         checkpoint = Checkpoint(state, -1, request.prompt, request.parameters)
         context.request = request
         context.go_to(checkpoint, checkpoint)
+        return self.position
 
     def snapshot(self, name: str, until_us: int | None = None) -> Position:
         """Keep the state after the newest chunk that was put out, or had been by `until_us`.
@@ -131,7 +155,7 @@ class Rollback(Generic[S]):
         """Keep what a driver that was lost had kept under `name`."""
         self._context.states.snapshots.put_durable(name, chunk, durable)
 
-    def restore(self, name: str) -> None:
+    def restore(self, name: str) -> Position:
         """Go on from a kept state; prompt and parameters stay as they are.
 
         Raises:
@@ -150,3 +174,4 @@ class Rollback(Generic[S]):
             state = context.kernel.revive(snapshot.durable, context.request, context.instance)
             checkpoint = Checkpoint(state, snapshot.chunk, None, {})
         context.go_to(checkpoint, checkpoint)
+        return self.position

@@ -30,6 +30,7 @@ from reverie.engine.inputs import (
 from reverie.gpu_pool.wire.errors import RequestRefusedError
 from reverie.gpu_pool.wire.messages import (
     Done,
+    GoBack,
     Interrupt,
     KeptSnapshot,
     OneWay,
@@ -42,7 +43,6 @@ from reverie.gpu_pool.wire.messages import (
     Reset,
     RestoreSnapshot,
     Resume,
-    Rewind,
     TakeSnapshot,
     ToWorker,
     Watched,
@@ -173,7 +173,7 @@ class RecoveryLog:
             case RestoreSnapshot(name=name) if kept := self._kept.get(name):
                 self._restore(done.session, kept)
                 self._shown.clear()
-            case Interrupt() | Rewind() | RestoreSnapshot():
+            case _ if isinstance(asked, GoBack):
                 # What came after the chunk gone back to is a world that is no more.
                 loop = asked.loop if isinstance(asked, Interrupt) else None
                 for name, snapshots in self._snapshots.items():

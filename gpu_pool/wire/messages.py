@@ -238,26 +238,10 @@ OneWay = PushInputs | ReleaseKeys | PlayheadMoved | Watched
 Request = Pause | Resume | Advance | Interrupt | Rewind | Reset | TakeSnapshot | RestoreSnapshot
 """What an open session asks for."""
 
-ToWorker = (
-    LoadModel
-    | OpenSession
-    | PushInputs
-    | ReleaseKeys
-    | PlayheadMoved
-    | Watched
-    | Pause
-    | Resume
-    | Advance
-    | Interrupt
-    | Rewind
-    | Reset
-    | TakeSnapshot
-    | RestoreSnapshot
-    | CloseSession
-    | FreeSlot
-    | Ping
-    | Shutdown
-)
+GoBack = Interrupt | Rewind | RestoreSnapshot
+"""The requests that give up what came after the state that they return to."""
+
+ToWorker = LoadModel | OpenSession | OneWay | Request | CloseSession | FreeSlot | Ping | Shutdown
 
 # --- worker -> server ---
 

@@ -11,22 +11,17 @@ from reverie.engine.errors import AdmissionError, EngineRefusedError
 from reverie.engine.position import Position
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import (
-    Advance,
     CloseSession,
     Done,
     Interrupt,
     OneWay,
     OpenSession,
-    Pause,
     PlayheadMoved,
     PushInputs,
     Refused,
     ReleaseKeys,
     Request,
     Reset,
-    RestoreSnapshot,
-    Resume,
-    Rewind,
     TakeSnapshot,
     Watched,
 )
@@ -253,7 +248,7 @@ def _answer(
     worker_session: WorkerSession, message: Request, device: torch.device
 ) -> Position | Exception:
     try:
-        return _carried_out(worker_session, message)
+        return worker_session.carry_out(message)
     except EngineRefusedError as error:
         return error
     except Exception as error:
@@ -261,23 +256,3 @@ def _answer(
         # The session boundary: a model that cannot do this for one session may serve the others.
         logger.exception("session %s: %s failed", message.session, type(message).__name__)
         return told
-
-
-def _carried_out(worker_session: WorkerSession, message: Request) -> Position:
-    match message:
-        case Pause():
-            return worker_session.pause()
-        case Resume():
-            return worker_session.resume()
-        case Advance(chunks=chunks):
-            return worker_session.advance(chunks)
-        case Interrupt(seen=seen, loop=loop, seen_of=seen_of):
-            return worker_session.interrupt(seen, loop, seen_of)
-        case Rewind(chunk=chunk):
-            return worker_session.rewind(chunk)
-        case Reset(seed=seed):
-            return worker_session.reset(seed)
-        case TakeSnapshot(name=name):
-            return worker_session.snapshot(name)
-        case RestoreSnapshot(name=name):
-            return worker_session.restore(name)

@@ -13,18 +13,13 @@ from typing import Any
 from reverie.engine.candidate import Candidate
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, TextOut
-from reverie.engine.errors import (
-    NoSnapshotError,
-    UnknownLoopError,
-    UnknownSnapshotError,
-)
 from reverie.engine.inputs import ControlInput, TurnInput
 from reverie.engine.position import Position
 from reverie.gpu_pool.wire.messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts
 from reverie.gpu_pool.worker.prompt_prefetch import InEffect
-from reverie.models.contract.loop import Durable
+from reverie.gpu_pool.worker.session_requests import SessionRequests
 from reverie.models.services.device_errors import told_apart
 
 logger = logging.getLogger(__name__)
@@ -33,7 +28,7 @@ RESTARTS = 3
 """Times that a loop which follows is begun anew before it has put out an utterance in full."""
 
 
-class WorkerSession:
+class WorkerSession(SessionRequests):
     """An open session.
 
     Attributes:
@@ -55,9 +50,10 @@ class WorkerSession:
         self._device = model.instance.device
         self.alone = message.alone
         self._watched: bool | None = None
-        self._drivers: dict[str, LoopDriver[Any]] = {}
+        drivers: dict[str, LoopDriver[Any]] = {}
         parted = origin._drivers if origin is not None else None
-        self._starts = LoopStarts(model, message, self._drivers, parted)
+        self._starts = LoopStarts(model, message, drivers, parted)
+        super().__init__(drivers, self._starts.leading, self._starts.timing)
         self._restarts: defaultdict[str, int] = defaultdict(int)
         loops = model.loops(message.program)
         self._reader = next((loop.name for loop in loops if loop.prompt_tokens), loops[0].name)
@@ -67,16 +63,6 @@ class WorkerSession:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def leading(self) -> LoopDriver[Any]:
-        """The driver whose chunks are the session's."""
-        return self._drivers[self._starts.leading]
-
-    @property
-    def position(self) -> Position:
-        """Where the session stands now."""
-        return self.leading.position
 
     @property
     def utterances(self) -> dict[str, int]:
@@ -93,16 +79,6 @@ class WorkerSession:
         for request in reversed(requests.values()):
             parameters.update(request.parameters)
         return InEffect(requests[self._reader].prompt, parameters)
-
-    def driver(self, loop: str) -> LoopDriver[Any]:
-        """Return the driver of a loop.
-
-        Raises:
-            UnknownLoopError: the program runs none of that name.
-        """
-        if loop not in self._drivers:
-            raise UnknownLoopError(f"no loop {loop!r}; known: {', '.join(self._drivers)}")
-        return self._drivers[loop]
 
     def candidates(self, now_us: int) -> list[Candidate]:
         """Return what could run now."""
@@ -173,169 +149,12 @@ class WorkerSession:
         for driver in self._drivers.values():
             driver.watched(watched)
 
-    # --- what it is asked ---
-
-    def pause(self) -> Position:
-        """Run no further unit."""
-        for driver in self._drivers.values():
-            driver.pause()
-        return self.position
-
-    def resume(self) -> Position:
-        """Go on."""
-        for driver in self._drivers.values():
-            driver.resume()
-        return self.position
-
-    def advance(self, chunks: int) -> Position:
-        """Put out `chunks` more chunks, then be paused; loops of text beside them stay paused.
-
-        Other loops with media go as far as those chunks do.
-        """
-        for driver in self._drivers.values():
-            if driver is self.leading or driver.loop == self._starts.timing:
-                driver.advance(chunks)
-            elif driver.is_paced:
-                driver.follow()
-            else:
-                driver.pause()
-        return self.position
-
-    def interrupt(self, seen: int | None, loop: str | None, seen_of: str = "") -> Position:
-        """Drop what is unfinished or unseen, of one loop or of all.
-
-        Args:
-            seen: the last chunk that was seen; None: nothing was.
-            loop: the only loop to interrupt.
-            seen_of: the loop whose chunk was seen; empty for the session's.
-
-        Returns:
-            Where that loop stands; where the session does, if it is all of them.
-
-        Raises:
-            UnknownLoopError: the program runs no such loop.
-            LoopEndedError: it has ended.
-        """
-        drivers = [self.driver(loop)] if loop is not None else self._all_alive()
-        seen_us = self._told(seen_of).media_us(-1 if seen is None else seen)
-        for driver in drivers:
-            if driver.is_paced:
-                driver.interrupt_until(seen_us)
-            else:
-                driver.break_off()
-        if loop is not None:
-            return drivers[0].position
-        return self._go_on_together()
-
-    def rewind(self, chunk: int) -> Position:
-        """Go on from right after `chunk` of the leading loop; what is refused changes nothing.
-
-        Other loops with media go back to the same media time, and loops of text end what they are
-        saying.
-
-        Raises:
-            ChunkNotKeptError: it is not kept any more.
-        """
-        back_us = self.leading.media_us(chunk)
-        paced = [driver for driver in self._followers() if driver.is_paced]
-        for driver in paced:
-            driver.require_kept(back_us)
-        self.leading.rewind(chunk)
-        for driver in self._followers():
-            if driver.is_paced:
-                driver.rewind_until(back_us)
-            else:
-                driver.break_off()
-        return self._go_on_together()
-
-    def reset(self, seed: int | None) -> Position:
-        """Begin again under the prompt and parameters now in effect; None keeps the seed."""
-        for driver in self._all_alive():
-            driver.reset(seed)
-        return self._go_on_together()
-
-    def snapshot(self, name: str) -> Position:
-        """Keep the state after the newest chunk, and those of the other loops that have one.
-
-        Raises:
-            NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
-            SnapshotLimitError: there are too many already.
-        """
-        position = self.leading.snapshot(name)
-        now_us = self.leading.media_us(None)
-        for driver in self._followers():
-            try:
-                driver.snapshot(name, now_us if driver.is_paced else None)
-            except NoSnapshotError:
-                continue  # it has said nothing yet, and will begin anew
-        return position
-
-    @property
-    def durables(self) -> tuple[Durable, ...]:
-        """What outlives this worker of where it stands now."""
-        made = [driver.durable() for driver in self._drivers.values()]
-        return tuple(durable for durable in made if durable is not None)
-
-    def kept(self, name: str) -> tuple[Durable, ...]:
-        """Return what outlives this worker of a snapshot."""
-        found = [driver.kept(name) for driver in self._drivers.values()]
-        return tuple(durable for durable in found if durable is not None)
-
-    def restore(self, name: str) -> Position:
-        """Go on from a kept state; a loop that had said nothing then begins anew.
-
-        Raises:
-            UnknownSnapshotError: there is none of that name.
-        """
-        self.leading.restore(name)
-        for driver in self._followers():
-            try:
-                driver.restore(name)
-            except UnknownSnapshotError:
-                driver.reset()
-        return self._go_on_together()
-
     def close(self) -> Position:
         """End every loop and give every block back; may be repeated."""
         positions = [driver.close() for driver in reversed(self._drivers.values())]
         return positions[-1] if positions else Position(-1, 0)
 
-    @property
-    def stands(self) -> dict[str, int]:
-        """The chunk that the state of each loop with media stands at."""
-        return {driver.loop: driver.position.chunk for driver in self._paced()}
-
-    def back_us(self, loop: str | None) -> int:
-        """Return when the state was put out that a loop, or else the leading one, stands at."""
-        return self._told(loop or "").media_us(None)
-
     # --- inside ---
-
-    def _paced(self) -> list[LoopDriver[Any]]:
-        return [driver for driver in self._drivers.values() if driver.is_paced]
-
-    def _told(self, loop: str) -> LoopDriver[Any]:
-        """Return the loop whose chunks are spoken of: the first with media where none is named."""
-        return self.driver(loop or self._starts.timing)
-
-    def _go_on_together(self) -> Position:
-        """Have every loop with media begin its next frame at the same media time."""
-        paced = [driver for driver in self._paced() if not driver.ended]
-        next_us = max((driver.position.pts_us for driver in paced), default=0)
-        for driver in paced:
-            driver.go_on_at(next_us)
-        return self.position
-
-    def _followers(self) -> list[LoopDriver[Any]]:
-        return [driver for driver in self._all_alive() if driver is not self.leading]
-
-    def _all_alive(self) -> list[LoopDriver[Any]]:
-        """Return the drivers that have not ended; the leading one always, for it to say so."""
-        return [
-            driver
-            for driver in self._drivers.values()
-            if driver is self.leading or not driver.ended
-        ]
 
     def _survived(
         self, name: str, driver: LoopDriver[Any], heard: list[Emission]

@@ -21,6 +21,10 @@ Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 
 
+CutReason = Literal["interrupt", "rewind", "reset", "restore"]
+"""The commands that drop what was not seen; `session.interrupted` names the one that did."""
+
+
 class Command(BaseModel):
     """Base of all commands."""
 

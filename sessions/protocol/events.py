@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from reverie.sessions.protocol.commands import CutReason
+
 
 class Value(BaseModel):
     """Base of everything that events consist of."""
@@ -148,7 +150,7 @@ class SessionInterrupted(Event):
 
     type: Literal["session.interrupted"] = "session.interrupted"
     command: str
-    reason: Literal["interrupt", "rewind", "reset", "restore"]
+    reason: CutReason
     chunk: int = Field(ge=-1, description="The chunk gone back to; -1 is before the first.")
     seen_us: int = Field(description="Media time of the last frame that was seen; -1 when none.")
     next_us: int = Field(description="Media time at which the next frame begins.")

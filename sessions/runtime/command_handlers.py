@@ -8,10 +8,9 @@ from reverie.gpu_pool.wire.messages import Request
 from reverie.sessions.attachments.attachment import Attachment, CommandRequest
 from reverie.sessions.backend.control_receipts import Receipt
 from reverie.sessions.protocol import commands
-from reverie.sessions.protocol.commands import AnyCommand
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
 from reverie.sessions.protocol.events import ArtifactCreated, ControlSuperseded
-from reverie.sessions.runtime.interruption import CutReason, Interruption
+from reverie.sessions.runtime.interruption import Interruption
 from reverie.sessions.runtime.session_context import SessionContext
 from reverie.sessions.state.session_state import SessionPhase, Trigger
 
@@ -39,6 +38,7 @@ class CommandHandlers:
         Raises:
             CommandError: it cannot be done; nothing has changed.
         """
+        session = self._state.session
         match order.command:
             case commands.PushText() as command:
                 self._push_text(order.sender, command)
@@ -56,23 +56,15 @@ class CommandHandlers:
                 await self._step(count)
             case commands.Snapshot(name=name):
                 await self._snapshot(name)
-            case command:
-                await self._go_back(command)
-
-    async def _go_back(self, command: AnyCommand) -> None:
-        session = self._state.session
-        match command:
             case commands.Interrupt(id=id, loop=loop):
                 await self._interruption.interrupt(id, loop)
-            case commands.Rewind(id=id, chunk=chunk):
-                message: Request = messages.Rewind(0, session, chunk)
-                await self._cut(id, "rewind", message, "chunk")
-            case commands.Restore(id=id, name=name):
-                message = messages.RestoreSnapshot(0, session, name)
-                await self._cut(id, "restore", message, "name")
+            case commands.Rewind(chunk=chunk) as command:
+                await self._go_back(command, messages.Rewind(0, session, chunk), "chunk")
+            case commands.Restore(name=name) as command:
+                await self._go_back(command, messages.RestoreSnapshot(0, session, name), "name")
             case commands.Reset(id=id, seed=seed):
                 await self._reset(id, seed)
-            case _:
+            case command:
                 raise AssertionError(f"{command.type} does not go through the queue")
 
     def _push_text(self, sender: Attachment, command: commands.PushText) -> None:
@@ -173,9 +165,11 @@ class CommandHandlers:
             self._state.seed = seed
             self._views.changed()
 
-    async def _cut(self, command: str, reason: CutReason, message: Request, field: str) -> None:
+    async def _go_back(
+        self, command: commands.Rewind | commands.Restore, message: Request, field: str
+    ) -> None:
         try:
-            await self._interruption.cut(command, reason, message)
+            await self._interruption.cut(command.id, command.type, message)
         except CommandError as error:
             raise CommandError(
                 error.code, error.message, field=field, retry_after_s=error.retry_after_s

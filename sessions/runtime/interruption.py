@@ -8,14 +8,12 @@ says.
 """
 
 import asyncio
-from typing import Literal
 
 from reverie.gpu_pool.wire.messages import Interrupt, Request
+from reverie.sessions.protocol.commands import CutReason
 from reverie.sessions.protocol.events import SessionInterrupted
 from reverie.sessions.runtime.event_relay import EventRelay
 from reverie.sessions.runtime.session_context import SessionContext
-
-CutReason = Literal["interrupt", "rewind", "reset", "restore"]
 
 
 class Interruption:

@@ -1,0 +1,238 @@
+"""What a worker's session does when it is asked: each request, carried out on all its loops."""
+
+from typing import Any
+
+from reverie.engine.driver import LoopDriver
+from reverie.engine.errors import (
+    NoSnapshotError,
+    UnknownLoopError,
+    UnknownSnapshotError,
+)
+from reverie.engine.position import Position
+from reverie.gpu_pool.wire.messages import (
+    Advance,
+    Interrupt,
+    Pause,
+    Request,
+    Reset,
+    RestoreSnapshot,
+    Resume,
+    Rewind,
+    TakeSnapshot,
+)
+from reverie.models.contract.loop import Durable
+
+
+class SessionRequests:
+    """The part of a worker's session that requests are for. Step thread only."""
+
+    def __init__(self, drivers: dict[str, LoopDriver[Any]], leading: str, timing: str) -> None:
+        """Carry requests out on the loops of one session.
+
+        Args:
+            drivers: of each loop by name; the session adds and replaces them.
+            leading: the loop whose chunks are the session's.
+            timing: the loop whose chunks are meant where none is named: the first with media.
+        """
+        self._drivers = drivers
+        self._leading = leading
+        self._timing = timing
+
+    @property
+    def leading(self) -> LoopDriver[Any]:
+        """The driver whose chunks are the session's."""
+        return self._drivers[self._leading]
+
+    @property
+    def position(self) -> Position:
+        """Where the session stands now."""
+        return self.leading.position
+
+    def driver(self, loop: str) -> LoopDriver[Any]:
+        """Return the driver of a loop.
+
+        Raises:
+            UnknownLoopError: the program runs none of that name.
+        """
+        if loop not in self._drivers:
+            raise UnknownLoopError(f"no loop {loop!r}; known: {', '.join(self._drivers)}")
+        return self._drivers[loop]
+
+    @property
+    def stands(self) -> dict[str, int]:
+        """The chunk that the state of each loop with media stands at."""
+        return {driver.loop: driver.position.chunk for driver in self._paced()}
+
+    def back_us(self, loop: str | None) -> int:
+        """Return when the state was put out that a loop, or else the leading one, stands at."""
+        return self._told(loop or "").media_us(None)
+
+    def carry_out(self, message: Request) -> Position:
+        """Do what a request asks, and return where the session is then.
+
+        Raises:
+            EngineRefusedError: a loop refused it; nothing has changed.
+        """
+        match message:
+            case Pause():
+                return self.pause()
+            case Resume():
+                return self.resume()
+            case Advance(chunks=chunks):
+                return self.advance(chunks)
+            case Interrupt(seen=seen, loop=loop, seen_of=seen_of):
+                return self.interrupt(seen, loop, seen_of)
+            case Rewind(chunk=chunk):
+                return self.rewind(chunk)
+            case Reset(seed=seed):
+                return self.reset(seed)
+            case TakeSnapshot(name=name):
+                return self.snapshot(name)
+            case RestoreSnapshot(name=name):
+                return self.restore(name)
+
+    def pause(self) -> Position:
+        """Run no further unit."""
+        for driver in self._drivers.values():
+            driver.pause()
+        return self.position
+
+    def resume(self) -> Position:
+        """Go on."""
+        for driver in self._drivers.values():
+            driver.resume()
+        return self.position
+
+    def advance(self, chunks: int) -> Position:
+        """Put out `chunks` more chunks, then be paused; loops of text beside them stay paused.
+
+        Other loops with media go as far as those chunks do.
+        """
+        for driver in self._drivers.values():
+            if driver is self.leading or driver.loop == self._timing:
+                driver.advance(chunks)
+            elif driver.is_paced:
+                driver.follow()
+            else:
+                driver.pause()
+        return self.position
+
+    def interrupt(self, seen: int | None, loop: str | None, seen_of: str = "") -> Position:
+        """Drop what is unfinished or unseen, of one loop or of all.
+
+        Args:
+            seen: the last chunk that was seen; None: nothing was.
+            loop: the only loop to interrupt.
+            seen_of: the loop whose chunk was seen; empty for the session's.
+
+        Returns:
+            Where that loop stands; where the session does, if it is all of them.
+
+        Raises:
+            UnknownLoopError: the program runs no such loop.
+            LoopEndedError: it has ended.
+        """
+        drivers = [self.driver(loop)] if loop is not None else self._all_alive()
+        seen_us = self._told(seen_of).media_us(-1 if seen is None else seen)
+        for driver in drivers:
+            if driver.is_paced:
+                driver.interrupt_until(seen_us)
+            else:
+                driver.break_off()
+        if loop is not None:
+            return drivers[0].position
+        return self._go_on_together()
+
+    def rewind(self, chunk: int) -> Position:
+        """Go on from right after `chunk` of the leading loop; what is refused changes nothing.
+
+        Other loops with media go back to the same media time, and loops of text end what they are
+        saying.
+
+        Raises:
+            ChunkNotKeptError: it is not kept any more.
+        """
+        back_us = self.leading.media_us(chunk)
+        paced = [driver for driver in self._followers() if driver.is_paced]
+        for driver in paced:
+            driver.require_kept(back_us)
+        self.leading.rewind(chunk)
+        for driver in self._followers():
+            if driver.is_paced:
+                driver.rewind_until(back_us)
+            else:
+                driver.break_off()
+        return self._go_on_together()
+
+    def reset(self, seed: int | None) -> Position:
+        """Begin again under the prompt and parameters now in effect; None keeps the seed."""
+        for driver in self._all_alive():
+            driver.reset(seed)
+        return self._go_on_together()
+
+    def snapshot(self, name: str) -> Position:
+        """Keep the state after the newest chunk, and those of the other loops that have one.
+
+        Raises:
+            NoSnapshotError: no chunk was put out yet, or its state cannot be kept.
+            SnapshotLimitError: there are too many already.
+        """
+        position = self.leading.snapshot(name)
+        now_us = self.leading.media_us(None)
+        for driver in self._followers():
+            try:
+                driver.snapshot(name, now_us if driver.is_paced else None)
+            except NoSnapshotError:
+                continue  # it has said nothing yet, and will begin anew
+        return position
+
+    @property
+    def durables(self) -> tuple[Durable, ...]:
+        """What outlives this worker of where it stands now."""
+        made = [driver.durable() for driver in self._drivers.values()]
+        return tuple(durable for durable in made if durable is not None)
+
+    def kept(self, name: str) -> tuple[Durable, ...]:
+        """Return what outlives this worker of a snapshot."""
+        found = [driver.kept(name) for driver in self._drivers.values()]
+        return tuple(durable for durable in found if durable is not None)
+
+    def restore(self, name: str) -> Position:
+        """Go on from a kept state; a loop that had said nothing then begins anew.
+
+        Raises:
+            UnknownSnapshotError: there is none of that name.
+        """
+        self.leading.restore(name)
+        for driver in self._followers():
+            try:
+                driver.restore(name)
+            except UnknownSnapshotError:
+                driver.reset()
+        return self._go_on_together()
+
+    def _paced(self) -> list[LoopDriver[Any]]:
+        return [driver for driver in self._drivers.values() if driver.is_paced]
+
+    def _told(self, loop: str) -> LoopDriver[Any]:
+        """Return the loop whose chunks are spoken of: the first with media where none is named."""
+        return self.driver(loop or self._timing)
+
+    def _go_on_together(self) -> Position:
+        """Have every loop with media begin its next frame at the same media time."""
+        paced = [driver for driver in self._paced() if not driver.ended]
+        next_us = max((driver.position.pts_us for driver in paced), default=0)
+        for driver in paced:
+            driver.go_on_at(next_us)
+        return self.position
+
+    def _followers(self) -> list[LoopDriver[Any]]:
+        return [driver for driver in self._all_alive() if driver is not self.leading]
+
+    def _all_alive(self) -> list[LoopDriver[Any]]:
+        """Return the drivers that have not ended; the leading one always, for it to say so."""
+        return [
+            driver
+            for driver in self._drivers.values()
+            if driver is self.leading or not driver.ended
+        ]
