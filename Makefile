@@ -21,7 +21,7 @@ help:
 	@echo '              whether the embedded model keeps its bars'
 	@echo 'make eval     measure the embedded model against its bars: as much as fits into two minutes'
 	@echo 'make bench    measure the runtime against the bare model'
-	@echo 'make train    train the embedded model anew, into runs/pocket'
+	@echo 'make train    train the embedded model, into runs/pocket'
 	@echo 'make format   put the code into shape'
 
 serve: $(VENV)/installed

@@ -15,13 +15,13 @@ type or press changes what is generated next."""
 
 _EXAMPLES = """\
 examples:
-  reverie serve                            play the embedded model on http://127.0.0.1:8000
+  reverie serve                            serve the embedded model on http://127.0.0.1:8000
   reverie serve --port 9000 --config deployment.yaml
   reverie serve --model examples/plasma.py:family
-  reverie models                           what can be served
-  reverie bench --quick --json bench.json  measure this machine in some two minutes
-  reverie train pocket --minutes 60        train the embedded model anew, for an hour
-  reverie eval pocket --quick              how good the embedded model is, in some two minutes
+  reverie models                           list the models that can be served
+  reverie bench --quick --json bench.json  measure this machine in about two minutes
+  reverie train pocket --minutes 60        train the embedded model for an hour
+  reverie eval pocket --quick              measure the embedded model in about two minutes
 
 Every setting can also come from a file (--config) or from variables such as
 REVERIE_SERVER__PORT=9000; see the README."""
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the grammar of the command line; `command` of what it parses runs it."""
+    """Return the parser of the command line; `command` of its result runs the command."""
     parser = argparse.ArgumentParser(
         "reverie",
         description=_ABOUT,

@@ -1,4 +1,4 @@
-"""A deployment: all that an operator decides, in one validated file and REVERIE_* variables.
+"""A deployment: every setting of an operator, from one validated file and REVERIE_* variables.
 
     server:
       port: 9000
@@ -9,8 +9,8 @@
 
 A variable names a field by its path, with two underscores between the parts, and wins over the
 file: `REVERIE_SERVER__PORT=9000`, `REVERIE_POOL__MODELS__0__THREADS=2`. Its value is read as YAML.
-`REVERIE_CONFIG` names the file when the command line does not. What nobody sets has a safe default;
-what nobody knows is refused.
+`REVERIE_CONFIG` names the file when the command line does not. Every setting has a safe default; an
+unknown one is refused.
 """
 
 import os
@@ -36,15 +36,15 @@ PREFIX = "REVERIE_"
 FILE_VARIABLE = "REVERIE_CONFIG"
 
 CLIENT_VARIABLES = frozenset({"REVERIE_URL", "REVERIE_OWNER"})
-"""Not of a deployment: they tell a client of a server where that is."""
+"""Not settings of a deployment: a client reads the server's address from them."""
 
 FieldPath = tuple[str | int, ...]
-"""Where a field is: keys and indices from the top."""
+"""The place of a field: keys and indices from the top."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field set from outside the file, and what an error calls its source."""
+    """One field that is set outside the file, and the name of its source in an error."""
 
     path: FieldPath
     value: object
@@ -56,7 +56,7 @@ class DeploymentError(Exception):
 
 
 class Deployment(BaseModel):
-    """What to serve, to how many, and on which address."""
+    """The models to serve, the number of sessions, the address, and all other settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,7 +68,7 @@ class Deployment(BaseModel):
 
     @classmethod
     def of_process(cls, file: Path | None = None, settings: Iterable[Setting] = ()) -> Self:
-        """Read the deployment of this process: what `reverie serve` and an engine serve alike.
+        """Read the deployment of this process, for `reverie serve` and for an engine.
 
         Args:
             file: as in `read`.
@@ -86,11 +86,11 @@ class Deployment(BaseModel):
         variables: Mapping[str, str] | None = None,
         settings: Iterable[Setting] = (),
     ) -> Self:
-        """Read a deployment; what comes later here wins.
+        """Read a deployment; a later argument wins over an earlier one.
 
         Args:
             file: YAML; None reads the one that `REVERIE_CONFIG` names, if any.
-            variables: the environment, or what stands for it; None is an empty one.
+            variables: the environment; None is an empty one.
             settings: from the command line.
 
         Raises:
@@ -112,7 +112,7 @@ class Deployment(BaseModel):
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that is given twice, where YAML would take the last one in silence."""
+    """Refuses a key that is given twice, where YAML would silently take the last one."""
 
     def __init__(self, text: str, source: str) -> None:
         """Read `text`; errors say that it is in `source`."""
@@ -124,7 +124,7 @@ class _StrictLoader(yaml.SafeLoader):
         self.name = source
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Build a mapping with each key once."""
+        """Build a mapping, and refuse a repeated key."""
         mapping = super().construct_mapping(node, deep)
         if len(mapping) < len(node.value):
             keys = [key.value for key, _ in node.value]
@@ -151,7 +151,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise DeploymentError(f"{file} holds {type(tree).__name__}, not fields with values")
+        raise DeploymentError(f"{file} must be a mapping of settings, not {type(tree).__name__}")
     return tree
 
 
@@ -176,16 +176,16 @@ def _path_of(name: str) -> FieldPath:
 
 
 def _nested(path: FieldPath, value: Any) -> Any:
-    """Return the tree that holds `value` at `path` and nothing else."""
+    """Return a tree with `value` at `path` and nothing else."""
     for part in reversed(path):
         value = {part: value}
     return value
 
 
 def _merged(below: Any, above: Any) -> Any:
-    """Lay one tree over another: mappings merge, indices reach into lists, all else replaces.
+    """Lay one tree over another: mappings merge, indices address list items, all else replaces.
 
-    A single value where settings belong stays, so that it is refused and not replaced in silence.
+    A single value in place of settings stays, so that it is refused and not silently replaced.
     """
     if not isinstance(above, dict):
         return above
@@ -200,10 +200,10 @@ def _merged(below: Any, above: Any) -> Any:
 
 
 _PLAIN = {
-    "model_type": "holds settings with names, not a single value",
+    "model_type": "must be a mapping of settings, not a single value",
     "tuple_type": "should be a list",
 }
-"""What is wrong, in words of the file and not of Python, by pydantic's type of error."""
+"""Messages in the words of the file instead of Python's, by pydantic's type of error."""
 
 
 def _explain(error: ValidationError, file: Path | None, settings: list[Setting]) -> str:
@@ -214,7 +214,7 @@ def _explain(error: ValidationError, file: Path | None, settings: list[Setting])
         if problem["type"] == "too_short" and any(
             len(other["loc"]) > len(path) and _related(other["loc"], path) for other in problems
         ):
-            continue  # it is only short of the items that are wrong
+            continue  # the list is too short only because its items are wrong
         where = " or ".join(_sources(problem, settings)) or (str(file) if file else "")
         field = ".".join(str(part) for part in path)
         lines.append(f"  {field}: {_words(problem)}" + (f" (set in {where})" if where else ""))
@@ -222,9 +222,9 @@ def _explain(error: ValidationError, file: Path | None, settings: list[Setting])
 
 
 def _sources(problem: "ErrorDetails", settings: list[Setting]) -> list[str]:
-    """Return what has set a field, as far as it was not the file."""
+    """Return the sources of a field other than the file."""
     path = problem["loc"]
-    if not isinstance(problem["input"], dict | list):  # then nothing beneath it has any part in it
+    if not isinstance(problem["input"], dict | list):  # then no setting below it can be the cause
         settings = [setting for setting in settings if len(setting.path) <= len(path)]
     return [setting.source for setting in settings if _related(path, setting.path)]
 
@@ -239,7 +239,7 @@ def _words(problem: "ErrorDetails") -> str:
 
 
 def _meant(above: FieldPath, name: str) -> str:
-    """Return what a name may stand for: what is spelt like it there, or is called so elsewhere."""
+    """Return the likely meaning of a name: a similar one here, or the same one elsewhere."""
     fields: Any = Deployment
     for part in above:
         inner = get_args(fields) if isinstance(part, int) else ()

@@ -1,4 +1,4 @@
-"""The composition root: pool, sessions and everything between them, out of one deployment.
+"""The composition root: makes the pool and the sessions from one deployment.
 
 async with Engine.from_deployment() as engine:
     async with engine.session(prompt="a frozen lake land") as session:
@@ -25,14 +25,14 @@ from reverie.sessions.runtime.session_request import SessionRequest
 from reverie.sessions.runtime.session_store import SessionStore
 
 DRAIN_S = 10.0
-"""For sessions that are still open when an engine is left."""
+"""How long an engine waits for its open sessions when it stops."""
 
 
 class Engine:
     """Everything that a server or a program needs to run sessions. Enter it to start it."""
 
     def __init__(self, deployment: Deployment, clock: Clock | None = None) -> None:
-        """Start nothing yet."""
+        """Keep the deployment; `start` and `load` do the work."""
         self.deployment = deployment
         self.pool = Pool(deployment.pool)
         self._clock = clock
@@ -41,11 +41,11 @@ class Engine:
 
     @classmethod
     def from_deployment(cls, deployment: Deployment | Path | str | None = None) -> Self:
-        """Return an engine for a deployment, taken as it is, or for that of this process.
+        """Return an engine for the given deployment, or for that of this process.
 
         Args:
-            deployment: a file as `reverie serve --config` takes it; None takes the one that
-                `REVERIE_CONFIG` names, if any. In both cases variables win, as they do there.
+            deployment: a file as for `reverie serve --config`; None takes the one that
+                `REVERIE_CONFIG` names, if any. In both cases variables win over the file.
 
         Raises:
             DeploymentError: the file or a variable is not valid.
@@ -55,7 +55,7 @@ class Engine:
         return cls(Deployment.of_process(None if deployment is None else Path(deployment)))
 
     async def __aenter__(self) -> Self:
-        """Start the workers and load the models; return when every branch of them is warm.
+        """Start the workers and load the models; return when they are all warm.
 
         Raises:
             ModelUnavailableError: a model could not be loaded; nothing is left running.
@@ -77,7 +77,8 @@ class Engine:
 
         Raises:
             RecordingsError: the folder for recordings cannot be used; nothing is left running.
-            VoiceError: the voice that the deployment names is not here; likewise.
+            VoiceError: the voice that the deployment names is not installed; nothing is left
+                running.
         """
         speech = self._find_speech()
         self._exits.push_async_callback(self.pool.close)
@@ -126,11 +127,11 @@ class Engine:
             raise
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
-        """Open no session any more and end those there are, with their chunk."""
+        """Refuse new sessions and end the open ones after their current chunk."""
         await self.store.drain(limit_s)
 
     async def stop(self) -> None:
-        """End everything. Stopping twice is stopping once."""
+        """End all sessions and workers. Idempotent."""
         if self._store is not None:
             await self.store.drain(DRAIN_S)
         await self._exits.aclose()
@@ -148,7 +149,7 @@ class Engine:
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
-        """The models that are served, by the name that sessions call them."""
+        """The served models, by the name that sessions use."""
         return self.pool.specs
 
     @asynccontextmanager
@@ -163,18 +164,19 @@ class Engine:
         voice: bool = False,
         stop: Sequence[str] = (),
     ) -> AsyncGenerator[LocalSession, None]:
-        """Open a session in this process, and end it with the block.
+        """Open a session in this process; it ends with the block.
 
         Args:
-            model: empty takes the first that is served; likewise `program`.
-            seed: None takes one at random.
-            voice: have what the model says spoken, as the audio stream `voice`.
+            model: empty takes the first that is served.
+            program: empty takes the model's first.
+            seed: None takes a random one.
+            voice: speak the model's text, as the audio stream `voice`.
             stop: texts that end an answer, in a program that takes turns.
 
         Raises:
             BadRequestError: names the argument that is wrong.
-            TooManyError: no place is free, not even to wait.
-            SessionEndedError: it could not begin.
+            TooManyError: no slot is free, and the wait queue is full.
+            SessionEndedError: the session could not start.
         """
         request = SessionRequest(
             model=model or next(iter(self.specs), ""),

@@ -1,7 +1,6 @@
 """`reverie bench`: the runtime on this machine."""
 
 import argparse
-import asyncio
 from pathlib import Path
 
 from reverie.commands.grammar import FAILED, Commands, complain
@@ -13,19 +12,21 @@ def add(commands: Commands) -> None:
     bench = commands.add_parser(
         "bench",
         help="measure the runtime on this machine",
-        description="Measure the runtime against a bare loop over the same model in one run, the "
-        "steps from a command to the first frame that it acts on, the time to a first frame, and "
-        "memory over a session of 20,000 frames: a quarter of an hour where the model makes 30 "
-        "frames a second. A bar says how long it takes yet. What was measured is kept when it is "
-        "stopped (Ctrl-C, SIGTERM): status 130.",
+        description="Measure the runtime and a bare loop over the same model in one run; the steps "
+        "from a command to the first frame that shows it; the time to a first frame; and memory "
+        "over a session of 20,000 frames. This takes a quarter of an hour where the model makes "
+        "30 frames a second; a progress bar shows the time left. When the command is stopped "
+        "(Ctrl-C, SIGTERM) it keeps its results so far and exits with status 130.",
     )
-    bench.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
+    bench.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write the numbers to this file"
+    )
     bench.add_argument("--model", default="pocket", help="default: %(default)s")
     bench.add_argument(
         "--quick",
         action="store_true",
-        help="some two minutes, with rougher numbers: the model is timed first, and what is "
-        "measured is made smaller where it is slow",
+        help="about two minutes, with rougher numbers: the model is timed first, and a slow model "
+        "is measured over fewer frames",
     )
     bench.add_argument(
         "--frames",
@@ -36,20 +37,23 @@ def add(commands: Commands) -> None:
     bench.add_argument(
         "--media",
         action="store_true",
-        help="instead, from a drawn picture to its pixels in headless Chromium, beside bare loops",
+        help="instead measure the path of a picture to its pixels in headless Chromium, and bare "
+        "loops of encoders for comparison",
     )
     bench.set_defaults(command=_bench)
 
 
 def _frames(text: str) -> int:
-    """Read `--frames`: a number of frames, two at the least."""
+    """Read `--frames`: a number of frames, at least 2."""
     frames = int(text) if text.isascii() and text.isdigit() else 0
     if not 2 <= frames <= 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of frames, 2 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of frames (at least 2)")
     return frames
 
 
 def _bench(chosen: argparse.Namespace) -> int:
+    import asyncio
+
     from reverie.bench import BenchOptions, BenchReport, as_table, run_bench, write_json
     from reverie.bench.progress import Progress
     from reverie.gpu_pool.wire.errors import PoolError
@@ -75,6 +79,8 @@ def _bench(chosen: argparse.Namespace) -> int:
 
 
 def _bench_media(chosen: argparse.Namespace) -> int:
+    import asyncio
+
     from reverie.bench.media_report import (
         MediaOptions,
         MediaReport,
@@ -89,7 +95,7 @@ def _bench_media(chosen: argparse.Namespace) -> int:
         with stopped_as_by_ctrl_c(), Progress() as progress:
             found.append(asyncio.run(run_media_bench(options, progress, found.append)))
     except ModuleNotFoundError as error:
-        return complain(f"--media drives a browser: {error}; pip install playwright", FAILED)
+        return complain(f"--media needs a browser: {error}; pip install playwright", FAILED)
     except KeyboardInterrupt:
         if not found:
             return complain("stopped before anything was measured", STOPPED)

@@ -1,4 +1,4 @@
-"""What the commands have in common: the grammar that they add to, and how they end."""
+"""What the commands share: the type of their parser, and how they report a failure."""
 
 import argparse
 import sys
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-else:  # no generic while it runs
+else:  # not generic at run time
     Commands = argparse._SubParsersAction
-"""Where a command adds its own parser."""
+"""The subparsers that each command adds its own parser to."""
 
 FAILED = 1
 MISUSED = 2
 
 
 def complain(message: str, status: int) -> int:
-    """Say what went wrong, and return the exit status."""
+    """Print an error message to stderr, and return the exit status."""
     print(f"reverie: {message}", file=sys.stderr)
     return status

@@ -10,37 +10,37 @@ def add(commands: Commands) -> None:
     models = commands.add_parser(
         "models",
         help="list what can be served",
-        description="List the installed models: what they run, what they can do, the memory that "
-        "a session takes, and licences. No weights are read for it.",
+        description="List the installed models: their programs and capabilities, the memory that "
+        "a session takes, and licences. The command reads no weights.",
     )
     models.add_argument(
-        "--load", action="store_true", help="load each as well, to see whether it can be served"
+        "--load", action="store_true", help="also load each model, to see whether it can be served"
     )
     models.set_defaults(command=_models)
     commands_of = models.add_subparsers(title="commands", metavar="COMMAND")
     check = commands_of.add_parser(
         "check",
         help="say whether a checkpoint fits, without loading it",
-        description="Compare the tensors of a checkpoint with the model that they imply: names, "
-        "shapes, types; see whether its parts belong together, and what it lacks to be served. "
-        "Only headers are read. Exit status 1 when it cannot be served as it is.",
+        description="Compare the names, shapes and types of a checkpoint's tensors with the model "
+        "that they imply; check that its parts belong together; list what is missing. The command "
+        "reads headers only. The exit status is 1 when the checkpoint cannot be served as it is.",
     )
     check.add_argument("path", metavar="PATH", help="a folder or a file")
     check.add_argument(
-        "--model", metavar="MODEL", help="which family (default: the one that it is found to be of)"
+        "--model", metavar="MODEL", help="the model family (default: recognised by the tensors)"
     )
     check.add_argument(
         "--checkpoint",
         metavar="BASE",
-        help="of a LoRA, the checkpoint that it is for (default: the published sizes)",
+        help="for a LoRA: the checkpoint that it adapts (default: the published sizes)",
     )
     check.add_argument(
         "--parts",
         metavar="DIR",
-        help="of a checkpoint, the folder of what else it needs (default: next to it)",
+        help="for a checkpoint: the folder of the other files that it needs (default: its own)",
     )
     check.add_argument(
-        "--adapter", metavar="NAME", help="of a file with several LoRAs, the one to check"
+        "--adapter", metavar="NAME", help="for a file with several LoRAs: the one to check"
     )
     check.set_defaults(command=_check_checkpoint)
 

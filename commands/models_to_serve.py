@@ -1,4 +1,4 @@
-"""From options of `reverie serve` to a deployment: which models, with which weights."""
+"""The options of `reverie serve` that choose models and weights, as settings of a deployment."""
 
 import argparse
 import re
@@ -14,14 +14,14 @@ def model_named(text: str) -> dict[str, object]:
     name, equals, family = text.partition("=")
     if equals:
         return {"name": name, "family": family}
-    if ":" in text or text.endswith(".py"):  # without a name in it, finding it will say so
+    if ":" in text or text.endswith(".py"):  # loading reports a location without a name
         place = (text.rpartition(":")[0] or text).removesuffix(".py")
         return {"name": re.split(r"[./\\]", place)[-1], "family": text}
     return {"name": text}
 
 
 class OptionOfModel(argparse.Action):
-    """Says something of the newest `--model`; without one, of the model served by default."""
+    """An option of the `--model` before it; without one, of the model served by default."""
 
     def __call__(
         self,
@@ -30,7 +30,7 @@ class OptionOfModel(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        """Note it; see `argparse.Action`."""
+        """Set the option; see `argparse.Action`."""
         models = namespace.model = namespace.model or [model_named("pocket")]
         try:
             self.note(models[-1], str(values))
@@ -38,16 +38,16 @@ class OptionOfModel(argparse.Action):
             parser.error(f"{option_string} {error}")
 
     def note(self, model: dict[str, Any], text: str) -> None:
-        """Put it into the model's part of the deployment.
+        """Write the option into the model's settings.
 
         Raises:
-            ValueError: it is not what the option takes.
+            ValueError: the option does not take this text.
         """
         raise NotImplementedError
 
 
 class CheckpointOfModel(OptionOfModel):
-    """Its weights."""
+    """The checkpoint of a model."""
 
     def note(self, model: dict[str, Any], text: str) -> None:
         """Take a path."""
@@ -55,7 +55,7 @@ class CheckpointOfModel(OptionOfModel):
 
 
 class GameOfModel(OptionOfModel):
-    """The game that its weights play."""
+    """The game that a model was trained on."""
 
     def note(self, model: dict[str, Any], text: str) -> None:
         """Take a name."""
@@ -63,7 +63,7 @@ class GameOfModel(OptionOfModel):
 
 
 class PartsOfModel(OptionOfModel):
-    """What else its weights need."""
+    """The folder of the other files that a checkpoint needs."""
 
     def note(self, model: dict[str, Any], text: str) -> None:
         """Take a folder."""
@@ -71,7 +71,7 @@ class PartsOfModel(OptionOfModel):
 
 
 class DecoderOfModel(OptionOfModel):
-    """Another decoder."""
+    """A decoder instead of the model's own."""
 
     def note(self, model: dict[str, Any], text: str) -> None:
         """Take a kind, or a kind and a path."""
@@ -80,7 +80,7 @@ class DecoderOfModel(OptionOfModel):
 
 
 class AdapterOfModel(OptionOfModel):
-    """A LoRA that sessions choose."""
+    """A LoRA that sessions can choose."""
 
     def note(self, model: dict[str, Any], text: str) -> None:
         """Take a name and a path."""
@@ -91,21 +91,21 @@ class AdapterOfModel(OptionOfModel):
 
 
 class MergedAdapterOfModel(OptionOfModel):
-    """A LoRA that becomes part of the weights."""
+    """A LoRA that is merged into the weights."""
 
     def note(self, model: dict[str, Any], text: str) -> None:
-        """Take a path, and the name from it."""
+        """Take a path; the file's name gives the name."""
         name = re.sub(r"[^a-z0-9_]+", "_", Path(text).stem.lower())
         add_adapter(model, name, text, merged=True)
 
 
 def add_adapter(model: dict[str, Any], name: str, path: str, *, merged: bool) -> None:
-    """Add a LoRA to a model's part of the deployment."""
+    """Add a LoRA to a model's settings."""
     model.setdefault("adapters", []).append({"name": name, "path": path, "merged": merged})
 
 
 def settings_of(chosen: argparse.Namespace) -> "list[Setting]":
-    """Return the fields of the deployment that the command line sets."""
+    """Return the settings of the deployment that come from the command line."""
     from reverie.config import Setting
 
     settings = []

@@ -1,8 +1,6 @@
 """`reverie serve`: models to browsers and programs."""
 
 import argparse
-import asyncio
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +27,9 @@ def add(commands: Commands) -> None:
     serve = commands.add_parser(
         "serve",
         help="serve models to browsers and programs",
-        description="Serve models over HTTP and WebSocket, with a page to play in. The first "
-        "Ctrl-C lets running sessions finish their chunk, the second, a second later, leaves at "
-        "once.",
+        description="Serve models over HTTP, WebSocket and WebRTC, and a web client. After Ctrl-C "
+        "running sessions finish their chunk before the server ends; a second Ctrl-C, at least a "
+        "second later, ends it at once.",
     )
     serve.add_argument("--config", type=Path, metavar="FILE", help="a deployment in YAML")
     serve.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine)")
@@ -41,59 +39,62 @@ def add(commands: Commands) -> None:
         action="append",
         type=model_named,
         metavar="MODEL",
-        help="serve this one: an installed model, package.module:Name or path/to/file.py:Name, "
-        "with another name as NAME=MODEL; may be repeated (default: pocket)",
+        help="serve this model: an installed one, package.module:Name or path/to/file.py:Name; "
+        "NAME=MODEL gives it another name; may be repeated (default: pocket)",
     )
     serve.add_argument(
         "--checkpoint",
         action=CheckpointOfModel,
         metavar="PATH",
-        help="weights of the --model before it (default: those that ship with the model)",
+        help="weights for the --model before it (default: those that ship with the model)",
     )
     serve.add_argument(
         "--parts",
         action=PartsOfModel,
         metavar="DIR",
-        help="what else the --checkpoint before it needs: other networks, a tokenizer, start "
-        "pictures (default: next to it)",
+        help="the folder of the other files that the --checkpoint before it needs: other networks, "
+        "a tokenizer, start pictures (default: the checkpoint's own)",
     )
     serve.add_argument(
         "--lora",
         action=AdapterOfModel,
         metavar="NAME=PATH",
-        help="a LoRA that sessions of the --model before it can choose, by the parameter "
+        help="a LoRA that sessions of the --model before it can choose by the parameter "
         "lora_NAME; may be repeated",
     )
     serve.add_argument(
         "--lora-merged",
         action=MergedAdapterOfModel,
         metavar="PATH",
-        help="a LoRA that becomes part of the weights of the --model before it; may be repeated",
+        help="a LoRA to merge into the weights of the --model before it; may be repeated",
     )
     serve.add_argument(
         "--decoder",
         action=DecoderOfModel,
         metavar="KIND[=PATH]",
-        help="decode the latents of the --model before it by another decoder, such as taehv, "
-        "with weights at PATH (default: those beside the checkpoint)",
+        help="decode the latents of the --model before it with another decoder, such as taehv, "
+        "whose weights are at PATH (default: next to the checkpoint)",
     )
     serve.add_argument(
         "--game",
         action=GameOfModel,
         metavar="GAME",
-        help="the game that the --model before it was trained on, where it plays several "
-        "(default: as its checkpoint is called)",
+        help="the game that the --model before it was trained on, for a family of several games "
+        "(default: the name of its checkpoint)",
     )
     serve.add_argument(
         "--inline",
         action="store_true",
-        help="run models on a thread of this process, for debugging, and not in workers",
+        help="for debugging: run models on a thread of this process instead of in workers",
     )
-    serve.add_argument("--verbose", action="store_true", help="say more in the log")
+    serve.add_argument("--verbose", action="store_true", help="log debug messages as well")
     serve.set_defaults(command=_serve)
 
 
 def _serve(chosen: argparse.Namespace) -> int:
+    import asyncio
+    import logging
+
     from reverie.config import Deployment, DeploymentError
 
     logging.basicConfig(
@@ -101,8 +102,8 @@ def _serve(chosen: argparse.Namespace) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     if not chosen.verbose:
-        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its news is told here already
-        logging.getLogger("aioice").setLevel(logging.WARNING)  # it tells of every pair of addresses
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # this command prints the address
+        logging.getLogger("aioice").setLevel(logging.WARNING)  # it logs every pair of addresses
     try:
         deployment = Deployment.of_process(chosen.config, settings_of(chosen))
     except DeploymentError as error:
@@ -111,7 +112,9 @@ def _serve(chosen: argparse.Namespace) -> int:
 
 
 async def _serve_until_stopped(deployment: "Deployment") -> int:
-    """Answer at once, load meanwhile, and leave no worker behind however it ends."""
+    """Serve while the models load, and end all workers afterwards, after any failure too."""
+    import asyncio
+
     from reverie.host import Engine
     from reverie.rtc.app import create_app
     from reverie.rtc.app_context import AppContext
@@ -122,13 +125,13 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
     engine = Engine(deployment)
     try:
         await engine.start()
-    except SessionError as error:  # a folder or a voice that the deployment names is not there
+    except SessionError as error:  # a folder or a voice that the deployment names is missing
         return complain(str(error), FAILED)
     status = 0
     try:
-        edge = AppContext(engine.store, engine.pool, deployment.server)
-        app, options = create_app(edge), deployment.server
-        server = Server(app, options, edge.drain, on_leaving=leave_within)
+        context = AppContext(engine.store, engine.pool, deployment.server)
+        app, options = create_app(context), deployment.server
+        server = Server(app, options, context.drain, on_leaving=leave_within)
         async with asyncio.TaskGroup() as tasks:
             loading = tasks.create_task(_load(engine, server), name="load")
             await server.serve()
@@ -142,11 +145,11 @@ async def _serve_until_stopped(deployment: "Deployment") -> int:
 
 
 async def _load(engine: "Engine", server: "Server") -> int:
-    """Load the models and say how far it is; without them the server ends."""
+    """Load the models and print the progress; a failure ends the server."""
     from reverie.gpu_pool import ModelUnavailableError
 
     await server.ready.wait()
-    print(f"reverie is at {server.url} and loads its models", flush=True)
+    print(f"reverie is at {server.url} and is loading its models", flush=True)
     try:
         await engine.pool.start()
     except ModelUnavailableError as error:

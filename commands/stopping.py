@@ -1,4 +1,4 @@
-"""Ending a long command early: what it has found until then is kept, whoever ends it."""
+"""Stopping a long command early: SIGTERM acts as Ctrl-C does, and the results so far are kept."""
 
 import signal
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ STOPPED = 130
 
 @contextmanager
 def stopped_as_by_ctrl_c() -> Iterator[None]:
-    """Have SIGTERM do what Ctrl-C does, for the length of a block."""
+    """Have SIGTERM act as Ctrl-C within a block."""
 
     def stop(_: int, __: FrameType | None) -> None:
         signal.raise_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""`reverie train`: the embedded model, anew."""
+"""`reverie train`: train the embedded model."""
 
 import argparse
 from pathlib import Path
@@ -13,16 +13,17 @@ def add(commands: Commands) -> None:
     pocket = families.add_parser(
         "pocket",
         help="the embedded world model",
-        description="Train the embedded model: the codec, then the world model on top of it. The "
-        "same seed gives the same weights on one machine. Stop it at any time: the next run goes "
-        "on from the newest checkpoint. What is trained so far can be served.",
+        description="Train the embedded model: the codec, then the world model on its latents, "
+        "then the narrator. The same seed gives the same weights on one machine. Training can be "
+        "stopped at any time: the next run continues from the newest checkpoint. The weights so "
+        "far can be served.",
     )
     pocket.add_argument(
         "--out",
         type=Path,
         default=Path("runs/pocket"),
         metavar="FOLDER",
-        help="checkpoints and weights (default: %(default)s)",
+        help="folder for checkpoints and weights (default: %(default)s)",
     )
     pocket.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     pocket.add_argument(
@@ -38,11 +39,13 @@ def add(commands: Commands) -> None:
         "--preset",
         choices=("pocket", "tiny"),
         default="pocket",
-        help="sizes and schedule; tiny is for trying out (default: %(default)s)",
+        help="sizes and schedule; tiny is for a quick try (default: %(default)s)",
     )
-    pocket.add_argument("--minutes", type=float, help="stop with a checkpoint after so long")
+    pocket.add_argument("--minutes", type=float, help="stop after this time, with a checkpoint")
     pocket.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
-    pocket.add_argument("--fresh", action="store_true", help="begin anew, whatever lies in --out")
+    pocket.add_argument(
+        "--fresh", action="store_true", help="start again, and ignore checkpoints in --out"
+    )
     pocket.set_defaults(command=_train_pocket)
 
 
@@ -71,6 +74,6 @@ def _train_pocket(chosen: argparse.Namespace) -> int:
         weights = options.out / "pocket.safetensors"
         version = export(options.out, weights, options.preset, options.seed)
         print(f"weights {version} are in {weights}")
-        if options.preset == "pocket":  # others have other sizes than the model that is served
+        if options.preset == "pocket":  # only these sizes can be served
             print(f"play them: REVERIE_POOL__MODELS__0__CHECKPOINT={weights} reverie serve")
     return 0

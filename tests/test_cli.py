@@ -1,4 +1,4 @@
-"""The command, as a person types it."""
+"""The command line, as an operator types it."""
 
 import signal
 import socket
@@ -41,7 +41,7 @@ def run(*arguments: str) -> int:
         (("bench",), ["--json", "--model", "--quick", "--frames"]),
     ],
 )
-def test_help_tells_what_can_be_said(
+def test_help_names_the_commands_and_options(
     command: tuple[str, ...], said: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*command, "--help") == 0
@@ -49,13 +49,26 @@ def test_help_tells_what_can_be_said(
     assert all(word in text for word in said)
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_imports_nothing_heavy() -> None:
+    """Importing them takes longer than the help itself: each command imports what it needs."""
+    script = (
+        "import sys, reverie.cli as cli\n"
+        "try:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'asyncio', 'torch', 'numpy', 'pydantic', 'yaml', 'starlette'}\n"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    command = [sys.executable, "-c", script]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "[]"
+
+
+def test_version_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--version") == 0
     assert capsys.readouterr().out.strip() == f"reverie {__version__}"
 
 
 @pytest.mark.parametrize("arguments", [(), ("dance",), ("serve", "--port", "http"), ("train",)])
-def test_what_is_not_understood_ends_with_status_2(
+def test_a_wrong_command_line_exits_with_status_2(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(*arguments) == 2
@@ -68,14 +81,14 @@ def test_an_invalid_setting_is_named_with_its_source(capsys: pytest.CaptureFixtu
     assert "--port" in said
 
 
-def test_a_deployment_that_is_not_there_is_named(
+def test_a_missing_deployment_file_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("serve", "--config", str(tmp_path / "absent.yaml")) == 2
     assert "absent.yaml" in capsys.readouterr().err
 
 
-def test_models_lists_the_embedded_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_lists_the_embedded_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("models") == 0
     assert "pocket" in capsys.readouterr().out
 
@@ -99,7 +112,7 @@ def test_training_the_world_needs_a_codec(
     assert "codec.pt" in capsys.readouterr().err
 
 
-def test_a_bench_of_a_model_that_is_not_there_fails_and_names_it(
+def test_bench_names_a_missing_model(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run("bench", "--model", "no-such-model") == 1
@@ -108,7 +121,7 @@ def test_a_bench_of_a_model_that_is_not_there_fails_and_names_it(
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run `reverie serve` on a free port in a process of its own, and see it end."""
+    """Run `reverie serve` on a free port in a process of its own, and kill it after the block."""
     command = [sys.executable, "-m", "reverie", "serve", "--port", "0", *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -124,7 +137,7 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-def test_serve_answers_while_it_loads_and_ends_well_when_told_to() -> None:
+def test_serve_answers_while_it_loads_and_exits_cleanly_on_sigterm() -> None:
     with serving("--model", f"stub={LOCATION}") as process:
         loading = line(process)
         url = loading.split()[3]
@@ -160,7 +173,7 @@ def test_serve_ends_with_a_reason_when_a_model_cannot_be_loaded() -> None:
         ({"recordings": {"folder": "/dev/null"}}, "recordings.folder cannot be used: "),
     ],
 )
-async def test_serve_ends_with_a_reason_when_what_a_deployment_names_is_not_there(
+async def test_serve_ends_with_a_reason_when_a_folder_or_voice_of_the_deployment_is_missing(
     settings: dict[str, object],
     said: str,
     tmp_path: Path,
@@ -184,7 +197,7 @@ def test_serve_ends_with_a_reason_when_it_cannot_listen() -> None:
             )
 
 
-def test_serve_names_a_host_that_is_not_there() -> None:
+def test_serve_names_a_missing_host() -> None:
     with serving("--model", f"stub={LOCATION}", "--host", "192.0.2.1") as process:
         _, logged = process.communicate(timeout=40)
         assert process.returncode == 1
@@ -221,14 +234,14 @@ def test_a_model_is_named_after_its_module_unless_a_name_is_given(
     assert [(model.name, model.family) for model in deployment.pool.models] == [(name, family)]
 
 
-def test_a_game_is_said_of_the_model_before_it() -> None:
+def test_a_game_belongs_to_the_model_before_it() -> None:
     line = ["--model", "diamond", "--checkpoint", "agent.pt", "--game", "Pong", "--model", "pocket"]
     chosen = make_parser().parse_args(["serve", *line])
     diamond, pocket = Deployment.read(settings=settings_of(chosen)).pool.models
     assert (diamond.checkpoint, diamond.game, pocket.game) == ("agent.pt", "Pong", "auto")
 
 
-def test_adapters_are_those_of_the_model_before_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_adapters_belong_to_the_model_before_them(capsys: pytest.CaptureFixture[str]) -> None:
     line = ["--model", "wan", "--lora", "ink=ink.safetensors", "--lora-merged", "d/My Base.pt"]
     chosen = make_parser().parse_args(["serve", "--model", "pocket", *line])
     pocket, wan = Deployment.read(settings=settings_of(chosen)).pool.models

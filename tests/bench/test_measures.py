@@ -117,7 +117,7 @@ def test_a_number_of_frames_that_is_none_is_refused(
     with pytest.raises(SystemExit) as ended:
         main(["bench", "--frames", frames])
     assert ended.value.code == 2
-    assert "is no number of frames" in capsys.readouterr().err
+    assert "is not a number of frames" in capsys.readouterr().err
 
 
 def test_a_quick_run_measures_less() -> None:

@@ -165,7 +165,7 @@ def test_times_that_are_none_are_refused(minutes: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as ended:
         main(["eval", "pocket", "--quick", "--minutes", minutes])
     assert ended.value.code == 2
-    assert "is no number of minutes" in capsys.readouterr().err
+    assert "is not a number of minutes" in capsys.readouterr().err
 
 
 def test_the_table_compares_steps_side_by_side(report: EvaluationReport) -> None:
@@ -270,7 +270,7 @@ def test_steps_that_there_are_not_are_refused(
     with pytest.raises(SystemExit) as ended:
         main(["eval", "pocket", "--steps", steps])
     assert ended.value.code == 2
-    assert "is not a list of steps" in capsys.readouterr().err
+    assert "is not a list of different numbers of steps" in capsys.readouterr().err
 
 
 def test_a_strip_has_a_row_for_each_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
