@@ -6,9 +6,8 @@ Start at `session.py` for what a program sees, at `server_session.py` for the se
 """
 
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role
+from reverie.sessions.client.decode import to_picture, to_samples
 from reverie.sessions.client.local_session import LocalSession
-from reverie.sessions.client.pixels import to_picture
-from reverie.sessions.client.samples import to_samples
 from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.commands import COMMAND, PROTOCOL, AnyCommand
 from reverie.sessions.protocol.errors import (

@@ -20,10 +20,9 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from reverie.sessions.client.decode import to_picture, to_samples
 from reverie.sessions.client.event_stream import EventStream
 from reverie.sessions.client.media_upload import MediaUpload
-from reverie.sessions.client.pixels import to_picture
-from reverie.sessions.client.samples import to_samples
 from reverie.sessions.protocol.commands import AnyCommand, Playhead
 from reverie.sessions.protocol.errors import CommandError, NotPixelsError, NotSamplesError
 from reverie.sessions.protocol.events import (

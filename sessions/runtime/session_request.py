@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from reverie.media.audio.espeak import Speech
 from reverie.models.contract.errors import SpecError
-from reverie.models.contract.spec import ModelSpec, StreamKind
+from reverie.models.contract.spec import Capability, ModelSpec, StreamKind
 from reverie.sessions.protocol.errors import BadRequestError, CommandError, ErrorCode
 from reverie.sessions.protocol.parsing import check_opening
 from reverie.sessions.state.limits import SessionLimits
@@ -107,6 +107,32 @@ class CheckedRequest:
             text = f"program {self.controls.program} says nothing that could be spoken"
             raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
         return speech
+
+
+def check_forks(spec: ModelSpec, program: str) -> None:
+    """Refuse to fork a program of which a loop cannot.
+
+    Raises:
+        BadRequestError: names the loop.
+    """
+    for loop in spec.program(program).loops:
+        if not spec.capabilities.has(loop, Capability.FORK):
+            message = f"loop {loop} of program {program} cannot be forked"
+            raise BadRequestError(ErrorCode.NOT_ENABLED, message, field="program")
+
+
+def forked(state: SessionState) -> SessionState:
+    """Return the state of a session that continues from another: prompt and settings only."""
+    return SessionState(
+        session=new_session_id(),
+        owner=state.owner,
+        model=state.model,
+        program=state.program,
+        seed=state.seed,
+        prompt=state.prompt,
+        parameters=dict(state.parameters),
+        stop=state.stop,
+    )
 
 
 def _spec(request: SessionRequest, specs: Mapping[str, ModelSpec]) -> ModelSpec:

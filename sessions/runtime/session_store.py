@@ -29,9 +29,13 @@ from reverie.sessions.protocol.errors import (
 )
 from reverie.sessions.recording.recording import Keys, hashed
 from reverie.sessions.recording.recordings import Recordings
-from reverie.sessions.runtime.fork import check_forks, forked
 from reverie.sessions.runtime.server_session import ServerSession
-from reverie.sessions.runtime.session_request import CheckedRequest, SessionRequest
+from reverie.sessions.runtime.session_request import (
+    CheckedRequest,
+    SessionRequest,
+    check_forks,
+    forked,
+)
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.state.owners import OwnerSecrets
 from reverie.sessions.state.session_state import SessionState

@@ -16,7 +16,7 @@ from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.media import Codec
 from reverie.sessions.attachments.attachment import AttachOptions, Role
-from reverie.sessions.client.pixels import to_picture
+from reverie.sessions.client.decode import to_picture
 from reverie.sessions.protocol.events import (
     AnyEvent,
     ControlApplied,

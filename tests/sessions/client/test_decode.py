@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reverie.sessions.client.pixels import to_picture
+from reverie.sessions.client.decode import to_picture
 from reverie.sessions.protocol.errors import NotPixelsError
 from reverie.sessions.protocol.events import MediaChunk, MediaInit
 
