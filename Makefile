@@ -9,16 +9,21 @@ TORCH_INDEX ?=
 PORT ?=
 
 BIN := $(VENV)/bin
+# A process a core, but no more than four: each loads torch.
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses=4
+FAST := $(addprefix tests/,engine kernels media/audio media/video models/contract models/oasis \
+	models/diamond sessions/state sessions/protocol sessions/streams sessions/attachments)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help serve test check eval bench train format lint types contracts node-test browser-tools
+.PHONY: help serve test test-fast test-all check eval bench train format lint types contracts node-test browser-tools
 
 help:
 	@echo 'make serve    play: installs what is needed, then serves on http://127.0.0.1:8000;'
 	@echo '              PORT=9000 takes another port'
-	@echo 'make test     run every test, in Python, node and a real browser'
-	@echo 'make check    what CI runs: format, lint, types, import contracts, every test, and'
-	@echo '              whether the embedded model keeps its bars'
+	@echo 'make test     the tests of every package, in Python, node and a real browser'
+	@echo 'make test-fast  those that need neither a browser nor a socket'
+	@echo 'make check    what CI runs: format, lint, types, import contracts, every test (the slow'
+	@echo '              ones too), and whether the embedded model keeps its bars'
 	@echo 'make eval     measure the embedded model against its bars: as much as fits into two minutes'
 	@echo 'make bench    measure the runtime against the bare model'
 	@echo 'make train    train the embedded model, into runs/pocket'
@@ -27,12 +32,19 @@ help:
 serve: $(VENV)/installed
 	$(BIN)/reverie serve $(if $(PORT),--port $(PORT))
 
+# Neither a browser nor a socket: for a look between two edits.
+test-fast: $(VENV)/installed-dev
+	$(PYTEST) -m 'not slow and not browser' $(FAST)
+
 test: $(VENV)/installed-dev browser-tools node-test
-	$(BIN)/python -m pytest
+	$(PYTEST) -m 'not slow'
+
+test-all: $(VENV)/installed-dev browser-tools node-test
+	$(PYTEST)
 
 # Tests come nearly last, so that their summary is seen; the model's own table is the last. It has
 # time for every bar where the model makes two frames a second or more.
-check: lint types contracts test
+check: lint types contracts test-all
 	$(BIN)/reverie eval pocket --quick --minutes 20
 
 eval: $(VENV)/installed

@@ -29,6 +29,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="triton is made for L
 def in_a_process(argument: str, **environment: str) -> str:
     """Run the cases in a process of their own; return what it says."""
     inherited = {key: os.environ[key] for key in os.environ if not key.startswith("TRITON_")}
+    inherited["PYTHONPATH"] = os.pathsep.join(sys.path)  # where the cases find their support
     done = subprocess.run(
         [sys.executable, block_cases.__file__, argument],
         env={**inherited, "OMP_NUM_THREADS": "1", **environment},

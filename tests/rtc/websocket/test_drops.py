@@ -22,7 +22,7 @@ from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
 from reverie.sessions.protocol.events import MediaChunk
 
-DOOMED = Path(__file__).parents[2] / "support" / "rtc_doomed_client.py"
+DOOMED = Path(__file__).parents[2] / "support" / "rigs" / "rtc_doomed_client.py"
 
 
 def cut(client: WireClient) -> None:
