@@ -13,7 +13,7 @@ from dataclasses import replace
 from reverie.bench.report import NarrationCost
 from reverie.bench.sizes import BenchOptions
 from reverie.bench.taking import Told, seconds_for, take
-from reverie.engine.emissions import FramesOut, StepTrace, TextOut
+from reverie.engine.emissions import FramesHeader, FramesOut, StepTrace, TextOut
 from reverie.gpu_pool import Notification, StartRequest, WorkerHandle
 from reverie.gpu_pool.wire.messages import PlayheadMoved
 from reverie.host import Engine
@@ -150,7 +150,7 @@ class _Watch:
 
     def __call__(self, notice: Notification) -> None:
         match notice:
-            case FramesOut(session=session, chunk=chunk, frames=frames):
+            case FramesOut(FramesHeader(session=session, chunk=chunk), frames):
                 self._told(len(frames))
                 self.chunks = chunk + 1
                 if self.lease is not None:

@@ -5,7 +5,7 @@ even after an interrupt or a rewind. Chunk numbers count the chunks that were pu
 never used twice in a session.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -22,8 +22,8 @@ Samples = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
-class FramesOut:
-    """Frames of one chunk are final and visible.
+class FramesHeader:
+    """Where frames of one chunk come from, and when they are shown.
 
     Attributes:
         step: the unit that put them out, counted from the session's start.
@@ -40,14 +40,37 @@ class FramesOut:
     step: int
     pts_us: int
     duration_us: int
-    frames: Frames
     discontinuity: bool = False
     loop: str = ""
+
+    def after(self, frames: int) -> "FramesHeader":
+        """Return the header of the same frames without the first `frames`."""
+        if not frames:
+            return self
+        return replace(self, pts_us=self.pts_us + frames * self.duration_us, discontinuity=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FramesOut:
+    """Frames of one chunk, which the viewer is to see."""
+
+    header: FramesHeader
+    frames: Frames
+
+    @property
+    def session(self) -> str:
+        """The session that they belong to, as of every emission."""
+        return self.header.session
+
+    @property
+    def end_us(self) -> int:
+        """When the last frame has been shown."""
+        return self.header.pts_us + len(self.frames) * self.header.duration_us
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesOut:
-    """Sound of one chunk is final; for the fields see `FramesOut`.
+    """Sound of one chunk, which the viewer is to hear; for the fields see `FramesHeader`.
 
     Attributes:
         pts_us: when the first sample is heard. It may be later than the last one's end: a gap.

@@ -7,6 +7,7 @@ from reverie.engine.clock import OutputClock
 from reverie.engine.emissions import (
     Emission,
     FaultCode,
+    FramesHeader,
     FramesOut,
     SamplesOut,
     SnapshotOut,
@@ -201,17 +202,17 @@ class Emitter:
         )
 
     def _frames(self, output: CheckedFrames, step: int) -> FramesOut:
-        return FramesOut(
+        header = FramesHeader(
             session=self.session,
             stream=output.stream,
             chunk=self.chunk,
             step=step,
             pts_us=self._clock.put_out(output.stream, len(output.frames)),
             duration_us=self._clock.duration_us(output.stream),
-            frames=output.frames,
             discontinuity=self._has_jumped(output.stream),
             loop=self._loop.name,
         )
+        return FramesOut(header, output.frames)
 
     def _has_jumped(self, stream: str) -> bool:
         """Tell, once, that what comes next of a stream does not follow."""

@@ -66,7 +66,7 @@ class _Walker:
         """Keep frames, and the record once the chunk is out."""
         for emission in emissions:
             if isinstance(emission, FramesOut):
-                self.frames[emission.stream] = emission.frames
+                self.frames[emission.header.stream] = emission.frames
             elif isinstance(emission, StepFailed) and emission.fatal:
                 raise RolloutError(f"session {self.driver.session}: {emission.message}")
         for record in self.driver.take_behavior():

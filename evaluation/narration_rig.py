@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from reverie.engine.batch import run_batch
 from reverie.engine.driver import LoopDriver
-from reverie.engine.emissions import FramesOut, StepFailed, TextOut
+from reverie.engine.emissions import FramesHeader, FramesOut, StepFailed, TextOut
 from reverie.engine.errors import RolloutError
 from reverie.engine.inputs import ControlId, KeysInput, TurnInput
 from reverie.engine.options import DriverOptions
@@ -63,7 +63,7 @@ class _Pair:
             match emission:
                 case StepFailed(session=session, message=message):
                     raise RolloutError(f"session {session}: {message}")
-                case FramesOut(chunk=chunk):
+                case FramesOut(FramesHeader(chunk=chunk)):
                     self.frames += 1
                     self.world.seen(chunk, 0)
                 case TextOut():

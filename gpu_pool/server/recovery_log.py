@@ -190,13 +190,11 @@ class RecoveryLog:
         """Note what the worker says; False when the session has heard it before."""
         match emission:
             case FramesOut():
-                frames = len(emission.frames)
-                end_us = emission.pts_us + frames * emission.duration_us
-                self._pts_us = max(self._pts_us, end_us)
-                self._count(emission)
+                self._pts_us = max(self._pts_us, emission.end_us)
+                self._count(emission.header.loop, emission.header.chunk)
             case SamplesOut():
                 self._pts_us = max(self._pts_us, emission.pts_us + emission.duration_us)
-                self._count(emission)
+                self._count(emission.loop, emission.chunk)
             case TextOut(loop=loop):
                 self._utterances[loop] = max(self._utterances.get(loop, 0), emission.chunk + 1)
             case SnapshotOut(durable=durable) if durable.loop in self._utterances:
@@ -265,9 +263,9 @@ class RecoveryLog:
         ]
         return [first, *rest]
 
-    def _count(self, out: FramesOut | SamplesOut) -> None:
-        number = max(self._numbers.get(out.loop, 0), out.chunk + 1)
-        self._numbers[out.loop] = number
+    def _count(self, loop: str, chunk: int) -> None:
+        number = max(self._numbers.get(loop, 0), chunk + 1)
+        self._numbers[loop] = number
         self._chunks = max(self._chunks, number)
 
     def _inputs(self) -> Iterator[ControlInput]:

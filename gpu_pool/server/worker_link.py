@@ -122,18 +122,7 @@ class WorkerLink:
                 assert self._ring is not None, "frames come after Loaded"
                 frames = self._ring.copy(message.slot, message.shape)
                 self.send(FreeSlot(message.slot))
-                out = FramesOut(
-                    session=message.session,
-                    stream=message.stream,
-                    chunk=message.chunk,
-                    step=message.step,
-                    pts_us=message.pts_us,
-                    duration_us=message.duration_us,
-                    frames=frames,
-                    discontinuity=message.discontinuity,
-                    loop=message.loop,
-                )
-                return Emitted(out)
+                return Emitted(FramesOut(message.header, frames))
             case _:
                 pass
         return message

@@ -8,7 +8,7 @@ a message but in the shared ring (`ring.py`), and `FramesInSlot` says where.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reverie.engine.emissions import Emission
+from reverie.engine.emissions import Emission, FramesHeader
 from reverie.engine.inputs import ControlInput
 from reverie.gpu_pool.wire.ring import RingLayout
 from reverie.gpu_pool.wire.start_request import ForkOrigin
@@ -320,18 +320,15 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class FramesInSlot:
-    """Frames of one chunk wait in a ring slot; see `FramesOut` for the fields."""
+    """Frames of one chunk wait in a ring slot.
 
-    session: str
-    stream: str
-    chunk: int
-    step: int
-    pts_us: int
-    duration_us: int
+    Attributes:
+        shape: [F, H, W, 3].
+    """
+
+    header: FramesHeader
     slot: int
     shape: tuple[int, int, int, int]
-    discontinuity: bool
-    loop: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ units, so that what waits stays small.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from reverie.engine.emissions import Emission, FramesOut
 from reverie.gpu_pool.wire.connection import Connection
@@ -63,26 +62,10 @@ class OutgoingMessages:
         if slot is None:
             return None
         frames, height, width, channels = out.frames.shape
-        return FramesInSlot(
-            session=out.session,
-            stream=out.stream,
-            chunk=out.chunk,
-            step=out.step,
-            pts_us=out.pts_us,
-            duration_us=out.duration_us,
-            slot=slot,
-            shape=(frames, height, width, channels),
-            discontinuity=out.discontinuity,
-            loop=out.loop,
-        )
+        return FramesInSlot(out.header, slot, (frames, height, width, channels))
 
     def _pieces(self, out: FramesOut) -> Iterator[FramesOut]:
         """Cut frames that a slot cannot hold; a chunk is no larger, so this is rare."""
         step = self._ring.frames_a_slot(out.frames)
         for start in range(0, len(out.frames), step):
-            yield replace(
-                out,
-                frames=out.frames[start : start + step],
-                pts_us=out.pts_us + start * out.duration_us,
-                discontinuity=out.discontinuity and start == 0,
-            )
+            yield FramesOut(out.header.after(start), out.frames[start : start + step])

@@ -14,6 +14,7 @@ from reverie.engine.batch import run_batch
 from reverie.engine.emissions import (
     Emission,
     FaultCode,
+    FramesHeader,
     FramesOut,
     SamplesOut,
     SnapshotOut,
@@ -158,15 +159,20 @@ class WarmUp:
                     raise WarmUpError(f"loop {loop}: {message}")
                 case SnapshotOut(durable=durable):
                     self._durables[durable.loop] = durable
-                case FramesOut() | SamplesOut():
-                    self._chunks = max(self._chunks, emission.chunk + 1)
-                    self._unseen.append((emission.chunk, emission.loop))
+                case FramesOut(FramesHeader(chunk=chunk, loop=loop)):
+                    self._shown(chunk, loop)
+                case SamplesOut(chunk=chunk, loop=loop):
+                    self._shown(chunk, loop)
                 case TextOut(final=True, loop=loop):
                     self._spoken.add(loop)
                     if loop == self._loops[0].name:
                         self._chunks = max(self._chunks, emission.chunk + 1)
                 case _:
                     pass
+
+    def _shown(self, chunk: int, loop: str) -> None:
+        self._chunks = max(self._chunks, chunk + 1)
+        self._unseen.append((chunk, loop))
 
 
 def _everything_answered(spec: LoopSpec) -> tuple[ControlInput, ...]:

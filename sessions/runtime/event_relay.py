@@ -8,7 +8,14 @@ import logging
 from collections.abc import Callable
 
 from reverie.engine import emissions
-from reverie.engine.emissions import FaultCode, FramesOut, SamplesOut, StepFailed, TextOut
+from reverie.engine.emissions import (
+    FaultCode,
+    FramesHeader,
+    FramesOut,
+    SamplesOut,
+    StepFailed,
+    TextOut,
+)
 from reverie.engine.inputs import OPENING, ParameterInput, PromptInput
 from reverie.gpu_pool.wire.notifications import Notification, Recovered, SessionLost, WorkerLost
 from reverie.media import UnsupportedPictureError
@@ -106,7 +113,7 @@ class EventRelay:
     def _frames(self, out: FramesOut) -> None:
         self._receipts.before_frames()
         try:
-            self._outputs.video(out.stream).publish(out)
+            self._outputs.video(out.header.stream).publish(out)
         except UnsupportedPictureError as error:
             self._fail("bad_shape", str(error))
 
@@ -147,6 +154,10 @@ class EventRelay:
 
 
 def _is_dropped(notice: Notification, from_us: int, loop: str | None) -> bool:
-    if not isinstance(notice, FramesOut | SamplesOut):
-        return False
-    return notice.pts_us < from_us and loop in (None, notice.loop)
+    match notice:
+        case FramesOut(FramesHeader(pts_us=pts_us, loop=made_by)):
+            return pts_us < from_us and loop in (None, made_by)
+        case SamplesOut(pts_us=pts_us, loop=made_by):
+            return pts_us < from_us and loop in (None, made_by)
+        case _:
+            return False

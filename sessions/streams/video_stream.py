@@ -1,5 +1,6 @@
 """One video stream of a session: from a chunk's frames to the outboxes of its watchers."""
 
+from dataclasses import asdict
 from functools import lru_cache
 
 from reverie.engine.emissions import FramesOut
@@ -38,10 +39,11 @@ class VideoStream(MediaStream[VideoFanout, VideoSubscription, FramesOut]):
             Size.of(frame)
         self._encode_or_keep(out)
         self.stream.frames += len(out.frames)
-        self.stream.newest_us = out.pts_us + (len(out.frames) - 1) * out.duration_us
-        self.stream.put_out(out.chunk, out.pts_us, self.stream.newest_us + out.duration_us)
+        header = out.header
+        self.stream.newest_us = out.end_us - header.duration_us
+        self.stream.put_out(header.chunk, header.pts_us, out.end_us)
         if self.voice is not None:
-            self.voice.pictures(self.stream.newest_us + out.duration_us)
+            self.voice.pictures(out.end_us)
 
     def show_again(self, attachment: Attachment) -> None:
         """Put the newest picture into an outbox again; a key frame follows."""
@@ -63,17 +65,18 @@ class VideoStream(MediaStream[VideoFanout, VideoSubscription, FramesOut]):
 
     def _encode(self, out: FramesOut) -> None:
         count = len(out.frames)
-        for index in range(count):
+        for index, frame in enumerate(out.frames):
+            header = out.header.after(index)
             tag = FrameTag(
-                pts_us=out.pts_us + index * out.duration_us,
-                duration_us=out.duration_us,
-                chunk=out.chunk,
+                pts_us=header.pts_us,
+                duration_us=header.duration_us,
+                chunk=header.chunk,
                 frame=index,
                 last=index == count - 1,
-                step=out.step,
-                discontinuity=out.discontinuity and index == 0,
+                step=header.step,
+                discontinuity=header.discontinuity,
             )
-            self.fanout.publish(out.frames[index], tag)
+            self.fanout.publish(frame, tag)
 
     def _subscribe(self, attachment: Attachment) -> VideoSubscription:
         def deliver(frame: MediaFrame) -> None:
@@ -93,17 +96,11 @@ def _chunk(stream: str, frame: MediaFrame) -> MediaChunk:
     return MediaChunk(
         stream=stream,
         index=0,  # given when it is sent
-        pts_us=tag.pts_us,
-        duration_us=tag.duration_us,
         key=encoded.key,
-        chunk=tag.chunk,
-        frame=tag.frame,
-        last=tag.last,
-        step=tag.step,
-        discontinuity=tag.discontinuity,
         dropped=frame.dropped,
         size_bytes=len(encoded.data),
         data=encoded.data,
+        **asdict(tag),
     )
 
 

@@ -54,7 +54,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def viewer_sees_all(self) -> None:
         if self.frames:
-            self.seen_chunk = self.frames[-1].chunk
+            self.seen_chunk = self.frames[-1].header.chunk
             self.viewer_reports_something(self.seen_chunk)
 
     @rule(chunk=st.integers(-1, 40))
@@ -160,10 +160,10 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def numbers_and_times_only_grow(self) -> None:
-        times = [(chunk.chunk, chunk.pts_us) for chunk in self.frames]
+        times = [(chunk.header.chunk, chunk.header.pts_us) for chunk in self.frames]
         assert times == sorted(set(times))
         for one, other in zip(self.frames, self.frames[1:], strict=False):
-            assert other.pts_us == one.pts_us + 2 * FRAME_US, "a gap in media time"
+            assert other.header.pts_us == one.header.pts_us + 2 * FRAME_US, "a gap in media time"
 
     @invariant()
     def blocks_stay_within_the_budget(self) -> None:
@@ -187,7 +187,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.driver.watched(True)
         for _ in range(40):  # two chunks bring every control into the picture
             if self.frames:
-                self.driver.seen(self.frames[-1].chunk, self.rig.clock())
+                self.driver.seen(self.frames[-1].header.chunk, self.rig.clock())
             self.rig.step()
         last = read_stamp(self.frames[-1].frames[0])
         assert last.prompt == prompt_mark(self.prompt)
@@ -210,7 +210,7 @@ class AnyOrder(RuleBasedStateMachine):
         return ControlId(self.sent[-1])
 
     def went_back(self, position: Position) -> None:
-        end_us = self.frames[-1].pts_us + 2 * FRAME_US if self.frames else 0
+        end_us = self.frames[-1].header.pts_us + 2 * FRAME_US if self.frames else 0
         assert position.pts_us == end_us
         self.jumped = True
         self.unseen.clear()
@@ -224,9 +224,9 @@ class AnyOrder(RuleBasedStateMachine):
         world = read[0].chunk
         if self.expected_world is not None:
             assert world == self.expected_world
-        assert chunk.discontinuity == self.jumped
+        assert chunk.header.discontinuity == self.jumped
         self.jumped = False
-        self.unseen.append(chunk.chunk)
+        self.unseen.append(chunk.header.chunk)
         self.expected_world = world + 1
 
 

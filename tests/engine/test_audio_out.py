@@ -23,14 +23,14 @@ def test_sound_and_pictures_of_a_chunk_begin_together_and_follow_their_own() -> 
     assert [(out.chunk, out.pts_us, out.duration_us) for out in sounds] == [
         (chunk, chunk * CHUNK_US, CHUNK_US) for chunk in range(4)
     ]
-    assert [out.pts_us for out in rig.frames("s1")[:4]] == [out.pts_us for out in sounds]
+    assert [out.header.pts_us for out in rig.frames("s1")[:4]] == [out.pts_us for out in sounds]
     assert not any(out.discontinuity for out in sounds)
 
 
 def test_sound_that_is_too_short_never_comes_far_apart_from_its_pictures() -> None:
     rig = sounding(short=300)  # 12.5 ms of every 200
     rig.run_chunks("s1", 40)
-    video = {out.chunk: out.pts_us for out in rig.heard_of("s1", FramesOut)}
+    video = {out.header.chunk: out.header.pts_us for out in rig.heard_of("s1", FramesOut)}
     sounds = [out for out in rig.heard_of("s1", SamplesOut) if out.chunk in video]
     assert max(abs(video[out.chunk] - out.pts_us) for out in sounds) <= 40_000
     ends = [out.pts_us + out.duration_us for out in sounds]
@@ -46,9 +46,9 @@ def test_after_an_interrupt_the_sound_goes_on_where_the_pictures_do_and_says_so(
     rig.seen_at_once = True
     frames = rig.run_chunks("s1", 1)[0]
     sound = rig.heard_of("s1", SamplesOut)[1]
-    assert sound.pts_us == frames.pts_us == CHUNK_US
+    assert sound.pts_us == frames.header.pts_us == CHUNK_US
     assert sound.discontinuity
-    assert frames.discontinuity
+    assert frames.header.discontinuity
 
 
 def test_a_sample_that_is_not_finite_rolls_the_step_back() -> None:

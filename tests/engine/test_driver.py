@@ -25,10 +25,10 @@ def test_chunks_are_numbered_and_timed_without_gaps() -> None:
     rig = stub_rig()
     rig.open()
     frames = rig.run_chunks("s1", 5)
-    assert [chunk.chunk for chunk in frames] == [0, 1, 2, 3, 4]
-    assert [chunk.pts_us for chunk in frames] == [0, 100_000, 200_000, 300_000, 400_000]
-    assert {chunk.duration_us for chunk in frames} == {50_000}
-    assert not any(chunk.discontinuity for chunk in frames)
+    assert [chunk.header.chunk for chunk in frames] == [0, 1, 2, 3, 4]
+    assert [chunk.header.pts_us for chunk in frames] == [0, 100_000, 200_000, 300_000, 400_000]
+    assert {chunk.header.duration_us for chunk in frames} == {50_000}
+    assert not any(chunk.header.discontinuity for chunk in frames)
     assert [read_stamp(frame).frame for frame in frames[0].frames] == [0, 1]
 
 
@@ -40,9 +40,9 @@ def test_a_control_acts_in_the_next_chunk_and_its_receipt_names_the_frame() -> N
     [after] = rig.run_chunks("s1", 1)
     assert read_stamp(after.frames[0]).prompt == prompt_mark("a neon blargville city")
     [receipt] = rig.heard_of("s1", ControlApplied)
-    assert (receipt.control, receipt.chunk, receipt.pts_us) == ("p", 2, after.pts_us)
+    assert (receipt.control, receipt.chunk, receipt.pts_us) == ("p", 2, after.header.pts_us)
     assert receipt.unknown_words == ("blargville",)
-    assert receipt.step == after.step - 2
+    assert receipt.step == after.header.step - 2
     heard = rig.heard["s1"]
     assert heard.index(receipt) < heard.index(after)
 

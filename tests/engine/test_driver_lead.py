@@ -107,10 +107,10 @@ def test_a_model_that_is_too_fast_for_one_who_only_hears_keeps_to_the_media_time
             assert wake_us is not None, "it is woken though nothing comes"
             rig.clock.now_us = max(wake_us, rig.clock.now_us + 1)
         for out in rig.frames("s1")[told:]:
-            driver.seen(out.chunk, rig.clock(), in_time=True)
+            driver.seen(out.header.chunk, rig.clock(), in_time=True)
             told += 1
     passed_us = rig.clock() - start_us
-    media_us = sum(len(out.frames) * out.duration_us for out in rig.frames("s1"))
-    chunk_us = len(rig.frames("s1")[0].frames) * rig.frames("s1")[0].duration_us
+    media_us = sum(len(out.frames) * out.header.duration_us for out in rig.frames("s1"))
+    chunk_us = len(rig.frames("s1")[0].frames) * rig.frames("s1")[0].header.duration_us
     assert told > 20
     assert passed_us - 2 * chunk_us <= media_us <= passed_us + 2 * chunk_us

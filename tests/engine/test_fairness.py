@@ -29,7 +29,7 @@ class Viewer:
         now_us = rig.clock.now_us
         frames = rig.frames(self.session)
         if self.played and now_us >= self.ends_us - FRAME_US:
-            rig.drivers[self.session].seen(frames[self.played - 1].chunk, now_us)
+            rig.drivers[self.session].seen(frames[self.played - 1].header.chunk, now_us)
         while self.played < len(frames) and now_us >= self.ends_us:
             if self.played:
                 self.waited_us += now_us - self.ends_us

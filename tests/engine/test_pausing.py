@@ -24,7 +24,7 @@ def test_no_unit_runs_while_paused_and_pausing_twice_is_pausing() -> None:
     for _ in range(3):
         driver.resume()
     after = rig.run_chunks("s1", 2)
-    assert [chunk.pts_us for chunk in after] == [100_000, 200_000]
+    assert [chunk.header.pts_us for chunk in after] == [100_000, 200_000]
 
 
 def test_a_long_pause_is_not_caught_up() -> None:
@@ -110,7 +110,7 @@ def test_a_cut_chunk_never_arrives_after_a_new_session_took_its_place() -> None:
     driver.watched(True)
     [after] = rig.run_chunks("s1", 1)
     assert isinstance(after, FramesOut)
-    assert (worlds(rig), after.chunk) == ([0, 1, 2], 2)
+    assert (worlds(rig), after.header.chunk) == ([0, 1, 2], 2)
 
 
 def test_an_interrupt_cancels_the_steps_that_are_still_to_come() -> None:

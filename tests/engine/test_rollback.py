@@ -40,10 +40,14 @@ def test_an_interrupt_goes_on_from_what_was_seen_wherever_it_comes(units: int) -
     position = driver.interrupt(0)
     assert (position.chunk, position.pts_us) == (0, out * 100_000)
     [after] = rig.run_chunks("s1", 1)
-    assert (after.chunk, after.pts_us, after.discontinuity) == (out, position.pts_us, True)
+    assert (after.header.chunk, after.header.pts_us, after.header.discontinuity) == (
+        out,
+        position.pts_us,
+        True,
+    )
     assert stamps(rig)[-1].chunk == 1
     [then] = rig.run_chunks("s1", 1)
-    assert not then.discontinuity
+    assert not then.header.discontinuity
 
 
 def test_an_interrupt_before_anything_was_seen_begins_again() -> None:
@@ -99,7 +103,7 @@ def test_a_rewind_goes_back_to_a_kept_chunk_and_refuses_others() -> None:
     first = rig.run_chunks("s1", 8)
     assert driver.rewind(4).chunk == 4
     again = rig.run_chunks("s1", 2)
-    assert [chunk.chunk for chunk in again] == [8, 9]
+    assert [chunk.header.chunk for chunk in again] == [8, 9]
     assert worlds(rig)[-2:] == [5, 6]
     assert (again[0].frames == first[5].frames).all()
     for gone in (0, 6, 7, 99):
@@ -163,7 +167,7 @@ def test_a_snapshot_is_exact_while_there_is_room_and_goes_on_when_there_is_none(
         assert driver.restore("here").chunk == 5
         [after] = rig.run_chunks("s1", 1)
         assert (after.frames == following[0].frames).all()
-        assert after.discontinuity
+        assert after.header.discontinuity
         driver.restore("here")
         rig.run_chunks("s1", 1)
         assert worlds(rig)[-1] == 6
@@ -227,8 +231,8 @@ def test_a_lost_session_goes_on_from_its_snapshot_with_numbers_and_times() -> No
     )
     assert (driver.position.chunk, driver.position.pts_us) == (5, 600_000)
     after = rig.run_chunks("s1", 2)
-    assert [chunk.chunk for chunk in after] == [6, 7]
-    assert [chunk.discontinuity for chunk in after] == [True, False]
+    assert [chunk.header.chunk for chunk in after] == [6, 7]
+    assert [chunk.header.discontinuity for chunk in after] == [True, False]
     assert [stamp.prompt for stamp in stamps(rig)] == [prompt_mark("a desert")] * 2
     assert worlds(rig) == [4, 5]
     assert len(before) == 6
@@ -273,16 +277,19 @@ def test_the_number_of_a_chunk_that_was_cut_after_its_first_frames_is_not_used_a
     driver.interrupt(0)
     rig.kernel.plan_step = honest  # type: ignore[method-assign]
     [after] = rig.run_chunks("s1", 1)
-    assert (cut.chunk, after.chunk) == (1, 2)
-    assert (after.pts_us, after.discontinuity) == (200_000, True)
+    assert (cut.header.chunk, after.header.chunk) == (1, 2)
+    assert (after.header.pts_us, after.header.discontinuity) == (200_000, True)
 
 
 def test_a_lost_session_without_a_snapshot_starts_its_world_anew_and_goes_on_counting() -> None:
     rig = stub_rig()
     rig.open(chunks=6, pts_us=600_000)
     after = rig.run_chunks("s1", 2)
-    assert [(chunk.chunk, chunk.pts_us) for chunk in after] == [(6, 600_000), (7, 700_000)]
-    assert [chunk.discontinuity for chunk in after] == [True, False]
+    assert [(chunk.header.chunk, chunk.header.pts_us) for chunk in after] == [
+        (6, 600_000),
+        (7, 700_000),
+    ]
+    assert [chunk.header.discontinuity for chunk in after] == [True, False]
     assert worlds(rig) == [0, 1]
 
 

@@ -108,10 +108,10 @@ async def run_b(pool: Pool) -> list[FramesOut]:
 
 def assert_equal(frames: list[FramesOut], expected: list[FramesOut]) -> None:
     for one, other in zip(frames, expected, strict=True):
-        assert (one.chunk, one.pts_us, one.discontinuity) == (
-            other.chunk,
-            other.pts_us,
-            other.discontinuity,
+        assert (one.header.chunk, one.header.pts_us, one.header.discontinuity) == (
+            other.header.chunk,
+            other.header.pts_us,
+            other.header.discontinuity,
         )
         assert np.array_equal(one.frames, other.frames)
 

@@ -53,8 +53,10 @@ async def goes_on(viewer: Viewer, mark: Notification, count: int) -> None:
 def assert_media_time_goes_on(frames: list[FramesOut]) -> None:
     for one, next_one in pairwise(frames):
         # Durations are rounded to microseconds, times are not.
-        assert next_one.pts_us >= one.pts_us + len(one.frames) * (one.duration_us - 1)
-        assert next_one.chunk > one.chunk
+        assert next_one.header.pts_us >= one.header.pts_us + len(one.frames) * (
+            one.header.duration_us - 1
+        )
+        assert next_one.header.chunk > one.header.chunk
 
 
 async def test_a_killed_worker_is_replaced_and_the_session_goes_on(step_log: Path) -> None:
@@ -212,7 +214,7 @@ async def test_a_snapshot_outlives_the_worker_that_it_was_taken_in(step_log: Pat
             heard = len(viewer.frames)
             await lease.ask(Resume(0, "a"))
             out = await viewer.hears(FramesOut, heard + 1)
-    assert out.discontinuity
+    assert out.header.discontinuity
     assert stub_model.read_stamp(out.frames[0]).chunk == kept.chunk + 1
 
 
@@ -222,11 +224,11 @@ async def test_a_fork_outlives_what_it_parted_from_and_its_worker(step_log: Path
         async with AsyncExitStack() as ends:
             parting = await ends.enter_async_context(first.watching(pool))
             await first.hears(FramesOut, 5)
-            seen = first.frames[-1].chunk
+            seen = first.frames[-1].header.chunk
             second = Viewer("b", origin=ForkOrigin("a", seen))
             await ends.enter_async_context(second.watching(pool))
             begun = await second.hears(FramesOut)
-            assert begun.chunk == seen + 1
+            assert begun.header.chunk == seen + 1
             await parting.release()
             os.kill(worker_pid(pool), signal.SIGKILL)
             recovered = await second.hears(Recovered)
@@ -286,7 +288,7 @@ async def test_workers_that_others_kill_cost_no_session_however_long_its_chunks_
             await goes_on(slow, slow.notices[-1], 2)
     notices = [*slow.notices, *rests.notices]
     assert not any(isinstance(notice, SessionLost) for notice in notices)
-    assert slow.frames[-1].chunk < 16
+    assert slow.frames[-1].header.chunk < 16
 
 
 async def test_a_model_whose_worker_dies_too_often_is_given_up(

@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 import pytest
 import torch
 
 from reverie.engine.emissions import (
     ControlApplied,
     ControlSuperseded,
+    FramesHeader,
     FramesOut,
     SamplesOut,
     SnapshotOut,
@@ -62,9 +61,9 @@ def snapshot(chunk: int) -> SnapshotOut:
     return SnapshotOut("s", chunk, Durable("world_model", "v", {}, str(chunk)), ended(chunk))
 
 
-def frames(chunk: int, pts_us: int) -> FramesOut:
+def frames(chunk: int, pts_us: int, loop: str = "") -> FramesOut:
     pixels = torch.zeros((2, 4, 4, 3), dtype=torch.uint8).numpy()
-    return FramesOut("s", "video", chunk, 0, pts_us, 1000, pixels)
+    return FramesOut(FramesHeader("s", "video", chunk, 0, pts_us, 1000, loop=loop), pixels)
 
 
 def replayed(recovery_log: RecoveryLog) -> list[ControlInput]:
@@ -249,7 +248,7 @@ def heard_of_two_loops(recovery_log: RecoveryLog) -> None:
     done = Done(0, "s", stands={"world_model": -1, "sounds": -1})
     recovery_log.opened(done)
     for chunk in (0, 1, 2):
-        recovery_log.heard(replace(frames(chunk, 0), loop="world_model"))
+        recovery_log.heard(frames(chunk, 0, "world_model"))
         recovery_log.heard(snapshot(chunk))
     for chunk in range(5):
         recovery_log.heard(piece(chunk))

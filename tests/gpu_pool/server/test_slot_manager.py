@@ -11,7 +11,7 @@ import stub_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.engine.emissions import FramesOut
+from reverie.engine.emissions import FramesHeader, FramesOut
 from reverie.gpu_pool import (
     AskTimeoutError,
     PoolError,
@@ -148,7 +148,7 @@ class House:
         self._chunks += 1
         for session in self.worker.open if self.worker else ():
             pixels = np.zeros((1, 1, 1, 3), np.uint8)
-            out = FramesOut(session, "video", self._chunks, 0, 0, 1, pixels)
+            out = FramesOut(FramesHeader(session, "video", self._chunks, 0, 0, 1), pixels)
             self.slot_manager.received(Emitted(out))
 
     def settle(self) -> None:

@@ -39,12 +39,12 @@ async def test_a_session_is_seen_and_heard(pool: Pool) -> None:
         applied = await viewer.hears(ControlApplied)
         await viewer.hears(FramesOut, applied.chunk + 3)
 
-    assert [out.chunk for out in viewer.frames] == list(range(len(viewer.frames)))
+    assert [out.header.chunk for out in viewer.frames] == list(range(len(viewer.frames)))
     for out in viewer.frames:
         stamps = [stub_model.read_stamp(frame) for frame in out.frames]
-        text = "a neon city" if out.chunk >= applied.chunk else "a frozen lake"
+        text = "a neon city" if out.header.chunk >= applied.chunk else "a frozen lake"
         assert [stamp.frame for stamp in stamps] == list(range(12))
-        assert {stamp.chunk for stamp in stamps} == {out.chunk}
+        assert {stamp.chunk for stamp in stamps} == {out.header.chunk}
         assert {stamp.session for stamp in stamps} == {stub_model.session_mark("a")}
         assert {stamp.prompt for stamp in stamps} == {stub_model.prompt_mark(text)}
     assert not any(isinstance(notice, SnapshotOut) for notice in viewer.notices)
@@ -56,7 +56,7 @@ async def test_requests_are_answered_and_refusals_change_nothing(pool: Pool) -> 
         await viewer.hears(FramesOut, 2)
         paused = await lease.ask(Pause(0, "a"))
         heard = len(viewer.frames)
-        assert paused.chunk == viewer.frames[-1].chunk
+        assert paused.chunk == viewer.frames[-1].header.chunk
         with pytest.raises(RequestRefusedError) as refused:
             await lease.ask(Rewind(0, "a", 999))
         assert refused.value.code == "chunk_not_kept"
@@ -69,7 +69,7 @@ async def test_requests_are_answered_and_refusals_change_nothing(pool: Pool) -> 
         assert len(viewer.frames) == heard, "a paused session puts nothing out"
         await lease.ask(Resume(0, "a"))
         out = await viewer.hears(FramesOut, heard + 1)
-        assert out.discontinuity
+        assert out.header.discontinuity
         assert stub_model.read_stamp(out.frames[0]).chunk == 0
 
 
@@ -97,7 +97,7 @@ async def test_frames_belong_to_the_session_for_good(pool: Pool) -> None:
     async with viewer.watching(pool, fault=stub_model.Fault.REUSE_BUFFER):
         await viewer.hears(FramesOut, 20)
     for out in viewer.frames:
-        assert {stub_model.read_stamp(frame).chunk for frame in out.frames} == {out.chunk}
+        assert {stub_model.read_stamp(frame).chunk for frame in out.frames} == {out.header.chunk}
 
 
 async def test_a_session_that_nobody_watches_stops_until_somebody_does(pool: Pool) -> None:
@@ -110,9 +110,9 @@ async def test_a_session_that_nobody_watches_stops_until_somebody_does(pool: Poo
         # At most the chunk that was in the making comes out; then it stands.
         lease.send(Watched("a", True))
         out = await viewer.until(
-            lambda _: next((o for o in viewer.frames if o.chunk == stopped.chunk + 3), None)
+            lambda _: next((o for o in viewer.frames if o.header.chunk == stopped.chunk + 3), None)
         )
-        assert [o.chunk for o in viewer.frames] == list(range(out.chunk + 1))
+        assert [o.header.chunk for o in viewer.frames] == list(range(out.header.chunk + 1))
 
 
 async def test_two_sessions_share_a_worker_and_never_their_pictures(pool: Pool) -> None:
@@ -133,7 +133,11 @@ async def test_who_else_runs_changes_no_pixel(pool: Pool) -> None:
         await accompanied.hears(FramesOut, 4)
     for one, other in zip(alone.frames[:4], accompanied.frames[:4], strict=True):
         assert np.array_equal(one.frames, other.frames)
-        assert (one.chunk, one.pts_us, one.step) == (other.chunk, other.pts_us, other.step)
+        assert (one.header.chunk, one.header.pts_us, one.header.step) == (
+            other.header.chunk,
+            other.header.pts_us,
+            other.header.step,
+        )
 
 
 async def test_what_cannot_begin_is_refused_and_takes_up_nothing(pool: Pool) -> None:

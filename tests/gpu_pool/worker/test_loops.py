@@ -45,7 +45,7 @@ async def test_frames_and_words_come_side_by_side_and_neither_waits_long() -> No
         await until_said(viewer, LAKE)
         viewer.lease.send(prompt("a", "p", "a city"))
         await until_said(viewer, CITY)
-    assert [out.chunk for out in viewer.frames] == list(range(len(viewer.frames)))
+    assert [out.header.chunk for out in viewer.frames] == list(range(len(viewer.frames)))
     last = viewer.texts[-1]
     assert (last.stream, last.loop, last.final) == ("narration", "ar_decode", True)
     traces = [notice for notice in viewer.notices if isinstance(notice, StepTrace)]

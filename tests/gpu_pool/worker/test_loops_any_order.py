@@ -105,7 +105,7 @@ class Life:
         assert set(fates) <= set(self.controls)
         assert max(fates.values(), default=1) == 1, "a control has one receipt"
         assert max((trace.waited for trace in self.rig.ran), default=0) <= 1
-        chunks = [out.chunk for out in self.rig.of("a", FramesOut)]
+        chunks = [out.header.chunk for out in self.rig.of("a", FramesOut)]
         assert chunks == sorted(set(chunks)), "chunk numbers are never used twice"
         texts: list[TextOut] = self.rig.of("a", TextOut)
         assert [out.chunk for out in texts] == sorted(out.chunk for out in texts)

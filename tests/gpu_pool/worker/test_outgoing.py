@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from reverie.engine.emissions import FramesOut, TextOut
+from reverie.engine.emissions import FramesHeader, FramesOut, TextOut
 from reverie.gpu_pool.wire.connection import QueueConnection, queue_pair
 from reverie.gpu_pool.wire.messages import Done, Emitted, FramesInSlot, FromWorker, ToWorker
 from reverie.gpu_pool.wire.ring import RingLayout, RingReader, RingWriter
@@ -35,7 +35,7 @@ def way() -> Way:
 
 def frames(chunk: int, count: int = 2, discontinuity: bool = False) -> FramesOut:
     pixels = np.full((count, 4, 4, 3), chunk, np.uint8)
-    return FramesOut("s", "video", chunk, 0, 1000 * chunk, 10, pixels, discontinuity)
+    return FramesOut(FramesHeader("s", "video", chunk, 0, 1000 * chunk, 10, discontinuity), pixels)
 
 
 def test_everything_leaves_in_the_order_in_which_it_happened(way: Way) -> None:
@@ -61,7 +61,7 @@ def test_frames_without_a_slot_wait_and_so_does_everything_behind_them(way: Way)
     way.outgoing.flush()
     third, done = way.received()
     assert isinstance(third, FramesInSlot)
-    assert (third.chunk, done) == (3, Done(1, "s"))
+    assert (third.header.chunk, done) == (3, Done(1, "s"))
     assert not way.outgoing.blocked
 
 
@@ -71,5 +71,5 @@ def test_more_frames_than_a_slot_holds_leave_in_pieces(way: Way) -> None:
     one, other = way.received()
     assert isinstance(one, FramesInSlot)
     assert isinstance(other, FramesInSlot)
-    assert (one.shape[0], one.pts_us, one.discontinuity) == (2, 1000, True)
-    assert (other.shape[0], other.pts_us, other.discontinuity) == (1, 1020, False)
+    assert (one.shape[0], one.header.pts_us, one.header.discontinuity) == (2, 1000, True)
+    assert (other.shape[0], other.header.pts_us, other.header.discontinuity) == (1, 1020, False)

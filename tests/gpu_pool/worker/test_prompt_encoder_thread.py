@@ -130,7 +130,7 @@ async def test_a_world_that_begins_again_begins_with_the_prompt_that_is_read(
         await goes_on(viewer, 1)
         after = viewer.frames[before]
         assert read_stamp(after.frames[0]).prompt == prompt_mark(gate.prompt)
-        assert after.discontinuity
+        assert after.header.discontinuity
 
 
 async def test_a_prompt_that_cannot_be_read_changes_nothing(pool: Pool) -> None:

@@ -24,7 +24,7 @@ def film(family: UnevenFamily, history: int = 3) -> tuple[ResidentRig, WorkerSes
 
 def ends_us(rig: ResidentRig) -> tuple[int, int]:
     """Return up to where pictures and sound were put out."""
-    pictures = [out.pts_us + len(out.frames) * out.duration_us for out in rig.of("a", FramesOut)]
+    pictures = [out.end_us for out in rig.of("a", FramesOut)]
     sounds = [out.pts_us + out.duration_us for out in rig.of("a", SamplesOut)]
     return max(pictures, default=0), max(sounds, default=0)
 
@@ -46,10 +46,9 @@ def watch(rig: ResidentRig, seconds: float) -> None:
             rig.clock.now_us += 5000
         shown_us = rig.clock.now_us - start_us
         for out in rig.of("a", FramesOut):
-            end_us = out.pts_us + len(out.frames) * out.duration_us
-            if end_us <= shown_us and out.chunk not in told:
-                told.add(out.chunk)
-                rig.session_table["a"].seen(out.chunk, rig.clock.now_us, "pictures")
+            if out.end_us <= shown_us and out.header.chunk not in told:
+                told.add(out.header.chunk)
+                rig.session_table["a"].seen(out.header.chunk, rig.clock.now_us, "pictures")
 
 
 @pytest.mark.parametrize(
@@ -91,8 +90,8 @@ def test_an_interrupt_drops_what_was_not_seen_of_both(sound_leads: bool) -> None
     rest(rig)
     picture, sound = first_after(rig, before)
     assert (value_of(picture), value_of(sound)) == (1, 5)  # what follows 2 s of each
-    assert picture.pts_us == sound.pts_us == 4 * SECOND
-    assert picture.discontinuity
+    assert picture.header.pts_us == sound.pts_us == 4 * SECOND
+    assert picture.header.discontinuity
     assert sound.discontinuity
 
 
@@ -122,7 +121,7 @@ def test_a_rewind_takes_both_to_the_same_media_time(chunk: int) -> None:
     picture, sound = first_after(rig, before)
     assert value_of(picture) == chunk + 1
     assert value_of(sound) == (chunk + 1) * 5  # five of its chunks to one with pictures
-    assert picture.pts_us == sound.pts_us
+    assert picture.header.pts_us == sound.pts_us
 
 
 def test_a_rewind_names_a_chunk_of_the_loop_that_leads() -> None:
@@ -133,7 +132,7 @@ def test_a_rewind_names_a_chunk_of_the_loop_that_leads() -> None:
     rest(rig)
     picture, sound = first_after(rig, before)
     assert (value_of(picture), value_of(sound)) == (1, 6)
-    assert picture.pts_us == sound.pts_us
+    assert picture.header.pts_us == sound.pts_us
 
 
 def test_a_rewind_that_one_loop_cannot_follow_changes_nothing() -> None:
@@ -170,7 +169,7 @@ def test_a_snapshot_keeps_both_as_they_were_at_one_media_time() -> None:
     picture, sound = first_after(rig, before)
     assert value_of(picture) * 2 == kept
     assert abs(value_of(sound) * 0.4 - kept) <= 0.4
-    assert picture.pts_us == sound.pts_us
+    assert picture.header.pts_us == sound.pts_us
 
 
 def test_a_second_future_parts_from_both_at_one_media_time() -> None:

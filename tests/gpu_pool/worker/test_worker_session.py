@@ -211,7 +211,7 @@ def test_a_loop_of_text_is_interrupted_alone() -> None:
     rig.run(lambda: spoken(rig, 1))
     assert "word9" not in rig.words()[0]
     assert rig.words()[1].startswith("You said two")
-    assert not any(out.discontinuity for out in rig.of("a", FramesOut))
+    assert not any(out.header.discontinuity for out in rig.of("a", FramesOut))
     rig.assert_nothing_is_lost()
 
 
@@ -220,7 +220,7 @@ def test_the_leading_loop_is_interrupted_alone() -> None:
     worker_session = rig.open(program="chat")
     worker_session.push([turn(LONG, "t1")])
     rig.run(lambda: len(rig.of("a", TextOut)) >= 5)
-    newest = rig.of("a", FramesOut)[-1].chunk if rig.chunks() else None
+    newest = rig.of("a", FramesOut)[-1].header.chunk if rig.chunks() else None
     worker_session.interrupt(newest, "world_model")
     rig.run(lambda: spoken(rig, 1))
     assert "word59" in rig.words()[0]
@@ -250,8 +250,8 @@ def test_after_a_rewind_or_a_reset_it_tells_of_the_world_as_it_is_then() -> None
     worker_session.reset(None)
     rig.run(lambda: spoken(rig, 3))
     assert rig.words()[2] == f"I see p{prompt_mark('a city')} with nothing held. "
-    chunk = rig.of("a", FramesOut)[-1].chunk
-    rig.run(lambda: rig.of("a", FramesOut)[-1].chunk >= chunk + 2)
+    chunk = rig.of("a", FramesOut)[-1].header.chunk
+    rig.run(lambda: rig.of("a", FramesOut)[-1].header.chunk >= chunk + 2)
     assert worker_session.rewind(chunk).chunk == chunk
     rig.run(lambda: rig.chunks() >= 12)
     rig.assert_nothing_is_lost()
@@ -298,7 +298,7 @@ def test_a_voice_that_stays_bad_begins_anew_a_few_times_and_the_pictures_never_s
     assert [failed.restarted for failed in fatal] == [True] * RESTARTS + [False]
     before = rig.chunks()
     rig.run(lambda: rig.chunks() >= before + 5)
-    assert not any(out.discontinuity for out in rig.of("a", FramesOut))
+    assert not any(out.header.discontinuity for out in rig.of("a", FramesOut))
     rig.assert_nothing_is_lost()
 
 
@@ -368,7 +368,7 @@ def test_another_worker_takes_both_loops_up_and_counts_on() -> None:
     worker_session.push([turn("hello", "t")])
     rig.run(lambda: spoken(rig, 2))
     assert min(rig.words()) == 1
-    assert rig.of("a", FramesOut)[0].chunk == chunks
+    assert rig.of("a", FramesOut)[0].header.chunk == chunks
     assert not any(each.control == OPENING for each in rig.of("a", ControlApplied))
     worker_session.restore("here")
     rig.run(lambda: rig.chunks() >= 6)

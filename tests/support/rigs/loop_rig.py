@@ -145,7 +145,7 @@ class Rig:
             return
         for emission in emissions:
             if isinstance(emission, FramesOut):
-                self.drivers[session].seen(emission.chunk, self.clock.now_us)
+                self.drivers[session].seen(emission.header.chunk, self.clock.now_us)
 
     def _tick(self) -> int:
         self.clock.now_us += UNIT_US // 2

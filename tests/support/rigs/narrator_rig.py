@@ -129,7 +129,7 @@ class NarratorRig:
         for emission in pair.world.take_emissions():
             if isinstance(emission, FramesOut):
                 pair.frames.append(emission)
-                pair.world.seen(emission.chunk, self.clock.now_us)
+                pair.world.seen(emission.header.chunk, self.clock.now_us)
 
     def _tick(self) -> int:
         self.clock.now_us += 500

@@ -54,7 +54,7 @@ class Viewer:
             return
         self.notices.append(notice)
         if isinstance(notice, FramesOut) and self.sees and self.lease:
-            self.lease.send(PlayheadMoved(self.session, notice.chunk))
+            self.lease.send(PlayheadMoved(self.session, notice.header.chunk))
 
     @property
     def texts(self) -> list[TextOut]:
@@ -95,7 +95,7 @@ class Viewer:
         )
         self.lease = await pool.lease(opening, self, self.positions.append)
         for out in self.frames:
-            self.lease.send(PlayheadMoved(self.session, out.chunk))
+            self.lease.send(PlayheadMoved(self.session, out.header.chunk))
         return self.lease
 
     @asynccontextmanager

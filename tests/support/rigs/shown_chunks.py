@@ -35,7 +35,12 @@ class ShownChunk:
     def of_frames(cls, out: FramesOut) -> "ShownChunk":
         """Take pictures."""
         return cls(
-            out.chunk, out.pts_us, out.frames, len(out.frames), out.duration_us, out.discontinuity
+            out.header.chunk,
+            out.header.pts_us,
+            out.frames,
+            len(out.frames),
+            out.header.duration_us,
+            out.header.discontinuity,
         )
 
     @classmethod

@@ -142,7 +142,9 @@ class ResidentRig:
         self.ran += [each for each in emissions if isinstance(each, StepTrace)]
         for emission in emissions:
             if self.seen and isinstance(emission, FramesOut):
-                self.session_table[session].seen(emission.chunk, self.clock.now_us, emission.loop)
+                self.session_table[session].seen(
+                    emission.header.chunk, self.clock.now_us, emission.header.loop
+                )
 
     def _tick(self) -> int:
         self.clock.now_us += 500

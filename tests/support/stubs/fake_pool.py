@@ -2,11 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
-from reverie.engine.emissions import ControlApplied, FaultCode, FramesOut, StepFailed, TextOut
+from reverie.engine.emissions import (
+    ControlApplied,
+    FaultCode,
+    FramesHeader,
+    FramesOut,
+    StepFailed,
+    TextOut,
+)
 from reverie.engine.inputs import ControlId
 from reverie.gpu_pool.wire.errors import PoolFullError, RequestRefusedError
 from reverie.gpu_pool.wire.messages import (
@@ -154,10 +160,16 @@ class FakeLease:
         for control in self.waiting_controls():
             self.say(ControlApplied(self.session, control, self.chunk, self.chunk, self.pts_us))
         pictures = np.full((frames, SIZE, SIZE, 3), self.chunk % 256, np.uint8)
-        out = FramesOut(
-            self.session, "video", self.chunk, self.chunk, self.pts_us, FRAME_US, pictures
+        header = FramesHeader(
+            session=self.session,
+            stream="video",
+            chunk=self.chunk,
+            step=self.chunk,
+            pts_us=self.pts_us,
+            duration_us=FRAME_US,
+            discontinuity=self._discontinuity,
         )
-        self.say(replace(out, discontinuity=self._discontinuity))
+        self.say(FramesOut(header, pictures))
         self._discontinuity = False
         self.pts_us += frames * FRAME_US
         return self.chunk

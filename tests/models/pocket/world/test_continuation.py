@@ -65,7 +65,9 @@ def test_a_clip_is_shown_as_one_chunk_and_the_world_goes_on_from_it() -> None:
     state = driver._context.states.now.state
     assert len(state.window) <= WINDOW
     receipts = rig.heard_of("s1", ControlApplied)
-    assert {each.pts_us for each in receipts if each.control in ("p0", "p3")} == {replay.pts_us}
+    assert {each.pts_us for each in receipts if each.control in ("p0", "p3")} == {
+        replay.header.pts_us
+    }
 
 
 def test_the_history_before_a_clip_is_no_more_and_that_of_one_clip_is_kept() -> None:

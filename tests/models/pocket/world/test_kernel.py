@@ -132,9 +132,9 @@ def test_a_lost_session_goes_on_from_its_window(rig: Rig) -> None:
     elsewhere = Rig(Pocket(), tiny_options())
     elsewhere.open(request(), durable=last.durable, chunks=last.chunk + 1, pts_us=9_000_000)
     revived = elsewhere.run_chunks("s1", 2)
-    assert revived[0].chunk == last.chunk + 1
-    assert revived[0].discontinuity
-    before = next(out for out in rig.frames("s1") if out.chunk == last.chunk)
+    assert revived[0].header.chunk == last.chunk + 1
+    assert revived[0].header.discontinuity
+    before = next(out for out in rig.frames("s1") if out.header.chunk == last.chunk)
     jump = np.abs(before.frames.astype(int) - revived[0].frames.astype(int)).mean()
     start = rig.frames("s1")[0]
     assert jump < np.abs(start.frames.astype(int) - revived[0].frames.astype(int)).mean()
