@@ -27,6 +27,7 @@ from reverie.engine.loop_context import Course, Look, LoopContext
 from reverie.engine.mailbox import Mailbox
 from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
+from reverie.engine.outputs import FrameMemory, new_memory
 from reverie.engine.planner import Planner
 from reverie.engine.playout_lead import PlayoutLead
 from reverie.engine.position import Position
@@ -86,6 +87,7 @@ class LoopDriver(Rollback[S]):
         course: Course = Course(),  # noqa: B008  # frozen
         mailbox: Mailbox | None = None,
         start: Checkpoint[S] | None = None,
+        frame_memory: FrameMemory = new_memory,
     ) -> None:
         """Begin anew, go on for a driver that was lost, or part from one that goes on itself.
 
@@ -102,6 +104,7 @@ class LoopDriver(Rollback[S]):
             course: how far other loops of the session have come.
             mailbox: what waited for the driver whose place it takes; see `hand_over`.
             start: where it parts from another, whose blocks it shares from then on; see `parting`.
+            frame_memory: where its frames are written to.
         """
         first = start or _first(kernel, instance, request, durable, chunks, pts_us)
         emitter = Emitter(
@@ -130,6 +133,7 @@ class LoopDriver(Rollback[S]):
             ),
             lead=PlayoutLead(options.lead_chunks, round(1e6 / rates[0])) if rates else None,
             course=course,
+            frame_memory=frame_memory,
             open_chunk=OpenChunk(opening=options.receipt_for_opening and reads_prompt),
         )
         super().__init__(context)

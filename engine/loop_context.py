@@ -13,6 +13,7 @@ from reverie.engine.errors import LoopEndedError
 from reverie.engine.mailbox import Mailbox
 from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DriverOptions
+from reverie.engine.outputs import FrameMemory, new_memory
 from reverie.engine.playout_lead import PlayoutLead
 from reverie.engine.run_gate import RunGate
 from reverie.engine.states import LoopStates
@@ -55,6 +56,7 @@ class LoopContext(Generic[S]):
         lead: how far it may run ahead of the viewer; None for a loop that no viewer paces.
         course: how far the loops beside it have come.
         planned: the unit that `ready` named.
+        frame_memory: where frames are written to.
         unit: the unit that runs.
         step: number of the next unit.
         strikes: failures since anything last closed.
@@ -77,6 +79,7 @@ class LoopContext(Generic[S]):
     open_chunk: OpenChunk = field(default_factory=OpenChunk)
     planned: WorkPlan | None = None
     unit: StepUnit[S] | None = None
+    frame_memory: FrameMemory = new_memory
     step: int = 0
     strikes: int = 0
     ended: bool = False

@@ -1,6 +1,7 @@
 """What a step put out, checked before anybody may see it, and copied out of the kernel's hands."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,15 @@ class CheckedSamples:
     samples: Samples
 
 
+FrameMemory = Callable[[tuple[int, ...]], Frames]
+"""Returns memory for frames of a shape; whatever is in it is overwritten."""
+
+
+def new_memory(shape: tuple[int, ...]) -> Frames:
+    """Return memory of this process: the `FrameMemory` where frames are not sent to another."""
+    return np.empty(shape, np.uint8)
+
+
 CheckedOutput = CheckedFrames | CheckedSamples | TextOutput
 
 _KINDS = {
@@ -47,9 +57,18 @@ _KINDS = {
 
 
 def checked_outputs(
-    unit: StepUnit[Any], result: StepResult[Any], loop: LoopSpec
+    unit: StepUnit[Any],
+    result: StepResult[Any],
+    loop: LoopSpec,
+    memory: FrameMemory = new_memory,
 ) -> tuple[CheckedOutput, ...]:
     """Return the outputs of a unit, ready to go out.
+
+    Args:
+        unit: what ran.
+        result: what the kernel returned for it.
+        loop: whose unit it is.
+        memory: where pixels are written to.
 
     Raises:
         BadStepError: a check is not finite, an output is not as declared, or the next state refers
@@ -61,7 +80,7 @@ def checked_outputs(
     for check in result.checks:
         _require_finite(check, "a check")
     streams = {stream.name: stream for stream in loop.streams if stream.name in unit.plan.streams}
-    return tuple(_checked(output, streams.get(output.stream)) for output in result.outputs)
+    return tuple(_checked(output, streams.get(output.stream), memory) for output in result.outputs)
 
 
 def is_media(output: Output | CheckedOutput) -> bool:
@@ -69,7 +88,7 @@ def is_media(output: Output | CheckedOutput) -> bool:
     return not isinstance(output, TextOutput)
 
 
-def _checked(output: Output, stream: StreamSpec | None) -> CheckedOutput:
+def _checked(output: Output, stream: StreamSpec | None, memory: FrameMemory) -> CheckedOutput:
     kind = _KINDS[type(output)]
     if stream is None or stream.kind is not kind:
         message = f"{kind} for stream {output.stream!r}, which the plan does not feed"
@@ -83,22 +102,26 @@ def _checked(output: Output, stream: StreamSpec | None) -> CheckedOutput:
     if len(shape) != 4 or shape[1:] != (stream.height, stream.width, 3) or not shape[0]:
         message = f"frames {list(shape)} for a stream of {stream.width}x{stream.height}"
         raise BadStepError(FaultCode.BAD_SHAPE, message)
-    return CheckedFrames(output.stream, to_pixels(frames_FHWC))
+    return CheckedFrames(output.stream, to_pixels(frames_FHWC, memory))
 
 
-def to_pixels(frames_FHWC: Tensor) -> Frames:
-    """Return uint8 pixels in new memory, of uint8 pixels or floats in 0..1.
+def to_pixels(frames_FHWC: Tensor, memory: FrameMemory = new_memory) -> Frames:
+    """Return uint8 pixels in `memory`, of uint8 pixels or floats in 0..1.
 
     Raises:
         BadStepError: a value is not finite, or the type is neither.
     """
     if frames_FHWC.is_floating_point():
         _require_finite(frames_FHWC, "a frame")
-        frames_FHWC = frames_FHWC.clamp(0, 1).mul(255).round().to(torch.uint8)
+        frames_FHWC = frames_FHWC.clamp(0, 1).mul(255).round()
+        if frames_FHWC.device.type != "cpu":
+            frames_FHWC = frames_FHWC.to(torch.uint8)  # a fourth of the bytes leaves the device
     elif frames_FHWC.dtype is not torch.uint8:
         raise BadStepError(FaultCode.BAD_SHAPE, f"frames of type {frames_FHWC.dtype}")
-    # A kernel may write into the same memory in its next step.
-    return np.array(frames_FHWC.cpu().numpy(), copy=True, order="C")
+    # The only copy that the worker makes. A kernel may write into its memory in its next step.
+    pixels = memory(tuple(frames_FHWC.shape))
+    torch.from_numpy(pixels).copy_(frames_FHWC)
+    return pixels
 
 
 def to_samples(samples_NC: Tensor, channels: int) -> Samples:

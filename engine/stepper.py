@@ -82,7 +82,9 @@ class Stepper(Generic[S]):
         closes = unit.plan.commits or unit.plan.shows
         if result.outputs and self._context.open_chunk.open and not closes:
             raise BadStepError(FaultCode.BAD_SHAPE, "an output before its chunk is committed")
-        outputs = checked_outputs(unit, result, self._context.kernel.spec)
+        outputs = checked_outputs(
+            unit, result, self._context.kernel.spec, self._context.frame_memory
+        )
         self._context.states.require_room(result.state.blocks)
         if unit.plan.shows:
             self._require_media(result)

@@ -1,10 +1,12 @@
 """Frames on their way from a worker to the server: equal slots in shared memory.
 
-The worker owns the free list. It puts frames into a free slot and says so in a message; the server
-copies them out and sends `FreeSlot`. When no slot is free the worker waits: frames are never
-dropped here.
+The worker owns the free list. A driver writes its frames straight into a free slot (`memory`), and
+the worker says so in a message; the server copies them out and sends `FreeSlot`. So the pixels are
+copied twice on their way to an encoder. When no slot is free, frames wait in other memory and are
+copied once more: frames are never dropped here.
 """
 
+import weakref
 from dataclasses import dataclass
 from math import prod
 
@@ -60,7 +62,9 @@ class RingWriter:
         memory.resize(layout.size_bytes)
         self.layout = layout
         self._map = memory.map()
+        self._start = _address(np.frombuffer(self._map, np.uint8))
         self._free = list(reversed(range(layout.slots)))
+        self._lent: dict[int, weakref.finalize[[int], Frames]] = {}  # written, and not yet sent
         self._taken: set[int] = set()
 
     @property
@@ -79,17 +83,39 @@ class RingWriter:
             raise ValueError(f"a frame of {frames.shape[1:]} does not fit into a slot")
         return count
 
+    def memory(self, shape: tuple[int, ...]) -> Frames:
+        """Return memory for frames: a slot, or other memory where none can be spared.
+
+        `put` sends the slot without a copy. Frames that are dropped before give it back.
+        """
+        size = prod(shape)
+        # The last slot is kept for frames that wait in other memory: those in slots may be behind
+        # them, and could then not leave.
+        if size > self.layout.slot_bytes or len(self._free) < 2:
+            return np.empty(shape, np.uint8)
+        slot = self._free.pop()
+        flat = self._view(slot, size)
+        self._lent[slot] = weakref.finalize(flat, self._give_back, slot)
+        self._lent[slot].atexit = False
+        return flat.reshape(shape)
+
     def put(self, frames: Frames) -> int | None:
-        """Copy frames into a free slot and return it; None when no slot is free."""
+        """Return a slot that holds the frames; None when no slot is free.
+
+        They are copied, unless they lie in `memory` that is a slot; that one must not be written
+        to afterwards.
+        """
         if frames.nbytes > self.layout.slot_bytes:
             raise ValueError(f"{frames.nbytes} bytes do not fit into a slot")
-        if not self._free:
+        slot, rest = divmod(_address(frames) - self._start, self.layout.slot_bytes)
+        if not rest and slot in self._lent:
+            self._lent.pop(slot).detach()
+        elif self._free:
+            slot = self._free.pop()
+            np.copyto(self._view(slot, frames.nbytes).reshape(frames.shape), frames)
+        else:
             return None
-        slot = self._free.pop()
         self._taken.add(slot)
-        start = slot * self.layout.slot_bytes
-        target = np.frombuffer(self._map, np.uint8, frames.nbytes, start)
-        np.copyto(target.reshape(frames.shape), frames)
         return slot
 
     def release(self, slot: int) -> None:
@@ -101,6 +127,13 @@ class RingWriter:
         if slot not in self._taken:
             raise ValueError(f"slot {slot} was not taken")
         self._taken.remove(slot)
+        self._free.append(slot)
+
+    def _view(self, slot: int, size: int) -> Frames:
+        return np.frombuffer(self._map, np.uint8, size, slot * self.layout.slot_bytes)
+
+    def _give_back(self, slot: int) -> None:
+        del self._lent[slot]
         self._free.append(slot)
 
 
@@ -119,7 +152,9 @@ class RingReader:
             raise ValueError(f"ring of {len(self._map)} bytes, {layout.size_bytes} expected")
 
     def copy(self, slot: int, shape: Shape) -> Frames:
-        """Return a copy of the frames in `slot`; it may be freed afterwards.
+        """Return a copy of the frames in `slot`, which may be freed afterwards.
+
+        It is read-only, so that it can be handed on as it is.
 
         Raises:
             ValueError: there is no such slot, or the shape is larger than a slot.
@@ -128,4 +163,10 @@ class RingReader:
         if not 0 <= slot < self._layout.slots or not 0 <= size <= self._layout.slot_bytes:
             raise ValueError(f"no frames of {shape} in slot {slot}")
         source = np.frombuffer(self._map, np.uint8, size, slot * self._layout.slot_bytes)
-        return source.reshape(shape).copy()
+        frames = source.reshape(shape).copy()
+        frames.flags.writeable = False
+        return frames
+
+
+def _address(frames: Frames) -> int:
+    return int(frames.__array_interface__["data"][0])

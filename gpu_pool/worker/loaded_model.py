@@ -6,6 +6,7 @@ from typing import Any
 
 from reverie.engine.admission import Admission
 from reverie.engine.options import DriverOptions
+from reverie.engine.outputs import FrameMemory, new_memory
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import LoopKernel
 from reverie.models.contract.spec import LoopSpec
@@ -13,12 +14,17 @@ from reverie.models.contract.spec import LoopSpec
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """One model on one device, ready to be driven."""
+    """One model on one device, ready to be driven.
+
+    Attributes:
+        frame_memory: where drivers write frames to.
+    """
 
     instance: ModelInstance
     kernels: Mapping[str, LoopKernel[Any]]
     admission: Admission
     options: DriverOptions
+    frame_memory: FrameMemory = new_memory
 
     def loops(self, program: str) -> tuple[LoopSpec, ...]:
         """Return the loops of a program, the one that leads first.

@@ -158,6 +158,7 @@ class LoopStarts:
             course=self._course(loop),
             mailbox=mailbox,
             start=start,
+            frame_memory=self._model.frame_memory,
         )
 
     def _sight(self, loop: str) -> LoopState | None:

@@ -9,6 +9,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -128,6 +129,7 @@ class Worker:
         desk = PromptPrefetch(
             instance, now_us, self._inbox.wake, round(message.prompt_limit_s * 1e6)
         )
+        model = replace(model, frame_memory=ring.memory)
         return StepLoop(model, self._connection, ring, self._heartbeat, message.max_batch, desk)
 
 

@@ -115,7 +115,9 @@ class VideoFanout:
         return subscription
 
     def publish(self, frame_HWC: Picture, tag: FrameTag) -> None:
-        """Hand in the next frame. It is copied here, so that its buffer may be used again.
+        """Hand in the next frame.
+
+        A writable one is copied, so that its buffer may be used again; a read-only one is kept.
 
         Never waits: when the encoders fall behind, the oldest frame is lost, and the next one
         counts it. After `close` it does nothing.
@@ -125,7 +127,7 @@ class VideoFanout:
         """
         Size.of(frame_HWC)
         if not self._closed:
-            self._queue.put(frame_HWC.copy(), tag)
+            self._queue.put(frame_HWC.copy() if frame_HWC.flags.writeable else frame_HWC, tag)
             self._stir()
 
     def flush(self) -> None:

@@ -96,3 +96,56 @@ def test_a_reader_refuses_memory_that_is_too_small() -> None:
 
 def test_a_slot_holds_one_chunk_of_the_model() -> None:
     assert layout_for(stub_model.StubFamily(frames=5).spec, 3) == RingLayout(3, 5 * 64 * 64 * 3)
+
+
+def test_frames_that_were_written_into_a_slot_are_not_copied_into_one() -> None:
+    writer, reader = ring(slots=3)
+    written = writer.memory((2, 4, 4, 3))
+    written[:] = 7
+    assert writer.free == 2
+    slot = writer.put(written)
+    assert slot is not None
+    assert writer.free == 2
+    written[:] = 8  # it is the slot itself
+    assert (reader.copy(slot, (2, 4, 4, 3)) == 8).all()
+    writer.release(slot)
+    del written
+    assert writer.free == 3
+
+
+def test_frames_that_are_dropped_before_they_are_sent_give_their_slot_back() -> None:
+    writer, _ = ring(slots=3)
+    written = writer.memory((2, 4, 4, 3))
+    part = written[1:]
+    del written
+    assert writer.free == 2, "a part of it is still there"
+    del part
+    assert writer.free == 3
+
+
+def test_a_slot_that_is_lent_again_is_not_taken_back_for_the_frames_it_held_before() -> None:
+    writer, _ = ring(slots=2)
+    first = writer.memory((2, 4, 4, 3))
+    slot = writer.put(first)
+    assert slot is not None
+    writer.release(slot)
+    second = writer.memory((2, 4, 4, 3))
+    del first
+    assert writer.free == 1
+    assert writer.put(second) == slot
+
+
+def test_the_last_slot_is_kept_for_frames_that_wait_in_other_memory() -> None:
+    writer, reader = ring(slots=2)
+    lent, other = writer.memory((2, 4, 4, 3)), writer.memory((2, 4, 4, 3))
+    other[:] = 9
+    slot = writer.put(other)
+    assert slot is not None
+    assert (reader.copy(slot, (2, 4, 4, 3)) == 9).all()
+    assert writer.put(lent) not in (None, slot)
+
+
+def test_frames_that_no_slot_can_hold_get_other_memory() -> None:
+    writer, _ = ring(slots=3)
+    assert writer.memory((3, 4, 4, 3)).shape == (3, 4, 4, 3)
+    assert writer.free == 3

@@ -10,6 +10,7 @@ from reverie.engine.batch import run_batch
 from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.driver import DriverOptions, LoopDriver
 from reverie.engine.emissions import Emission, FramesOut
+from reverie.engine.outputs import FrameMemory, new_memory
 from reverie.engine.scheduler import StepScheduler
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import Durable, LoopKernel, LoopRequest
@@ -77,6 +78,7 @@ class Rig:
         chunks: int = 0,
         pts_us: int = 0,
         start: Checkpoint[Any] | None = None,
+        frame_memory: FrameMemory = new_memory,
     ) -> LoopDriver[Any]:
         request = request or stub_request()
         options = options or DriverOptions(history_chunks=self.options.history_chunks)
@@ -89,6 +91,7 @@ class Rig:
             chunks=chunks,
             pts_us=pts_us,
             start=start,
+            frame_memory=frame_memory,
         )
         self.drivers[request.session] = driver
         self.heard.setdefault(request.session, [])
