@@ -3,20 +3,19 @@
 Start at `driver.py`: one loop of a session between a control and the frames or words that show it;
 `batch.py` calls it. `planner.py`, `stepper.py` and `rollback.py` are what a driver does, over the
 context that they share (`loop_context.py`). `mailbox.py` merges controls, `states.py` owns cache
-blocks, `playout_lead.py` and `text_rate.py` hold generation back, `emitter.py` numbers and times
+blocks, `pacing.py` holds generation back, `emitter.py` numbers and times
 what goes out, `scheduler.py` picks what runs.
 
-This room imports `models` only. It has no clock, no threads and no I/O: time and results come in,
-emissions are taken.
+This package imports `models` only. It has no clock, no threads and no I/O: time and results come
+in, emissions are taken.
 """
 
 from reverie.engine.admission import Admission
 from reverie.engine.batch import run_batch
-from reverie.engine.candidate import Candidate
 from reverie.engine.driver import LoopDriver
 from reverie.engine.options import DriverOptions
-from reverie.engine.position import Position
-from reverie.engine.scheduler import StepScheduler
+from reverie.engine.rollback import Position
+from reverie.engine.scheduler import Candidate, StepScheduler
 
 __all__ = [
     "Admission",

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from reverie.engine.batch_limit import BatchLimit
 from reverie.engine.driver import LoopDriver
+from reverie.engine.scheduler import BatchLimit
 from reverie.models.contract.errors import DeviceMemoryError
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import LoopKernel, StepBatch, StepResult, StepUnit

@@ -16,7 +16,6 @@ goes back.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from reverie.engine.candidate import Candidate
 from reverie.engine.capture import Capture
 from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.emissions import Emission, FaultCode
@@ -28,10 +27,10 @@ from reverie.engine.mailbox import Mailbox
 from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
 from reverie.engine.outputs import FrameMemory, new_memory
+from reverie.engine.pacing import PlayoutLead
 from reverie.engine.planner import Planner
-from reverie.engine.playout_lead import PlayoutLead
-from reverie.engine.position import Position
-from reverie.engine.rollback import Rollback
+from reverie.engine.rollback import Position, Rollback
+from reverie.engine.scheduler import Candidate
 from reverie.engine.states import LoopStates
 from reverie.engine.stepper import Stepper
 from reverie.models.contract.behavior import BehaviorRecord

@@ -14,10 +14,8 @@ from reverie.engine.mailbox import Mailbox
 from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DriverOptions
 from reverie.engine.outputs import FrameMemory, new_memory
-from reverie.engine.playout_lead import PlayoutLead
-from reverie.engine.run_gate import RunGate
+from reverie.engine.pacing import PlayoutLead, RunGate, TextRate
 from reverie.engine.states import LoopStates
-from reverie.engine.text_rate import TextRate
 from reverie.models.contract.blocks import LoopState
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance

@@ -1,6 +1,6 @@
 """Going back: interrupts, rewinds, resets, and states that are kept by name."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from reverie.engine.checkpoints import Checkpoint
@@ -12,8 +12,20 @@ from reverie.engine.errors import (
     WeightsChangedError,
 )
 from reverie.engine.loop_context import LoopContext
-from reverie.engine.position import Position
 from reverie.models.contract.loop import Durable, S
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a session stands.
+
+    Attributes:
+        chunk: the last chunk behind it; -1 before the first.
+        pts_us: media time at which the next frame will begin.
+    """
+
+    chunk: int
+    pts_us: int
 
 
 class Rollback(Generic[S]):

@@ -1,11 +1,77 @@
 """Which units run next: a policy over candidates that knows no tensors and no clock."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reverie.engine.batch_limit import BatchLimit
-from reverie.engine.candidate import Candidate, LoopOf
+from reverie.models.contract.loop import WorkPlan
+
+log = logging.getLogger(__name__)
+
+GROWS_AFTER = 256
+"""Full batches in a row that have room before a larger one is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOf:
+    """One loop of one session."""
+
+    session: str
+    loop: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that could run now.
+
+    Attributes:
+        deadline_us: when the viewer runs out of frames, or a word is late.
+        running: whether a chunk of it is in the making: what has begun is finished first.
+        waited: units of its own session's other loops that ran while it could have; the scheduler
+            fills it in.
+    """
+
+    session: str
+    plan: WorkPlan
+    deadline_us: int
+    running: bool
+    waited: int = 0
+
+    @property
+    def owner(self) -> LoopOf:
+        """Whose unit it is."""
+        return LoopOf(self.session, self.plan.batch_key.loop)
+
+
+class BatchLimit:
+    """Shrinks when memory runs out, and grows again once it has sufficed for a while.
+
+    Attributes:
+        size: units that may run at once now.
+    """
+
+    def __init__(self, most: int) -> None:
+        assert most > 0, "a batch has at least one unit"
+        self.size = most
+        self._most = most
+        self._in_a_row = 0
+
+    def ran(self, size: int) -> None:
+        """Note that so many units had room."""
+        if size < self.size or self.size == self._most:
+            return
+        self._in_a_row += 1
+        if self._in_a_row >= GROWS_AFTER:
+            self.size, self._in_a_row = min(self._most, 2 * self.size), 0
+
+    def ran_out(self, size: int) -> None:
+        """Note that so many units had no room."""
+        smaller = max(1, size // 2)
+        self._in_a_row = 0
+        if smaller < self.size:
+            log.warning("memory ran out for %d units at once; %d are run now", size, smaller)
+            self.size = smaller
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from reverie.engine.errors import (
     UnknownLoopError,
     UnknownSnapshotError,
 )
-from reverie.engine.position import Position
+from reverie.engine.rollback import Position
 from reverie.gpu_pool.wire.messages import (
     Advance,
     Interrupt,

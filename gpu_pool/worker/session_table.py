@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from reverie.engine.candidate import Candidate
 from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import AdmissionError, EngineRefusedError
-from reverie.engine.position import Position
+from reverie.engine.rollback import Position
+from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import (
     CloseSession,

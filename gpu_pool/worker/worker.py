@@ -15,10 +15,9 @@ import torch
 
 from reverie.engine.admission import Admission
 from reverie.engine.batch import run_batch
-from reverie.engine.candidate import Candidate
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
-from reverie.engine.scheduler import StepScheduler
+from reverie.engine.scheduler import Candidate, StepScheduler
 from reverie.gpu_pool.wire.connection import Connection
 from reverie.gpu_pool.wire.errors import WarmUpError
 from reverie.gpu_pool.wire.heartbeat import Heartbeat

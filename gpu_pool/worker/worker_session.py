@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from reverie.engine.candidate import Candidate
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, TextOut
 from reverie.engine.inputs import ControlInput, TurnInput
-from reverie.engine.position import Position
+from reverie.engine.rollback import Position
+from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts

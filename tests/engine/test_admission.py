@@ -6,9 +6,9 @@ import pytest
 from stub_model import StubFamily
 
 from reverie.engine.admission import Admission
-from reverie.engine.candidate import LoopOf
 from reverie.engine.errors import AdmissionError
 from reverie.engine.options import DriverOptions
+from reverie.engine.scheduler import LoopOf
 from reverie.models.contract.blocks import BlockPool
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 

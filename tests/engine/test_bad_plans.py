@@ -10,7 +10,7 @@ from stub_model import StubFamily, StubState, stub_request
 
 from reverie.engine.emissions import FaultCode, StepFailed
 from reverie.engine.errors import BadStepError
-from reverie.engine.plans import checked_plan
+from reverie.engine.planner import checked_plan
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.loop import BatchKey, Idle, WorkPlan
 

@@ -5,8 +5,8 @@ from failing_device import ROOM, Cramped, CrampedKernel
 from loop_rig import Rig
 from stub_model import Fault, stub_request
 
-from reverie.engine.batch_limit import GROWS_AFTER, BatchLimit
 from reverie.engine.emissions import FaultCode, StepFailed
+from reverie.engine.scheduler import GROWS_AFTER, BatchLimit
 from reverie.models.contract.instance import LoadOptions
 
 SESSIONS = ("a", "b", "c", "d", "e")

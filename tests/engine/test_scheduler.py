@@ -1,7 +1,6 @@
 """Who runs next."""
 
-from reverie.engine.candidate import Candidate
-from reverie.engine.scheduler import StepScheduler
+from reverie.engine.scheduler import Candidate, StepScheduler
 from reverie.models.contract.loop import BatchKey, WorkPlan
 
 

@@ -1,6 +1,41 @@
-"""How far ahead, and until when."""
+"""When a loop may run: the gate, the lead over the viewer, the rate of text."""
 
-from reverie.engine.playout_lead import PlayoutLead
+from reverie.engine.pacing import SLACK_US, PlayoutLead, RunGate, TextRate
+
+
+def test_a_pause_holds_every_chunk_and_an_advance_lets_as_many_through() -> None:
+    gate = RunGate()
+    gate.pause()
+    assert not gate.open(begun=True)
+    gate.advance(2)
+    gate.shown()
+    assert gate.open(begun=False)
+    gate.shown()
+    assert gate.held
+    gate.resume()
+    assert gate.open(begun=False)
+
+
+def test_unwatched_only_what_has_begun_goes_on() -> None:
+    gate = RunGate()
+    gate.watched(False)
+    assert gate.open(begun=True)
+    assert not gate.open(begun=False)
+
+
+def test_an_advance_of_what_runs_pauses_it_after_so_many() -> None:
+    gate = RunGate()
+    gate.advance(1)
+    assert gate.paused
+    gate.shown()
+    assert not gate.open(begun=True)
+
+
+def test_what_is_skipped_need_not_be_put_out() -> None:
+    gate = RunGate()
+    gate.advance(3)
+    gate.skip()
+    assert gate.held
 
 
 def test_it_is_full_with_as_many_unseen_chunks_as_are_allowed() -> None:
@@ -116,3 +151,34 @@ def test_what_is_told_as_media_time_counts_for_whole_chunks() -> None:
     lead.put_out(2, 100, now_us=60, end_us=300)
     assert lead.full(60)
     assert lead.seen(1, now_us=70) == 200
+
+
+def test_the_first_word_comes_at_once_and_the_next_after_its_time() -> None:
+    pace = TextRate()
+    assert pace.due_us <= 5_000_000
+    pace.spoke(5_000_000, per_second=4.0)
+    pace.spoke(5_000_000, per_second=4.0)
+    assert pace.due_us == 5_250_000
+
+
+def test_a_pace_of_none_holds_nothing_back() -> None:
+    pace = TextRate()
+    for _ in range(5):
+        pace.spoke(7_000_000, per_second=0.0)
+    assert pace.due_us <= 7_000_000
+
+
+def test_a_voice_that_had_to_wait_does_not_make_up_for_it_in_a_burst() -> None:
+    pace = TextRate()
+    pace.spoke(1_000_000, per_second=10.0)
+    pace.spoke(9_000_000, per_second=10.0)
+    pace.spoke(9_000_000, per_second=10.0)
+    assert pace.due_us == 9_100_000
+
+
+def test_a_word_has_its_deadline_from_when_it_could_first_run() -> None:
+    pace = TextRate()
+    assert pace.deadline_us(1000) == 1000 + SLACK_US
+    assert pace.deadline_us(90_000) == 1000 + SLACK_US
+    pace.ran()
+    assert pace.deadline_us(90_000) == 90_000 + SLACK_US

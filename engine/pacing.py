@@ -1,7 +1,77 @@
-"""How far generation may run ahead of the viewer, and when the viewer runs out of frames."""
+"""When a loop may run: paused or not, far enough ahead of the viewer or not, text due or not."""
 
 from collections import deque
 from dataclasses import dataclass
+
+SLACK_US = 250_000
+"""A word may come so much later than it could: frames are more urgent."""
+
+
+class RunGate:
+    """What a session has said about running. A chunk that has begun is no place to stop unwatched.
+
+    Attributes:
+        paused: whether it waits for `resume` or `advance`.
+        refresh: what was held is planned anew when controls have come.
+        follows: while paused, it may run as far as the loop that leads has come.
+    """
+
+    def __init__(self) -> None:
+        """Let everything run."""
+        self.paused = False
+        self.refresh = False
+        self.follows = False
+        self._watched = True
+        self._budget = 0  # chunks that may be put out while paused
+
+    def pause(self) -> None:
+        """Run no further unit; may be repeated."""
+        self.paused, self.refresh = True, True
+        self.skip()
+
+    def resume(self) -> None:
+        """Go on; may be repeated."""
+        self.paused = False
+        self.skip()
+
+    def advance(self, chunks: int) -> None:
+        """Put out `chunks` more chunks, then be paused."""
+        if not self.paused:
+            self.pause()
+        self._budget += chunks
+
+    def follow(self) -> None:
+        """While paused, go as far as the loop that leads, then be paused."""
+        if not self.paused:
+            self.pause()
+        self.follows = True
+
+    def watched(self, watched: bool) -> None:
+        """Stop at the next chunk boundary while nobody watches."""
+        self._watched = watched
+
+    def shown(self) -> None:
+        """Note that a chunk is out."""
+        self._budget = max(0, self._budget - 1)
+
+    def skip(self) -> None:
+        """Forget the chunks that were still to be put out while paused."""
+        self._budget, self.follows = 0, False
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing may run before `resume`, `advance` or, where it follows, another loop."""
+        return self.paused and not self._budget
+
+    def open(self, begun: bool, *, behind: bool = False) -> bool:
+        """Tell whether a unit may run now.
+
+        Args:
+            begun: whether it is one of a chunk that has begun.
+            behind: whether the loop that leads has come further.
+        """
+        held = self.held and not (self.follows and behind)
+        return not held and (self._watched or begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +187,34 @@ class PlayoutLead:
         if len(self._unseen) < before:
             unseen_us = sum(unseen.media_us for unseen in self._unseen)
             self._runs_out_us = now_us + self._frame_us + unseen_us
+
+
+class TextRate:
+    """Times the units of a loop without a media stream. Times are the caller's monotonic clock."""
+
+    def __init__(self) -> None:
+        """Let the first word come at once."""
+        self._due_us = 0
+        self._ready_us: int | None = None
+
+    @property
+    def due_us(self) -> int:
+        """Nothing may run before this time."""
+        return self._due_us
+
+    def spoke(self, now_us: int, per_second: float) -> None:
+        """Note that text was put out; 0 a second sets no limit."""
+        if per_second > 0:
+            # A loop that had to wait catches up by one word, and not by all it could have said.
+            interval_us = round(1e6 / per_second)
+            self._due_us = max(self._due_us + interval_us, now_us)
+
+    def ran(self) -> None:
+        """Note that a unit has run: the next one has its own deadline."""
+        self._ready_us = None
+
+    def deadline_us(self, now_us: int) -> int:
+        """Return by when the unit that is ready since the first time of asking should run."""
+        if self._ready_us is None:
+            self._ready_us = max(now_us, self._due_us)
+        return self._ready_us + SLACK_US
