@@ -1,8 +1,8 @@
 """`reverie bench`: what the runtime costs, as ratios within one run on one machine.
 
-Start at `measures.py`; what pictures cost on their way to a browser (`--media`) is in `latency.py`.
-It drives the whole house through `Engine`, beside bare loops that know of no house at all; so it
-stands beside `host.py`, and no room imports it.
+Start at `measures.py`; the path of pictures to a browser (`--media`) is in `latency.py`. The bench
+drives the whole server through `Engine`, and bare loops for comparison. It is at the level of
+`host.py`: no package of the runtime imports it.
 """
 
 from reverie.bench.measures import run_bench

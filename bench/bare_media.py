@@ -1,6 +1,6 @@
-"""The least that shows pictures in a browser: a loop around aiortc, and one around a WebSocket.
+"""The least code that shows pictures in a browser: loops around aiortc and around a WebSocket.
 
-No sessions, no events, no limits: what the house is measured against.
+They have no sessions, events or limits. The server is compared with them.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ RATE_HZ = 30.0
 
 
 class _Clock(MediaStreamTrack):
-    """Draws the time, at its rate."""
+    """A video track that draws the time, at `RATE_HZ`."""
 
     kind = "video"
 
@@ -72,7 +72,7 @@ class BareRtc:
 
 @asynccontextmanager
 async def bare_socket() -> AsyncIterator[str]:
-    """Serve H.264 access units, one a message behind a byte that says key frame; yield the URL."""
+    """Serve H.264 access units, one a message after a byte that marks key frames; yield the URL."""
     async with serve(_send_pictures, "127.0.0.1", 0, compression=None) as server:
         host, port = next(iter(server.sockets)).getsockname()[:2]
         yield f"ws://{host}:{port}"

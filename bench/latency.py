@@ -1,9 +1,9 @@
-"""From a picture that is drawn to its pixels in a browser's hands: the house beside bare loops.
+"""Latency from drawing a picture to its pixels in a browser: the server and bare loops.
 
-One headless Chromium reads the time out of each picture, with the same code whoever sent it. The
-four ways take short turns in one run, and ratios are medians over pairs of turns next to each
-other: a machine that is busy with something else is as busy for both. Meanwhile a key is pressed
-and released over and over, as somebody who plays does: its receipts are on their way as well.
+One headless Chromium reads the time from each picture, with the same code for each sender. The four
+ways take short turns in one run, and ratios are medians over pairs of adjacent turns, so that other
+load on the machine affects both alike. During the turns of the server a key is pressed and released
+repeatedly, so that receipts are sent as well.
 """
 
 import statistics
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 Mode = Literal["process", "inline"]
-"""Where the model runs: `inline` is for tests, which cannot wait for a worker to start."""
+"""Where the model runs: `inline` is for tests, to avoid the start of a worker."""
 
 WAYS = ("WebRTC", "WebSocket")
 SETTLE_S = 4.0
@@ -40,11 +40,11 @@ _CHROMIUM = _SYSTEM if _SYSTEM.exists() else None  # else the one that playwrigh
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """One way, ours and bare, in ms; ratios are medians over turns.
+    """One way, of the server and of the bare loop, in ms; ratios are medians over turns.
 
     Attributes:
         setup: from the request to the first picture that was read.
-        command_p50: from a key to the first picture that shows it, with its receipt in between.
+        command_p50: from a key to the first picture that shows it, after its receipt.
         command_p95: likewise.
         commands: keys that were pressed or released, and seen.
         frames: pictures that were read.
@@ -67,7 +67,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class LatencyTurn:
-    """What one turn of one side gave."""
+    """The measurements of one turn of one side."""
 
     ages_ms: tuple[float, ...]
     setup_ms: float
@@ -76,7 +76,7 @@ class LatencyTurn:
 
 @asynccontextmanager
 async def serving(model: str, mode: Mode, viewers: int = 1) -> AsyncIterator[tuple[Engine, Server]]:
-    """Run the whole house with one model on a free port of this machine, for so many viewers."""
+    """Run the server with one model on a free port of this machine, for a number of viewers."""
     places = max(16, 2 * viewers)
     settings = [
         Setting(("pool", "mode"), mode, "bench"),
@@ -87,9 +87,9 @@ async def serving(model: str, mode: Mode, viewers: int = 1) -> AsyncIterator[tup
     ]
     deployment = Deployment.read(settings=settings)
     async with Engine.from_deployment(deployment) as engine:
-        edge = AppContext(engine.store, engine.pool, deployment.server)
+        context = AppContext(engine.store, engine.pool, deployment.server)
         options: ServerOptions = deployment.server
-        async with Server(create_app(edge), options, edge.drain).running() as server:
+        async with Server(create_app(context), options, context.drain).running() as server:
             yield engine, server
 
 
@@ -98,16 +98,16 @@ async def media_latency(
     seconds: float,
     settle_s: float = SETTLE_S,
     mode: Mode = "process",
-    told: Callable[[float], None] = lambda _: None,
+    on_progress: Callable[[float], None] = lambda _: None,
 ) -> tuple[Latency, ...]:
-    """Measure every way in `rounds` turns of `seconds`, after `settle_s` that do not count.
+    """Measure every way.
 
     Args:
-        rounds: how many.
-        seconds: how long.
-        settle_s: before each turn.
+        rounds: number of turns of each way.
+        seconds: length of each turn.
+        settle_s: time before each turn that does not count.
         mode: where the model runs.
-        told: hears of the seconds of each turn that is over.
+        on_progress: called with the seconds of each finished turn.
 
     Raises:
         ModuleNotFoundError: playwright, which drives the browser, is not installed.
@@ -129,7 +129,7 @@ async def media_latency(
             setup_ms = found["first"] or float("nan")
             turn = LatencyTurn(tuple(found["ages"]), setup_ms, tuple(found["commands"]))
             turns.setdefault((way, side), []).append(turn)
-            told(settle_s + seconds)
+            on_progress(settle_s + seconds)
 
         for _ in range(rounds):
             for way, ours, theirs, given in (
@@ -176,7 +176,7 @@ def _summed(way: str, ours: list[LatencyTurn], bare: list[LatencyTurn]) -> Laten
 
 
 def at(part: float, values: "tuple[float, ...] | list[float]") -> float:
-    """Return a quantile of some values; nan of none."""
+    """Return a quantile of some values; nan without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
 
@@ -198,7 +198,7 @@ async def _page(url: str) -> AsyncIterator["Page"]:
 
 
 async def _clock_offset(page: "Page") -> float:
-    """Return what to add to the page's clock for ours, in tenths of ms: of many, the quickest."""
+    """Return the offset of the page's clock to ours, in tenths of ms, by the fastest try."""
     found = []
     for _ in range(CALIBRATIONS):
         before = time.time() * 10_000

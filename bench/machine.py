@@ -1,4 +1,4 @@
-"""Where the numbers are taken: the machine, and the memory that we use of it."""
+"""The machine of a measurement, and the memory that this process uses."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from reverie import __version__
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where the numbers were taken."""
+    """The machine and the versions of a measurement."""
 
     processor: str
     cores: int
@@ -46,7 +46,7 @@ def _processor() -> str:
 
 
 def resident_mib() -> float:
-    """Return the resident memory of this process and all that it started; 0 where /proc is not."""
+    """Return the resident memory of this process and its descendants; 0 without /proc."""
     parents, sizes = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -55,7 +55,7 @@ def resident_mib() -> float:
             )
             sizes[int(folder.name)] = int((folder / "statm").read_text().split()[1])
         except OSError:
-            continue  # it ended while we looked
+            continue  # the process ended meanwhile
     ours = {os.getpid()}
     while grown := {child for child, parent in parents.items() if parent in ours} - ours:
         ours |= grown

@@ -1,9 +1,8 @@
-"""The measurements: each one a session or two, watched by this process.
+"""The measurements: each uses one or two sessions that this process watches.
 
-Bare loop and runtime take short turns, so that a machine that is busy with something else is as
-busy for both; ratios are medians over pairs of turns next to each other. With turns of seconds the
-ratio of one unchanged runtime wandered between 0.65 and 1.2 on a machine with other work; the
-worker waited for nobody meanwhile.
+Bare loop and runtime take short turns, so that other load on the machine affects both alike; ratios
+are medians over pairs of adjacent turns. With turns of several seconds the ratio of an unchanged
+runtime varied between 0.65 and 1.2 on a loaded machine, although its worker was never idle.
 """
 
 import asyncio
@@ -13,13 +12,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
+from reverie.bench.frame_timing import OnFrames, seconds_for, take
 from reverie.bench.machine import resident_mib, this_machine
 from reverie.bench.narration import narration_cost
 from reverie.bench.progress import Progress
 from reverie.bench.recording import recording_cost
 from reverie.bench.report import BenchReport, Memory, Reaction, Throughput
 from reverie.bench.sizes import WARM_UP_CHUNKS, BenchOptions, sized
-from reverie.bench.taking import Told, seconds_for, take
 from reverie.config import Deployment, Setting
 from reverie.host import Engine
 from reverie.models.bare_loop import BareLoop
@@ -32,46 +31,46 @@ from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.events import AnyEvent, ControlApplied, MediaChunk
 
 SETTLE_CHUNKS = 2
-"""Chunks that are not counted after a rest: until then the lead still fills."""
+"""Chunks after a pause that are not counted, because the lead still fills."""
 
 SETTLED_FRAMES = 500
-"""Frames after which memory counts: until then pools, caches and allocators still fill."""
+"""Frames before memory counts, because pools, caches and allocators still fill."""
 
 MEMORY_EVERY = 500
-"""Frames after which the memory that was found is kept."""
+"""Frames between two reports of the memory."""
 
 FIRST_FRAMES = 5
 """Sessions that are opened to time the first frame."""
 
 TIMED_FRAMES = 24
-"""By which a quick run learns how fast the model is."""
+"""Frames with which a quick run times the model."""
 
 KEY_REPEAT_HZ = 60
-"""Commands a second of a keyboard that repeats a held key faster than any real one."""
+"""Commands a second of a held key, more than any real keyboard repeats."""
 
 PROMPT = "a quiet green land"
 NAME = "bench"
 REQUEST = SessionRequest(NAME, prompt=PROMPT, seed=0)
 
-Kept = Callable[[BenchReport], None]
-"""Hears what was measured so far, each time that it is more."""
+OnReport = Callable[[BenchReport], None]
+"""Called with the results so far, each time that there are more."""
 
 
 async def run_bench(
-    options: BenchOptions, progress: Progress | None = None, kept: Kept = lambda _: None
+    options: BenchOptions, progress: Progress | None = None, on_report: OnReport = lambda _: None
 ) -> BenchReport:
     """Measure everything, and return it.
 
     Args:
         options: what to measure.
-        progress: is told how far it has come; None: nobody is.
-        kept: hears all that was found until then, for who may be cancelled.
+        progress: shows the progress; None shows nothing.
+        on_report: called with the results so far, for a caller that can be cancelled.
 
     Raises:
-        ModelError: there is no such model, or it cannot be loaded.
+        ModelError: the model does not exist, or cannot be loaded.
     """
     progress = progress or Progress(quiet=True)
-    told = progress.advance
+    on_frames = progress.advance
     family = find_family(options.model)
     loop = family.spec.loop(family.spec.programs[0].loops[0])
     report = BenchReport(family.spec.name, this_machine())
@@ -85,25 +84,25 @@ async def run_bench(
             report = replace(report, share=options.share, timed_fps=fps)
         progress.expect(options.total_frames(loop.chunk_frames))
         turn = options.chunks * loop.chunk_frames
-        progress.say("runtime beside a bare loop")
-        report = replace(report, throughput=await _throughput(engine, options, told))
-        kept(report)
+        progress.say("runtime and bare loop")
+        report = replace(report, throughput=await _throughput(engine, options, on_frames))
+        on_report(report)
         progress.say("commands")
-        report = replace(report, reaction=await _reaction(engine, loop, options.presses, told))
-        report = replace(report, busy_ratio=await _busy_ratio(engine, loop, options, told))
-        kept(report)
+        report = replace(report, reaction=await _reaction(engine, loop, options.presses, on_frames))
+        report = replace(report, busy_ratio=await _busy_ratio(engine, loop, options, on_frames))
+        on_report(report)
         progress.say("recordings")
-        recording = await recording_cost(engine, REQUEST, options, turn, told)
+        recording = await recording_cost(engine, REQUEST, options, turn, on_frames)
         report = replace(report, recording=recording)
-        kept(report)
-        progress.say("words")
-        narration = await narration_cost(engine, REQUEST, options, turn, told)
+        on_report(report)
+        progress.say("narration")
+        narration = await narration_cost(engine, REQUEST, options, turn, on_frames)
         report = replace(report, narration=narration)
-        kept(report)
+        on_report(report)
         progress.say("memory")
-        async for memory in _memory(engine, options.frames, told):
+        async for memory in _memory(engine, options.frames, on_frames):
             report = replace(report, memory=memory)
-            kept(report)
+            on_report(report)
     return replace(report, complete=True)
 
 
@@ -120,7 +119,7 @@ async def _first_frame_ms(engine: Engine) -> float:
             engine.session(model=NAME, prompt=PROMPT, seed=seed) as session,
             aclosing(session.stream()) as events,
         ):
-            await take(events, 1, _unheard)
+            await take(events, 1, _ignore)
             times_ms.append(1000 * (time.perf_counter() - started_s))
     return statistics.median(times_ms)
 
@@ -130,16 +129,16 @@ async def _frames_a_second(engine: Engine, loop: LoopSpec) -> float:
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, _unheard)
-        return TIMED_FRAMES / await seconds_for(events, TIMED_FRAMES, _unheard)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, _ignore)
+        return TIMED_FRAMES / await seconds_for(events, TIMED_FRAMES, _ignore)
 
 
-def _unheard(_: float) -> None:
+def _ignore(_: float) -> None:
     pass
 
 
-async def _throughput(engine: Engine, options: BenchOptions, told: Told) -> Throughput:
-    """Let the bare loop and the runtime take turns; the session rests while nobody iterates."""
+async def _throughput(engine: Engine, options: BenchOptions, on_frames: OnFrames) -> Throughput:
+    """Measure the bare loop and the runtime in turns; the lead limits the session meanwhile."""
     bare, chunk_frames = _bare_loop(options.model)
     frames = options.chunks * chunk_frames
     await asyncio.to_thread(bare.advance, WARM_UP_CHUNKS)
@@ -148,13 +147,13 @@ async def _throughput(engine: Engine, options: BenchOptions, told: Told) -> Thro
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * chunk_frames, told)
+        await take(events, WARM_UP_CHUNKS * chunk_frames, on_frames)
         for _ in range(options.rounds):
             bare_s = await asyncio.to_thread(bare.advance, options.chunks)
-            told(frames)
+            on_frames(frames)
             bare_fps.append(frames / bare_s)
-            await take(events, SETTLE_CHUNKS * chunk_frames, told)
-            runtime_fps.append(frames / await seconds_for(events, frames, told))
+            await take(events, SETTLE_CHUNKS * chunk_frames, on_frames)
+            runtime_fps.append(frames / await seconds_for(events, frames, on_frames))
     bare.close()
     ratios = [runtime / alone for runtime, alone in zip(runtime_fps, bare_fps, strict=True)]
     return Throughput(
@@ -174,8 +173,10 @@ def _bare_loop(model: str) -> tuple[BareLoop, int]:
     return BareLoop(family.kernel(loop.name, instance), instance, request), loop.chunk_frames
 
 
-async def _reaction(engine: Engine, loop: LoopSpec, presses: int, told: Told) -> Reaction | None:
-    """Press a key again and again, each time after a few frames more; None without keys."""
+async def _reaction(
+    engine: Engine, loop: LoopSpec, presses: int, on_frames: OnFrames
+) -> Reaction | None:
+    """Press keys repeatedly, each time after a few more frames; None without keys."""
     keys = _keys(loop)
     if not keys:
         return None
@@ -184,9 +185,9 @@ async def _reaction(engine: Engine, loop: LoopSpec, presses: int, told: Told) ->
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, told)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, on_frames)
         for number in range(presses):
-            newest = await take(events, loop.chunk_frames + number % 3, told)
+            newest = await take(events, loop.chunk_frames + number % 3, on_frames)
             control, key = keys[number % len(keys)]
             started_s = time.perf_counter()
             command = await session.push_action({control: key})
@@ -220,7 +221,7 @@ async def _reaction_to(
 
 
 async def _busy_ratio(
-    engine: Engine, loop: LoopSpec, options: BenchOptions, told: Told
+    engine: Engine, loop: LoopSpec, options: BenchOptions, on_frames: OnFrames
 ) -> float | None:
     """Return the frame rate while a key repeats, over that of an idle keyboard; None without keys.
 
@@ -235,12 +236,12 @@ async def _busy_ratio(
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, told)
+        await take(events, WARM_UP_CHUNKS * loop.chunk_frames, on_frames)
         for _ in range(options.rounds):
-            idle_s = await seconds_for(events, frames, told)
+            idle_s = await seconds_for(events, frames, on_frames)
             async with asyncio.TaskGroup() as tasks:
                 repeating = tasks.create_task(_repeat(session, keys[0]), name="key repeat")
-                busy_s = await seconds_for(events, frames, told)
+                busy_s = await seconds_for(events, frames, on_frames)
                 repeating.cancel()
             ratios.append(idle_s / busy_s)
     return statistics.median(ratios)
@@ -257,17 +258,17 @@ def _keys(loop: LoopSpec) -> list[tuple[str, str]]:
     return [(control.name, key) for control in loop.controls for key in control.keys]
 
 
-async def _memory(engine: Engine, frames: int, told: Told) -> AsyncIterator[Memory]:
-    """Yield what a long session takes, again and again until its end."""
+async def _memory(engine: Engine, frames: int, on_frames: OnFrames) -> AsyncIterator[Memory]:
+    """Yield the memory of a long session at intervals, until its end."""
     settling = min(SETTLED_FRAMES, frames // 2)
     async with (
         engine.session(model=NAME, prompt=PROMPT, seed=0) as session,
         aclosing(session.stream()) as events,
     ):
-        await take(events, settling, told)
+        await take(events, settling, on_frames)
         settled_mib, taken = resident_mib(), settling
         while taken < frames:
             more = min(MEMORY_EVERY, frames - taken)
-            await take(events, more, told)
+            await take(events, more, on_frames)
             taken, now_mib = taken + more, resident_mib()
             yield Memory(taken, settled_mib, now_mib, now_mib - settled_mib)

@@ -1,4 +1,4 @@
-"""What a run of `reverie bench --media` measured, as a table and as JSON."""
+"""The results of `reverie bench --media`, as a table and as JSON."""
 
 import json
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from reverie.bench.progress import Progress
 from reverie.bench.viewers import RATE_HZ, Viewers, viewers_of_one
 
 GOAL = 1.2
-"""Ours over bare, at most."""
+"""Largest acceptable ratio of the server's latency to the bare loop's."""
 
 MOST_MS = 200.0
-"""More viewers are tried until 95 % of their frames are no longer younger than this."""
+"""Viewers are added until the 95th percentile of their frames' age exceeds this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class MediaOptions:
     """What to measure, and how long.
 
     Attributes:
-        rounds: how often ours and bare take turns.
+        rounds: number of turns of server and bare loop.
         seconds: of each turn.
         viewers: receivers of one session, tried in this order until frames are older than
             `MOST_MS`.
@@ -35,22 +35,22 @@ class MediaOptions:
 
     @classmethod
     def chosen(cls, *, quick: bool) -> "MediaOptions":
-        """Return the options for a run of some six minutes, or of one and a half."""
+        """Return the options for a run of about six minutes, or of one and a half."""
         return cls(2, 4.0, (1, 8)) if quick else cls()
 
     @property
     def total_s(self) -> float:
-        """How long it takes at the most, starts of processes apart."""
+        """The longest duration, without the start of processes."""
         turn_s = SETTLE_S + self.seconds
         return turn_s * (4 * self.rounds + len(self.viewers))
 
 
 @dataclass(frozen=True, slots=True)
 class MediaReport:
-    """Everything that one run has measured.
+    """The results of one run.
 
     Attributes:
-        complete: it was not stopped.
+        complete: whether it ran to its end.
     """
 
     machine: Machine
@@ -62,14 +62,14 @@ class MediaReport:
 async def run_media_bench(
     options: MediaOptions,
     progress: Progress | None = None,
-    kept: Callable[[MediaReport], None] = lambda _: None,
+    on_report: Callable[[MediaReport], None] = lambda _: None,
 ) -> MediaReport:
     """Measure everything, and return it.
 
     Args:
         options: what to measure.
-        progress: is told how far it has come; None: nobody is.
-        kept: hears all that was found until then, for who may be cancelled.
+        progress: shows the progress; None shows nothing.
+        on_report: called with the results so far, for a caller that can be cancelled.
 
     Raises:
         ModuleNotFoundError: playwright, which drives the browser, is not installed.
@@ -77,24 +77,24 @@ async def run_media_bench(
     progress = progress or Progress(quiet=True)
     progress.expect(options.total_s)
     progress.say("to the pixels of a browser")
-    told = progress.advance
-    latency = await media_latency(options.rounds, options.seconds, told=told)
+    on_progress = progress.advance
+    latency = await media_latency(options.rounds, options.seconds, on_progress=on_progress)
     report = MediaReport(this_machine(), latency, ())
-    kept(report)
+    on_report(report)
     progress.say(f"{options.viewers[0]} viewers")
     async with aclosing(
         viewers_of_one(options.viewers, options.seconds, most_ms=MOST_MS)
     ) as measured:
         async for found in measured:
             report = replace(report, viewers=(*report.viewers, found))
-            kept(report)
+            on_report(report)
             progress.advance(SETTLE_S + options.seconds)
             progress.say(f"more than {found.count} viewers")
     return replace(report, complete=True)
 
 
 def as_media_table(report: MediaReport) -> str:
-    """Lay the report out in Markdown, as the README shows it."""
+    """Return the report in Markdown."""
     machine = report.machine
     head = (
         f"Headless Chromium, 256x256 at 30 frames a second, on {machine.processor}, "
@@ -115,7 +115,7 @@ def as_media_table(report: MediaReport) -> str:
     return "\n".join(
         [
             head,
-            *(() if report.complete else ("", "Stopped before its end.")),
+            *(() if report.complete else ("", "The run was stopped before its end.")),
             "",
             "| way | drawn to pixels, ours (ms, p50 / p95) | bare loop | ours / bare | "
             "set-up, ours | bare | key to pixels, ours, with its receipt in between |",
@@ -131,5 +131,5 @@ def as_media_table(report: MediaReport) -> str:
 
 
 def write_media_json(report: MediaReport, file: Path) -> None:
-    """Write everything that was measured."""
+    """Write all results to a file."""
     file.write_text(json.dumps(asdict(report), indent=2) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
-"""What words cost the pictures: two sessions in turns, of which one has somebody who tells.
+"""What narration costs the frame rate: two sessions in turns, one of them with a narrator.
 
-While one is measured the other is paused, so that nobody speaks on the side. How long the loops of
-a session wait for each other is counted in units, from the worker's own traces.
+While one is measured the other is paused. How long the loops of a session wait for each other is
+counted in units, from the worker's traces.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
+from reverie.bench.frame_timing import OnFrames, seconds_for, take
 from reverie.bench.report import NarrationCost
 from reverie.bench.sizes import BenchOptions
-from reverie.bench.taking import Told, seconds_for, take
 from reverie.engine.emissions import FramesHeader, FramesOut, StepTrace, TextOut
 from reverie.gpu_pool import Notification, StartRequest, WorkerHandle
 from reverie.gpu_pool.wire.messages import PlayheadMoved
@@ -26,7 +26,7 @@ LIMIT_S = 300.0
 
 
 def program_with_words(spec: ModelSpec) -> ProgramSpec | None:
-    """Return the first program that adds words to what the model's first one shows."""
+    """Return the first program that adds text to the loops of the model's first program."""
     shows = spec.programs[0].loops
     for program in spec.programs[1:]:
         more = [spec.loop(name) for name in program.loops[len(shows) :]]
@@ -37,9 +37,9 @@ def program_with_words(spec: ModelSpec) -> ProgramSpec | None:
 
 
 async def narration_cost(
-    engine: Engine, request: SessionRequest, options: BenchOptions, frames: int, told: Told
+    engine: Engine, request: SessionRequest, options: BenchOptions, frames: int, on_frames: OnFrames
 ) -> NarrationCost | None:
-    """Measure turns of at least `frames` frames; None for a model without words."""
+    """Measure turns of at least `frames` frames; None for a model without text."""
     program = program_with_words(engine.specs[request.model])
     if program is None:
         return None
@@ -47,30 +47,34 @@ async def narration_cost(
     frames = max(frames, options.speaking_frames)
     words, seconds, ratios = 0, 0.0, []
     async with AsyncExitStack() as exits:
-        plain = await _Walk.begin(exits, engine, request, options, told)
-        tale = await _Walk.begin(exits, engine, speaks, options, told)
-        for _ in range(options.tales):
+        plain = await _Walk.begin(exits, engine, request, options, on_frames)
+        narrated = await _Walk.begin(exits, engine, speaks, options, on_frames)
+        for _ in range(options.speech_turns):
             plain_s = await plain.seconds(frames)
-            tale_s = await tale.seconds(frames)
-            words, seconds = words + tale.take_words(), seconds + tale_s
-            ratios.append(plain_s / tale_s)
+            narrated_s = await narrated.seconds(frames)
+            words, seconds = words + narrated.take_words(), seconds + narrated_s
+            ratios.append(plain_s / narrated_s)
     return NarrationCost(
         ratio=statistics.median(ratios),
         deltas_per_s=words / seconds,
-        longest_wait_units=await _longest_wait(engine, speaks, options.traced_chunks, told),
+        longest_wait_units=await _longest_wait(engine, speaks, options.traced_chunks, on_frames),
     )
 
 
 class _Walk:
-    """A session whose walker holds a key, paused between its turns."""
+    """A session that holds a key, paused between its turns."""
 
     def __init__(
-        self, session: Session, events: AsyncIterator[AnyEvent], settle_frames: int, told: Told
+        self,
+        session: Session,
+        events: AsyncIterator[AnyEvent],
+        settle_frames: int,
+        on_frames: OnFrames,
     ) -> None:
         self._session = session
         self._events = events
         self._settle_frames = settle_frames
-        self._told = told
+        self._on_frames = on_frames
         self._words = 0
 
     @classmethod
@@ -80,7 +84,7 @@ class _Walk:
         engine: Engine,
         request: SessionRequest,
         options: BenchOptions,
-        told: Told,
+        on_frames: OnFrames,
     ) -> "_Walk":
         session = await exits.enter_async_context(
             engine.session(
@@ -91,8 +95,8 @@ class _Walk:
             )
         )
         events = await exits.enter_async_context(aclosing(session.stream()))
-        walk = cls(session, events, options.settle_frames, told)
-        await take(walk._heard(), options.settle_frames, told)
+        walk = cls(session, events, options.settle_frames, on_frames)
+        await take(walk._counted(), options.settle_frames, on_frames)
         for control in session.view.controls:
             if control.keys:
                 await session.push_action({control.name: control.keys[-1]}, edge="press")
@@ -100,11 +104,11 @@ class _Walk:
         return walk
 
     async def seconds(self, frames: int) -> float:
-        """Return how long so many frames take."""
+        """Return the time of a number of frames, in seconds."""
         await self._session.resume()
-        await take(self._heard(), self._settle_frames, self._told)
+        await take(self._counted(), self._settle_frames, self._on_frames)
         self._words = 0
-        spent_s = await seconds_for(self._heard(), frames, self._told)
+        spent_s = await seconds_for(self._counted(), frames, self._on_frames)
         await self._session.pause()
         return spent_s
 
@@ -113,15 +117,17 @@ class _Walk:
         words, self._words = self._words, 0
         return words
 
-    async def _heard(self) -> AsyncIterator[AnyEvent]:
+    async def _counted(self) -> AsyncIterator[AnyEvent]:
         async for event in self._events:
             self._words += isinstance(event, TextDelta)
             yield event
 
 
-async def _longest_wait(engine: Engine, request: SessionRequest, chunks: int, told: Told) -> int:
-    """Return the most units of its siblings that any loop has waited for in so many chunks."""
-    watch = _Watch(chunks, told)
+async def _longest_wait(
+    engine: Engine, request: SessionRequest, chunks: int, on_frames: OnFrames
+) -> int:
+    """Return the most units that a loop has waited for its sibling within a number of chunks."""
+    watch = _Watch(chunks, on_frames)
     opening = StartRequest(
         "bench-trace", request.model, request.program, 0, request.prompt, trace=True
     )
@@ -137,11 +143,11 @@ async def _longest_wait(engine: Engine, request: SessionRequest, chunks: int, to
 
 
 class _Watch:
-    """Hears a traced session, and sees each chunk as it comes."""
+    """Receives the notifications of a traced session, and confirms each chunk as seen."""
 
-    def __init__(self, wanted: int, told: Told) -> None:
+    def __init__(self, wanted: int, on_frames: OnFrames) -> None:
         self._wanted = wanted
-        self._told = told
+        self._on_frames = on_frames
         self.lease: WorkerHandle | None = None
         self.enough = asyncio.Event()
         self.chunks = 0
@@ -151,7 +157,7 @@ class _Watch:
     def __call__(self, notice: Notification) -> None:
         match notice:
             case FramesOut(FramesHeader(session=session, chunk=chunk), frames):
-                self._told(len(frames))
+                self._on_frames(len(frames))
                 self.chunks = chunk + 1
                 if self.lease is not None:
                     self.lease.send(PlayheadMoved(session, chunk))

@@ -1,4 +1,4 @@
-"""How far a long measurement has come, and how long it takes yet: a bar on standard error."""
+"""The progress of a long measurement and the time left: a bar on standard error."""
 
 import sys
 from types import TracebackType
@@ -10,16 +10,16 @@ _FORM = "{desc} |{bar}| {percentage:3.0f} %, {elapsed} gone, {remaining} left{po
 
 
 class Progress:
-    """Counts towards a total that may be found out on the way. Says nothing when it is `quiet`."""
+    """Counts towards a total that can become known later. Shows nothing when it is `quiet`."""
 
     def __init__(self, total: float = 0.0, *, quiet: bool = False) -> None:
         """Show an empty bar.
 
         Args:
-            total: how much there is to do; 0 until it is known.
+            total: the amount of work; 0 until it is known.
             quiet: show nothing, as in tests.
         """
-        # Into a file, which nobody watches second by second, a line comes every five.
+        # A file gets a line every five seconds.
         often_s = 0.2 if sys.stderr.isatty() else 5.0
         self._bar: tqdm[Never] = tqdm(
             total=total or None,
@@ -45,24 +45,24 @@ class Progress:
 
     @property
     def done(self) -> float:
-        """How much is done."""
+        """The amount of finished work."""
         return float(self._bar.n)
 
     def say(self, what: str) -> None:
-        """Say what is being done."""
+        """Show what is being done."""
         self._bar.set_description_str(what)
 
     def expect(self, total: float) -> None:
-        """Say how much there is to do, that which is done included."""
+        """Set the amount of work, with the finished part."""
         self._bar.total = total
         self._bar.bar_format = _FORM
         self._bar.refresh()
 
     def advance(self, more: float = 1.0) -> None:
-        """Say that so much more is done."""
+        """Add finished work."""
         self.reach(self._bar.n + more)
 
     def reach(self, done: float) -> None:
-        """Say how much is done altogether; it never becomes less, nor more than all."""
+        """Set the amount of finished work; it never decreases, nor exceeds the total."""
         most = self._bar.total or done
         self._bar.update(max(0.0, min(done, most) - self._bar.n))

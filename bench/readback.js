@@ -1,4 +1,4 @@
-// Reads the time out of pictures, the same way whoever sent them: see time_code.py.
+// Reads the time from pictures, in the same way for each sender: see time_code.py.
 
 const CELL = 32;
 const COLUMNS = 8;

@@ -1,4 +1,4 @@
-"""What one run measured, as data, as a table and as JSON."""
+"""The results of one run, as data, as a table and as JSON."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ from reverie.bench.machine import Machine
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Frames a second of one session, and how close the runtime comes to the bare loop."""
+    """Frames a second of one session: bare loop, runtime, and their ratio."""
 
     bare_fps: float
     runtime_fps: float
@@ -18,12 +18,12 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """From a command to the first frame that it acts on, as a consumer in this process sees it.
+    """From a command to the first frame that shows it, as a client in this process sees it.
 
     Attributes:
         steps_to_act: units from the one that made the newest frame seen to the one that acts.
-        steps_to_frame: likewise, to the unit that puts out the first affected frame.
-        frames_between: frames shown after the command that do not show it yet.
+        steps_to_frame: likewise, to the unit that emits the first affected frame.
+        frames_between: frames after the command that do not show it yet.
     """
 
     steps_to_act: float
@@ -47,12 +47,12 @@ class RecordingCost:
     """Frame rate while a session is recorded, over that of the same session when it is not.
 
     Attributes:
-        shared: watched in H.264, so that the recording encodes nothing.
-        alone: watched as pixels, so that it encodes for itself.
-        shared_ms: more processor time of the server for a frame, watched in H.264: what is left to
-            tell on a machine that is busy with something else.
-        alone_ms: likewise, watched as pixels.
-        kbit_per_s: of the file, for a second of media time.
+        shared: viewed in H.264, so that the recording encodes nothing.
+        alone: viewed as pixels, so that the recording encodes.
+        shared_ms: additional processor time of the server for a frame, viewed in H.264; unlike the
+            ratio it is meaningful on a loaded machine too.
+        alone_ms: likewise, viewed as pixels.
+        kbit_per_s: bit rate of the file, by media time.
     """
 
     shared: float
@@ -64,12 +64,12 @@ class RecordingCost:
 
 @dataclass(frozen=True, slots=True)
 class NarrationCost:
-    """What words beside the pictures cost them.
+    """What narration costs the frame rate.
 
     Attributes:
-        ratio: frame rate of a program with words, over that of the same without.
-        deltas_per_s: pieces of text that came meanwhile.
-        longest_wait_units: the most units of its siblings that any loop has waited for.
+        ratio: frame rate of a program with narration, over that of the same without.
+        deltas_per_s: pieces of text a second.
+        longest_wait_units: the most units that a loop has waited for its sibling.
     """
 
     ratio: float
@@ -79,13 +79,13 @@ class NarrationCost:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """Everything that one run has measured; None: not yet, or the model has no such thing.
+    """The results of one run; None is not measured yet, or does not apply to the model.
 
     Attributes:
-        busy_ratio: frame rate under 60 commands a second, over that of an idle keyboard.
-        share: how much smaller a quick run was made.
-        timed_fps: by which it was made smaller; 0 in full.
-        complete: it was not stopped.
+        busy_ratio: frame rate under 60 commands a second, over that without commands.
+        share: the size of a quick run, as a share of the largest.
+        timed_fps: the frame rate that chose the size; 0 in a full run.
+        complete: whether it ran to its end.
     """
 
     model: str
@@ -103,7 +103,7 @@ class BenchReport:
 
 
 def as_table(report: BenchReport) -> str:
-    """Lay the report out in Markdown, as the README shows it."""
+    """Return the report in Markdown."""
     machine = report.machine
     rows = [*_of_speed(report), *_of_commands(report), *_of_more(report)]
     return "\n".join(
@@ -121,15 +121,15 @@ def as_table(report: BenchReport) -> str:
 
 
 def _remarks(report: BenchReport) -> list[str]:
-    """Say what a reader has to know of the numbers."""
+    """Return notes on the numbers."""
     remarks = []
     if report.share < 1:
         remarks.append(
-            f"Quick, at {report.share:g} of its size, since the model made "
-            f"{report.timed_fps:.1f} frames a second: rougher numbers."
+            f"Quick run at {report.share:g} of its size, because the model made "
+            f"{report.timed_fps:.1f} frames a second: the numbers are rougher."
         )
     if not report.complete:
-        remarks.append("Stopped before its end: what was measured by then.")
+        remarks.append("The run was stopped before its end; these are the results so far.")
     return ["", *remarks] if remarks else []
 
 
@@ -182,5 +182,5 @@ def _of_more(report: BenchReport) -> list[tuple[str, str]]:
 
 
 def write_json(report: BenchReport, file: Path) -> None:
-    """Write everything that was measured."""
+    """Write all results to a file."""
     file.write_text(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n", encoding="utf-8")

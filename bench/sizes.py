@@ -1,12 +1,12 @@
-"""How much a run measures: everything in full, or what fits into a time at the speed there is."""
+"""How much a run measures: everything in full, or what fits into a time limit."""
 
 from dataclasses import dataclass, replace
 
 WARM_UP_CHUNKS = 8
-"""Chunks that are not counted: until then the context window still fills."""
+"""Chunks that are not counted, because the context window still fills."""
 
 QUICK_S = 90.0
-"""What a quick run may take after it has timed the model."""
+"""The time limit of a quick run after it has timed the model."""
 
 SHARES = (1.0, 0.5, 0.25, 0.125)
 
@@ -16,18 +16,18 @@ class BenchOptions:
     """What to measure, and how long.
 
     Attributes:
-        rounds: how often bare loop and runtime take turns, and keys and no keys.
-        chunks: how many chunks each of them makes in one turn.
+        rounds: number of turns of bare loop and runtime, and with and without keys.
+        chunks: chunks of one turn.
         presses: how many commands are timed.
         frames: length of the memory run.
-        recordings: how often a session is recorded and not recorded.
-        settle_frames: that are not counted after a recording has begun or ended.
-        tales: turns with words and without.
-        speaking_frames: of one such turn at least: a narrator is silent for a while between two
-            utterances.
-        traced_chunks: in which waits of one loop for another are counted.
-        quick: whether it is made smaller where it would take too long.
-        share: how much smaller it was made.
+        recordings: number of turns with and without recording.
+        settle_frames: frames that are not counted after a recording has begun or ended.
+        speech_turns: number of turns with and without narration.
+        speaking_frames: least number of frames of one such turn, because a narrator is silent for a
+            while between two utterances.
+        traced_chunks: chunks in which waits of one loop for another are counted.
+        quick: whether a run that would take too long is made smaller.
+        share: the size of the run, as a share of the largest.
     """
 
     model: str = "pocket"
@@ -37,7 +37,7 @@ class BenchOptions:
     frames: int = 20_000
     recordings: int = 30
     settle_frames: int = 24
-    tales: int = 10
+    speech_turns: int = 10
     speaking_frames: int = 60
     traced_chunks: int = 150
     quick: bool = False
@@ -45,7 +45,7 @@ class BenchOptions:
 
     @classmethod
     def chosen(cls, model: str, *, quick: bool, frames: int | None) -> "BenchOptions":
-        """Return the options for a run that is thorough, or as small as `sized` makes it."""
+        """Return the options for a full run, or for a quick one, which `sized` can make smaller."""
         if not quick:
             return cls(model, frames=frames or 20_000)
         return cls(
@@ -55,23 +55,23 @@ class BenchOptions:
             presses=8,
             frames=frames or 400,
             recordings=4,
-            tales=3,
+            speech_turns=3,
             quick=True,
         )
 
     def total_frames(self, chunk_frames: int) -> int:
-        """Return how many frames are shown for all of it, for a model of such chunks."""
+        """Return how many frames all measurements take, for chunks of this size."""
         turn, warm = self.chunks * chunk_frames, WARM_UP_CHUNKS * chunk_frames
         speed = warm + self.rounds * (2 * turn + 2 * chunk_frames)
         keys = warm + self.presses * 4 * chunk_frames + warm + self.rounds * 2 * turn
         recorded = self.settle_frames + self.recordings * 2 * (turn + self.settle_frames)
         told = self.traced_chunks * chunk_frames
-        told += self.tales * 2 * (self.settle_frames + max(turn, self.speaking_frames))
+        told += self.speech_turns * 2 * (self.settle_frames + max(turn, self.speaking_frames))
         return speed + keys + 2 * recorded + told + self.frames
 
 
 def sized(options: BenchOptions, fps: float, chunk_frames: int) -> BenchOptions:
-    """Return the largest of some sizes that fits into `QUICK_S`, else the smallest."""
+    """Return the largest size that fits into `QUICK_S`, else the smallest."""
     if not options.quick:
         return options
     sizes = [_shrunk(options, share) for share in SHARES]
@@ -91,7 +91,7 @@ def _shrunk(options: BenchOptions, share: float) -> BenchOptions:
         frames=part(options.frames, 100),
         recordings=part(options.recordings, 2),
         settle_frames=part(options.settle_frames, 6),
-        tales=part(options.tales, 2),
+        speech_turns=part(options.speech_turns, 2),
         speaking_frames=part(options.speaking_frames, 24),
         traced_chunks=part(options.traced_chunks, 30),
         share=share,

@@ -1,8 +1,8 @@
-"""Pictures that say when they were drawn, robust to a lossy codec, and how they are read again.
+"""Pictures that carry the time at which they were drawn, robust to a lossy codec.
 
 A picture of 256x256 holds 40 cells of 32 pixels, light or dark: 32 bits of the time in tenths of a
-millisecond, and 8 of a checksum. Below them a texture drifts, so that a codec has work to do, and
-over it a bar is light while a key is held.
+millisecond, and 8 of a checksum. Below them a texture moves, so that a codec has work to do, and at
+the bottom a bar is light while a key is held.
 """
 
 import time
@@ -43,7 +43,7 @@ def paint(units: int, number: int, *, marked: bool = False) -> NDArray[np.uint8]
 
 
 def read(picture: NDArray[np.uint8]) -> int | None:
-    """Return the time that a picture [H, W, 3] says; None when it says none."""
+    """Return the time that a picture [H, W, 3] carries; None when its checksum is wrong."""
     middle = CELL_PX // 2
     cells = picture[middle:_CODE_PX:CELL_PX, middle:SIDE_PX:CELL_PX, 1] > 128
     value = sum(int(bit) << place for place, bit in enumerate(cells.ravel()))
@@ -76,7 +76,7 @@ class Ticking:
         self.rate_hz = rate_hz
 
     def start(self, seed: int, prompt: str) -> int:
-        """Begin with nothing."""
+        """Start at frame 0."""
         return 0
 
     def frame(self, state: int, key: str | None, prompt: str) -> tuple[int, NDArray[np.uint8]]:
@@ -91,5 +91,5 @@ def ticking30() -> FrameGeneratorFamily:
 
 
 def ticking15() -> FrameGeneratorFamily:
-    """Likewise at 15."""
+    """Return the family at 15 frames a second."""
     return FrameGeneratorFamily(Ticking(15.0))

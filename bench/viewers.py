@@ -1,11 +1,11 @@
-"""How many receive one session by WebRTC: encoded once, packets for each, and how old they are.
+"""Many WebRTC viewers of one session: frames a second, and the age of the frames.
 
-The receivers are aiortc in one process of their own, by WHEP; run as a module it is that process:
+The receivers are aiortc peers in their own process, by WHEP. That process runs this module:
 
     python -m reverie.bench.viewers URL SESSION TOKEN COUNT SETTLE_S SECONDS
 
-aiortc keeps each frame back until the next one begins, a frame's time (67 ms) that Chromium does
-not take; ages here include it.
+aiortc holds each frame until the next one begins, one frame interval (67 ms) more than Chromium;
+the ages here include it.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ START_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Viewers:
-    """What so many receivers of one session saw.
+    """The measurements of a number of receivers of one session.
 
     Attributes:
-        fps: frames a second that each decoded.
-        p95_ms: age of a frame when it was decoded, of all receivers.
+        fps: decoded frames a second of each receiver.
+        p95_ms: age of a frame when it was decoded, over all receivers.
     """
 
     count: int
@@ -54,14 +54,14 @@ async def viewers_of_one(
     mode: Mode = "process",
     most_ms: float = inf,
 ) -> AsyncGenerator[Viewers, None]:
-    """Measure each count in a session of its own, and yield it.
+    """Measure each count in its own session, and yield it.
 
     Args:
-        counts: how many receive, in this order.
-        seconds: of each measurement.
-        settle_s: before it, that do not count.
+        counts: numbers of receivers, in this order.
+        seconds: length of each measurement.
+        settle_s: time before it that does not count.
         mode: where the model runs.
-        most_ms: when 95 % of the frames are no longer younger than this, no more are tried.
+        most_ms: the measurement ends when the 95th percentile of the age exceeds this.
     """
     async with serving(MODEL, mode, max(counts)) as (engine, server):
         for count in counts:
@@ -94,7 +94,7 @@ async def _measured(
 
 
 class _Receiver:
-    """One viewer, which keeps the ages of what it decodes."""
+    """One viewer, which records the ages of its decoded frames."""
 
     def __init__(self) -> None:
         self.ages_ms: list[float] = []
@@ -104,7 +104,7 @@ class _Receiver:
         self._watching: asyncio.Task[None] | None = None
 
     async def connect(self, http: httpx.AsyncClient, session: str, token: str) -> None:
-        """Offer by WHEP and take the answer."""
+        """Send an offer by WHEP and apply the answer."""
         await self._peer.setLocalDescription(await self._peer.createOffer())
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/sdp"}
         answer = await http.post(
@@ -116,7 +116,7 @@ class _Receiver:
         await self._peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
 
     async def close(self) -> None:
-        """End it."""
+        """Close the peer connection."""
         await self._peer.close()
         if self._watching is not None:
             await self._watching

@@ -1,9 +1,9 @@
-"""`reverie eval`: what the embedded model can do, measured against the simulator's truth.
+"""`reverie eval`: the quality of the embedded model, measured against the simulator's truth.
 
-Start at `trials.py`: what sessions are put through. `worlds.py` says on which maps, `stage.py`
-plays them through the serving loop (`engine/`, never a copy of it), `reading.py` says what a
-picture shows, `samples.py` how sure a figure is, `bars.py` how good it has to be. No room imports
-it.
+Start at `trials.py`, which defines what is tried. `worlds.py` draws the maps, `model_rig.py` runs
+sessions through the serving loop (`engine/`, never a copy of it), `reading.py` reads what a picture
+shows, `samples.py` computes intervals, `bars.py` says how good a figure has to be. No package of
+the runtime imports this one.
 """
 
 from reverie.evaluation.report import EvaluationReport, as_table, write_json

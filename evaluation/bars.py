@@ -1,9 +1,9 @@
-"""What is measured, and how good it has to be.
+"""The measures, and how good each has to be.
 
 A bar is missed when even the upper end of the interval lies below it. `known_shortfalls.json` lists
-the bars that the weights which ship are known to miss, each with the figure that was found and with
-why: the table shows them as short, and only a figure that is worse than that by more than its
-interval fails. The list is of one version of the weights: others begin without any excuse.
+the bars that the shipped weights are known to miss, each with its figure and the reason. The table
+shows them as short; only a figure that is worse than the listed one by more than its interval
+fails. The list is for one version of the weights; for other versions it is empty.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ KNOWN_SHORTFALLS = Path(__file__).parent / "known_shortfalls.json"
 
 
 class Unit(StrEnum):
-    """What a figure counts."""
+    """The unit of a figure."""
 
     SHARE = "share"
     """Of trials that succeed."""
     PORTION = "portion"
-    """The mean of what is between 0 and 1 in each trial."""
+    """The mean of a value between 0 and 1 for each trial."""
     DB = "dB"
 
 
@@ -33,9 +33,9 @@ class Measure:
     """One line of the table.
 
     Attributes:
-        name: what samples call it.
-        title: what people call it.
-        bar: the least that it should be; None is told and not judged.
+        name: its name in samples.
+        title: its name in the table.
+        bar: the least acceptable figure; None is reported and not judged.
     """
 
     name: str
@@ -78,11 +78,11 @@ MEASURES = (
 
 
 class Shortfall(BaseModel):
-    """A bar that is missed, and known to be.
+    """A bar that is known to be missed.
 
     Attributes:
-        figure: what was found; a share or dB.
-        why: for the table's reader.
+        figure: the known figure; a share or dB.
+        why: the reason, for the table's reader.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -92,11 +92,11 @@ class Shortfall(BaseModel):
 
 
 class KnownShortfalls(BaseModel):
-    """What one version of the weights is known to miss.
+    """The bars that one version of the weights is known to miss.
 
     Attributes:
         weights: the version.
-        measures: by the names of measures.
+        measures: by the name of the measure.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -105,7 +105,7 @@ class KnownShortfalls(BaseModel):
     measures: dict[str, Shortfall]
 
     def of(self, weights: str) -> dict[str, Shortfall]:
-        """Return what is known of these weights: nothing, when they are others."""
+        """Return the known shortfalls of these weights: none for another version."""
         return self.measures if weights == self.weights else {}
 
 
@@ -113,30 +113,30 @@ def known_shortfalls(path: Path = KNOWN_SHORTFALLS) -> KnownShortfalls:
     """Read the list.
 
     Raises:
-        ValueError: it is malformed, or names what is not measured or has no bar.
+        ValueError: the list is malformed, or names a measure without a bar.
     """
     found = KnownShortfalls.model_validate_json(path.read_bytes())
     barred = {measure.name for measure in MEASURES if measure.bar is not None}
     if unknown := sorted(set(found.measures) - barred):
-        raise ValueError(f"{path.name} lists what has no bar: {', '.join(unknown)}")
+        raise ValueError(f"{path.name} lists measures without a bar: {', '.join(unknown)}")
     return found
 
 
 class BarResult(StrEnum):
-    """How a figure stands to its bar."""
+    """How a figure compares with its bar."""
 
     TOLD = "told"
-    """It has none."""
+    """The measure has no bar."""
     MET = "met"
     WITHIN = "within its interval"
     """Below the bar, by less than the interval."""
     SHORT = "short, and known"
-    """Missed, and no worse than what is listed."""
+    """Missed, and no worse than the listed figure."""
     MISSED = "missed"
 
 
 def judge(measure: Measure, found: Estimate, known: Mapping[str, Shortfall]) -> BarResult:
-    """Hold a figure against its bar and against what is known."""
+    """Compare a figure with its bar and with the known shortfalls."""
     if measure.bar is None:
         return BarResult.TOLD
     if found.value >= measure.bar:

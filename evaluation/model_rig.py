@@ -1,8 +1,8 @@
-"""The stage: sessions that play together through the serving loop, a chunk at a time.
+"""The model rig: sessions that run together through the serving loop, one chunk at a time.
 
-Every picture that is measured comes out of drivers, scheduler and batches of `engine/` over the
-kernel that a worker runs (`engine/rollouts.py`): keys and prompts go in through the mailbox, going
-back is a rewind.
+Every measured picture comes from drivers, scheduler and batches of `engine/` over the kernel that a
+worker runs (`engine/rollouts.py`). Keys and prompts go in through the mailbox; going back is a
+rewind.
 
 Shapes: N sessions, H = W = 128 pixels.
 """
@@ -29,7 +29,7 @@ Pictures = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 SESSIONS = 24
-"""Sessions that an instance holds at most."""
+"""Largest number of sessions of an instance."""
 HISTORY_CHUNKS = 2
 LOOPS = (WORLD_MODEL, AR_DECODE)
 OPTIONS = DriverOptions(history_chunks=HISTORY_CHUNKS, snapshot_every_us=0, capture=True)
@@ -44,32 +44,34 @@ _HELD = {
 
 
 class RigSessions(Protocol):
-    """N worlds that move in step; what is measured needs to know no more of a model."""
+    """N worlds that advance together; all that the trials need from a model."""
 
     def begin(self) -> Pictures:
         """Return the first picture of every world: uint8 [N, H, W, 3]."""
 
     def act(self, actions: Ints) -> Pictures:
-        """Let every walker act once (`Action` values [N]) and return the next pictures."""
+        """Give every walker one action (`Action` values [N]) and return the next pictures."""
 
     def say(self, prompts: Sequence[str]) -> None:
-        """Give every world a new prompt; it acts from the next picture on."""
+        """Give every world a new prompt; it acts with the next picture."""
 
     def go_back(self) -> None:
         """Undo the last step of every world."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close every session."""
 
 
 class ModelRig(Protocol):
-    """Opens sessions in some worlds."""
+    """Opens sessions in given worlds."""
 
-    def stage(self, worlds: Sequence[EvaluatedWorld]) -> RigSessions:
-        """Open sessions that are steered and looked at."""
+    def open_sessions(self, worlds: Sequence[EvaluatedWorld]) -> RigSessions:
+        """Open sessions that take actions and prompts."""
 
-    def teller(self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action]) -> NarrationRig:
-        """Open sessions that tell what they see, after one step or none (`Action.WAIT`)."""
+    def open_narration(
+        self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action]
+    ) -> NarrationRig:
+        """Open sessions with narrators, after one step or none (`Action.WAIT`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ class RigParts:
         """Load pocket as a worker does.
 
         Args:
-            checkpoint: weights; None takes those that ship.
-            threads: CPU threads; 0 takes as many as in serving.
+            checkpoint: weights; None takes the shipped weights.
+            threads: CPU threads; 0 takes the number of serving.
             sessions: how many can be open at once.
 
         Raises:
@@ -106,28 +108,28 @@ class RigParts:
 
 @dataclass(frozen=True, slots=True)
 class ServedModelRig:
-    """Opens sessions of one house that denoise in so many steps.
+    """Opens sessions of a loaded model with a given number of denoise steps.
 
     Attributes:
-        acted: told of each step how many worlds have made it.
+        on_step: called for each step with the number of worlds that made it.
     """
 
-    house: RigParts
+    parts: RigParts
     steps: int
-    acted: Callable[[int], None] = lambda _: None
+    on_step: Callable[[int], None] = lambda _: None
 
-    def stage(self, worlds: Sequence[EvaluatedWorld]) -> "ServedSessions":
-        """Open sessions of the world loop alone."""
-        house = self.house
-        return ServedSessions(house.world, house.instance, self._requests(worlds), self.acted)
+    def open_sessions(self, worlds: Sequence[EvaluatedWorld]) -> "ServedSessions":
+        """Open sessions of the world loop only."""
+        parts = self.parts
+        return ServedSessions(parts.world, parts.instance, self._requests(worlds), self.on_step)
 
-    def teller(
+    def open_narration(
         self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action]
     ) -> ServedNarrationRig:
-        """Open sessions of both loops, whose narrators speak unasked and as fast as they can."""
-        house, requests = self.house, self._requests(worlds, **{"narrate": 1.0, PACE: 0.0})
+        """Open sessions of both loops; narrators speak unasked and without a limit of pace."""
+        parts, requests = self.parts, self._requests(worlds, **{"narrate": 1.0, PACE: 0.0})
         keys = [next(iter(_HELD[way]), None) for way in ways]
-        return ServedNarrationRig(house.instance, house.world, house.narrator, requests, keys)
+        return ServedNarrationRig(parts.instance, parts.world, parts.narrator, requests, keys)
 
     def _requests(self, worlds: Sequence[EvaluatedWorld], **chosen: float) -> list[LoopRequest]:
         defaults = {known.name: known.default for loop in LOOPS for known in loop.parameters}
@@ -139,19 +141,19 @@ class ServedModelRig:
 
 
 class ServedSessions:
-    """Sessions of one house, each behind a driver of its own."""
+    """Sessions of one loaded model, each with its own driver."""
 
     def __init__(
         self,
         world: LoopKernel[Any],
         instance: ModelInstance,
         requests: Sequence[LoopRequest],
-        acted: Callable[[int], None],
+        on_step: Callable[[int], None],
     ) -> None:
         self._rollouts = Rollouts(world, instance, max(1, len(requests)), OPTIONS)
-        self._acted = acted
+        self._on_step = on_step
         self._sessions = [request.session for request in requests]
-        self._prompts: Sequence[str | None] = [None] * len(requests)  # that are yet to be said
+        self._prompts: Sequence[str | None] = [None] * len(requests)  # not sent yet
         self._newest = self._before = dict.fromkeys(self._sessions, -1)  # numbers of chunks
         for request in requests:
             self._rollouts.open(request)
@@ -161,25 +163,25 @@ class ServedSessions:
         return self.act(np.full(len(self._sessions), Action.WAIT))
 
     def act(self, actions: Ints) -> Pictures:
-        """Hold the keys that stand for `actions`, and return what comes of them."""
-        asked = zip(self._sessions, self._prompts, actions.tolist(), strict=True)
-        steering = {
+        """Hold the keys of `actions`, and return the next pictures."""
+        rows = zip(self._sessions, self._prompts, actions.tolist(), strict=True)
+        asked = {
             session: ActionRecord(prompt=prompt, held={"move": _HELD[Action(action)]})
-            for session, prompt, action in asked
+            for session, prompt, action in rows
         }
-        rolled = self._rollouts.advance(steering)
-        self._acted(len(self._sessions))
+        rolled = self._rollouts.advance(asked)
+        self._on_step(len(self._sessions))
         self._prompts = [None] * len(self._sessions)
         self._before = self._newest
         self._newest = {session: one.record.chunk for session, one in rolled.items()}
         return np.stack([rolled[session].frames["video"][-1] for session in self._sessions])
 
     def say(self, prompts: Sequence[str]) -> None:
-        """Have every session take a prompt with its next chunk."""
+        """Send every session a prompt with its next chunk."""
         self._prompts = prompts
 
     def go_back(self) -> None:
-        """Rewind every session by one chunk; only the newest can be taken back."""
+        """Rewind every session by one chunk; only the newest chunk can be undone."""
         for session in self._sessions:
             self._rollouts.go_back(session, self._before[session])
         self._newest = self._before

@@ -1,4 +1,4 @@
-"""The trials of narrators: what they say, and answer, held against the simulator's state."""
+"""The trials of narrators: their statements and answers, compared with the simulator's state."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -20,18 +20,18 @@ QUESTIONS = 6
 
 
 def try_narration(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
-    """Let narrators tell of true first pictures, and ask them about these.
+    """Let narrators describe true first pictures, and ask them questions.
 
-    Who says nothing has said one thing that is not true.
+    A narrator that says nothing counts as one untrue statement.
     """
     waiting = np.full(len(worlds), Action.WAIT)
     told_of = truths(true_states(worlds), waiting)
-    with closing(model_rig.teller(worlds, [Action.WAIT] * len(worlds))) as teller:
-        yield from _facts("narration_facts", worlds, told_of, teller.tell())
+    with closing(model_rig.open_narration(worlds, [Action.WAIT] * len(worlds))) as narration:
+        yield from _facts("narration_facts", worlds, told_of, narration.tell())
         rngs = [np.random.default_rng([world.seed, 3]) for world in worlds]
         for _ in range(QUESTIONS):
             asked = [ask(rng, truth) for rng, truth in zip(rngs, told_of, strict=True)]
-            answers = teller.ask([question.text for question in asked])
+            answers = narration.ask([question.text for question in asked])
             right = [
                 question.answered(answer, truth)
                 for question, answer, truth in zip(asked, answers, told_of, strict=True)
@@ -42,12 +42,12 @@ def try_narration(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iter
 def try_narration_walking(
     model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]
 ) -> Iterator[Sample]:
-    """Let narrators tell of the picture after one step; it is the model's own."""
+    """Let narrators describe the picture after one step, which the model makes."""
     ways = [list(BACK)[world.number % len(BACK)] for world in worlds]
     steps = np.array(ways)
     told_of = truths(advance(true_states(worlds), steps), steps)
-    with closing(model_rig.teller(worlds, ways)) as teller:
-        yield from _facts("narration_walking", worlds, told_of, teller.tell())
+    with closing(model_rig.open_narration(worlds, ways)) as narration:
+        yield from _facts("narration_walking", worlds, told_of, narration.tell())
 
 
 def _facts(

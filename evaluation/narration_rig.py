@@ -1,7 +1,7 @@
-"""Sessions that tell what they see: both loops of each, through drivers, scheduler and batches.
+"""Sessions with narrators: both loops of each, through drivers, scheduler and batches.
 
-The world shows its first picture, which is the simulator's own, then what a step or two lead to:
-a loop that reads it sees what lies in the cache, and that is the picture before the newest.
+The world shows its first picture, which is the simulator's own, then one or two more: the narrator
+sees the frames in the cache, which ends with the picture before the newest.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,20 +22,20 @@ from reverie.models.contract.loop import LoopKernel, LoopRequest
 MOVE, HELD = "move", ControlId("held")
 OPTIONS = DriverOptions(history_chunks=0, snapshot_every_us=0)
 MOST_UNITS = 5_000
-"""Units after which whoever is not done will never be."""
+"""Units after which a session counts as stuck."""
 
 
 class NarrationRig(Protocol):
-    """N worlds that tell what they see."""
+    """N worlds with narrators."""
 
     def tell(self) -> list[str]:
-        """Return what each of them says unasked, in full."""
+        """Return everything that each narrator says unasked."""
 
     def ask(self, questions: Sequence[str]) -> list[str]:
-        """Ask each world something and return its answers."""
+        """Ask each narrator a question and return the answers."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close every session."""
 
 
 @dataclass(slots=True)
@@ -43,10 +43,10 @@ class _Pair:
     """Both loops of one session.
 
     Attributes:
-        frames: how many are out.
-        wanted: how many there should be.
+        frames: how many are shown.
+        wanted: how many are needed.
         said: whole utterances, oldest first.
-        answers: those of them that answer, by the turn.
+        answers: the answers among them, by turn.
     """
 
     world: LoopDriver[Any]
@@ -58,7 +58,7 @@ class _Pair:
     _open: str = ""
 
     def hear(self) -> None:
-        """Note what has come of both loops."""
+        """Collect the emissions of both loops."""
         for emission in (*self.world.take_emissions(), *self.narrator.take_emissions()):
             match emission:
                 case StepFailed(session=session, message=message):
@@ -89,14 +89,14 @@ class ServedNarrationRig:
         requests: Sequence[LoopRequest],
         keys: Sequence[str | None],
     ) -> None:
-        """Show the first pictures: two of those who wait, three of those who walk.
+        """Show the first pictures: two of sessions that wait, three of sessions that walk.
 
         Args:
-            instance: what they run on.
+            instance: the model instance.
             world: the loop that makes pictures.
             narrator: the loop that reads it.
-            requests: one a session, with the parameters of both loops.
-            keys: what each session holds after its first picture; None waits.
+            requests: one for each session, with the parameters of both loops.
+            keys: the key that each session holds after its first picture; None waits.
         """
         self._instance = instance
         self._kernels = {world.spec.name: world, narrator.spec.name: narrator}
@@ -112,12 +112,12 @@ class ServedNarrationRig:
         self._run(worlds, lambda pair: pair.frames >= pair.wanted)
 
     def tell(self) -> list[str]:
-        """Let everybody speak until nothing is left to say."""
+        """Run all narrators until they are silent."""
         self._run([pair.narrator for pair in self._pairs], lambda _: False)
         return [" ".join(pair.said) for pair in self._pairs]
 
     def ask(self, questions: Sequence[str]) -> list[str]:
-        """Say a turn to everybody and run until it is answered."""
+        """Send every narrator a turn and run until all are answered."""
         self._asked += 1
         turn = ControlId(f"turn-{self._asked}")
         for pair, text in zip(self._pairs, questions, strict=True):
@@ -134,7 +134,7 @@ class ServedNarrationRig:
             pair.world.close()
 
     def _run(self, drivers: Sequence[LoopDriver[Any]], done: Callable[[_Pair], bool]) -> None:
-        """Run units of these drivers, one a pair, until all are done or nothing can run."""
+        """Run units of these drivers, one for each pair, until all are done or none can run."""
         for _ in range(MOST_UNITS):
             candidates = [
                 found
@@ -148,7 +148,7 @@ class ServedNarrationRig:
             run_batch(self._kernels[_loop_of(candidates)], self._instance, chosen, _no_clock)
             for pair in self._pairs:
                 pair.hear()
-        raise RolloutError(f"still busy after {MOST_UNITS} units")
+        raise RolloutError(f"the narrators have not finished after {MOST_UNITS} units")
 
 
 def _pair(

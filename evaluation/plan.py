@@ -1,7 +1,7 @@
-"""How much is tried: counts, never times, so that a busy machine is slower and nothing else.
+"""How much is tried: counts, never times, so that a busy machine only makes a run slower.
 
-A quick run has a time to keep. So the speed of the model is measured first, and whole parts of the
-plan are left out, the longest first, until what is left fits; what is tried is always tried alike.
+A quick run has a time limit. So it measures the speed of the model first and leaves out whole parts
+of the plan, the longest first, until the rest fits. A part that is tried is always tried in full.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,10 @@ from reverie.evaluation.trials import (
 )
 from reverie.evaluation.worlds import EvaluatedWorld, Stream, draw_worlds
 
-# One step of N worlds together takes as long as so many steps of one world: measured on two cores.
+# The cost of a step of N worlds together, in steps of one world: measured on two cores.
 _STEP_ALONE, _STEP_EACH = 0.6, 0.27
 _CROWDED = 1.3
-"""How much longer a step takes while other workers play."""
+"""How much longer a step takes while other workers run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Part:
     """One trial over all its worlds.
 
     Attributes:
-        name: for people.
+        name: for the report.
         trial: what is tried.
         stream: where its worlds come from.
         worlds: how many there are.
-        group: worlds that play together at most; groups run beside each other.
-        steps: frames, or what takes as long, that a world shows one after the other.
+        group: largest number of worlds in a batch; groups run in parallel.
+        steps: frames, or equally long units, that a world makes one after the other.
     """
 
     name: str
@@ -46,24 +46,24 @@ class Part:
     steps: int
 
     def groups(self) -> Iterator[tuple[EvaluatedWorld, ...]]:
-        """Cut the worlds into groups of nearly equal size."""
+        """Split the worlds into groups of nearly equal size."""
         worlds = draw_worlds(self.stream, self.worlds)
         count = -(-len(worlds) // self.group)
         for number in range(count):
             yield worlds[number::count]
 
     def costs(self) -> list[float]:
-        """Return how long each group takes, in steps of one world alone."""
+        """Return the cost of each group, in steps of one world."""
         return [self.steps * step_cost(len(worlds)) for worlds in self.groups()]
 
 
 def step_cost(worlds: int) -> float:
-    """Return how long a step of so many worlds takes, in steps of one."""
+    """Return the cost of a step of so many worlds, in steps of one world."""
     return _STEP_ALONE + _STEP_EACH * worlds
 
 
 Plan = tuple[Part, ...]
-"""Longest parts first, so that no worker is left with one at the end."""
+"""Longest parts first, so that no long part starts last."""
 
 QUICK: Plan = (
     Part("walking 1,000 frames", try_long_walks, Stream.WALKS, 3, group=3, steps=1001),
@@ -75,7 +75,7 @@ QUICK: Plan = (
     Part("narration", try_narration, Stream.NARRATION, 12, group=12, steps=12),
     Part("narration of a step", try_narration_walking, Stream.NARRATION, 8, group=8, steps=3),
 )
-"""About 5,200 frames, and some 100 utterances."""
+"""About 5,200 frames and 100 utterances."""
 
 FULL: Plan = (
     Part("walking 1,000 frames", try_long_walks, Stream.WALKS, 24, group=6, steps=1001),
@@ -87,16 +87,16 @@ FULL: Plan = (
     Part("narration", try_narration, Stream.NARRATION, 48, group=24, steps=12),
     Part("narration of a step", try_narration_walking, Stream.NARRATION, 48, group=24, steps=3),
 )
-"""About 35,000 frames, and some 400 utterances."""
+"""About 35,000 frames and 400 utterances."""
 
 
 def predicted_s(plan: Plan, speeds: Sequence[float], workers: int) -> float:
-    """Return how long a plan takes.
+    """Return how many seconds a plan takes.
 
     Args:
         plan: what is tried.
-        speeds: frames a second of one session, for each number of denoise steps that is tried.
-        workers: how many play at once.
+        speeds: frames a second of one session, for each number of denoise steps.
+        workers: how many run in parallel.
     """
     jobs = [cost / fps for part in plan for cost in part.costs() for fps in speeds]
     crowded = _CROWDED if workers > 1 else 1.0
@@ -104,7 +104,7 @@ def predicted_s(plan: Plan, speeds: Sequence[float], workers: int) -> float:
 
 
 def within(plan: Plan, speeds: Sequence[float], workers: int, most_s: float) -> Plan:
-    """Return what of a plan fits into a time: one part at the least."""
+    """Return the parts of a plan that fit into a time; at least one part."""
     kept = list(plan)
     while len(kept) > 1 and predicted_s(tuple(kept), speeds, workers) > most_s:
         kept.remove(max(kept, key=lambda part: max(part.costs())))

@@ -1,6 +1,6 @@
-"""What can be read in a picture: its tiles, its colours, its walker.
+"""What a picture shows: its tiles, its colours, its walker.
 
-Every measure compares pixels with the simulator's drawings, whatever map the model has made up.
+Every measure compares pixels with the simulator's drawings, on any map that the model has made.
 
 Shapes: N pictures, H = W = 128 pixels, T whole tiles of a picture, K kinds, P palettes
 (`biome * len(Hour) + hour`).
@@ -45,14 +45,14 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PictureReading:
-    """What was read in N pictures.
+    """What was read from N pictures.
 
     Attributes:
-        legal: whole tiles at `LEGIBLE_DB` or nearer to a drawing in the colours asked for: [N].
-        readable: whole tiles that the walker leaves free: [N].
+        legal: whole tiles at `LEGIBLE_DB` or nearer to a drawing in the requested colours: [N].
+        readable: whole tiles that the walker does not cover: [N].
         kinds: the nearest kind of each of them in the nearest palette, else `UNREAD`: [N, T].
-        coloured: whether no other palette explains the picture better than the one asked for: [N].
-        walker: whether he stands in the middle and looks where he should: [N].
+        coloured: whether the requested palette explains the picture best: [N].
+        walker: whether he stands in the middle and looks the right way: [N].
     """
 
     legal: NDArray[np.int64]
@@ -76,7 +76,7 @@ def psnr(made: NDArray[np.uint8], true: NDArray[np.uint8]) -> float:
 
 def read(frames_NHWC: NDArray[np.uint8], state: WorldState) -> PictureReading:
     """Read pictures that should show worlds like `state`, on any map."""
-    rows = [_read_land(frame, state, row) for row, frame in enumerate(frames_NHWC)]
+    rows = [_read_map(frame, state, row) for row, frame in enumerate(frames_NHWC)]
     return PictureReading(
         legal=np.array([row.legal for row in rows]),
         readable=np.array([row.readable for row in rows]),
@@ -87,12 +87,12 @@ def read(frames_NHWC: NDArray[np.uint8], state: WorldState) -> PictureReading:
 
 
 def walkers(frames_NHWC: NDArray[np.uint8], state: WorldState) -> NDArray[np.bool_]:
-    """Tell where the walker stands in the middle and looks where he should: [N]."""
+    """Tell whether the walker stands in the middle and looks the right way: [N]."""
     return np.array([_walker_right(frame, state, row) for row, frame in enumerate(frames_NHWC)])
 
 
 @dataclass(frozen=True, slots=True)
-class _Land:
+class _MapReading:
     legal: int
     readable: int
     kinds: NDArray[np.uint8]
@@ -107,7 +107,7 @@ def _drawings(phase: int) -> Floats:
     return drawn.reshape(_PALETTES * len(Tile), -1).astype(np.float32)
 
 
-def _read_land(frame_HWC: NDArray[np.uint8], state: WorldState, row: int) -> _Land:
+def _read_map(frame_HWC: NDArray[np.uint8], state: WorldState, row: int) -> _MapReading:
     top, left = (int(v) % 2 * CELL_PX for v in (state.y[row], state.x[row]))
     side = _TILES * TILE_PX
     cut = frame_HWC[top : top + side, left : left + side].astype(np.float32)
@@ -119,7 +119,7 @@ def _read_land(frame_HWC: NDArray[np.uint8], state: WorldState, row: int) -> _La
     kinds = np.full(_TILES**2, UNREAD, np.uint8)
     kinds[free] = errors[:, nearest].argmin(axis=-1)
     legal = errors[:, asked].min(axis=-1) <= _largest_error(LEGIBLE_DB)
-    return _Land(int(legal.sum()), int(free.sum()), kinds, nearest == asked)
+    return _MapReading(int(legal.sum()), int(free.sum()), kinds, nearest == asked)
 
 
 def _errors(tiles: Floats, phase: int) -> Floats:
@@ -146,7 +146,7 @@ def _under_walker(top: int, left: int) -> NDArray[np.bool_]:
 
 
 def _walker_right(frame_HWC: NDArray[np.uint8], state: WorldState, row: int) -> bool:
-    """Compare the pixels of his place with all his drawings, in the colours asked for."""
+    """Compare the pixels of the walker with all his drawings, in the requested colours."""
     down, right = WALKER_TOP_PX + WALKER_HEIGHT_PX, WALKER_LEFT_PX + WALKER_WIDTH_PX
     patch = frame_HWC[WALKER_TOP_PX:down, WALKER_LEFT_PX:right].astype(np.float32)
     colours = palettes()[state.biome[row], state.hour[row]].astype(np.float32)

@@ -1,4 +1,4 @@
-"""What one evaluation found, as data, as a table and as JSON."""
+"""The results of one evaluation, as data, as a table and as JSON."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -13,10 +13,10 @@ FPS_TITLE = "frames a second of one session"
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One measure, and how it stands to its bar.
+    """One measure, and how it compares with its bar.
 
     Attributes:
-        why: of a shortfall that is known; else empty.
+        why: the reason of a known shortfall; else empty.
     """
 
     measure: Measure
@@ -27,7 +27,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Everything that was measured with one number of denoise steps.
+    """The results with one number of denoise steps.
 
     Attributes:
         fps: frames a second of one session, alone on this machine.
@@ -44,10 +44,10 @@ class EvaluationReport:
 
     Attributes:
         weights: version of the weights.
-        served_steps: denoise steps of a session that asks for nothing else; these are judged.
+        served_steps: denoise steps of a session by default; only these are judged.
         left_out: parts of the plan that did not fit into the time of a quick run.
-        jobs: how many there were.
-        jobs_done: fewer when it was stopped.
+        jobs: how many were planned.
+        jobs_done: fewer than `jobs` when the run was stopped.
     """
 
     weights: str
@@ -67,7 +67,7 @@ class EvaluationReport:
 
     @property
     def missed(self) -> tuple[ReportRow, ...]:
-        """What fails: bars of the served steps that are missed, and not known to be."""
+        """The failures: missed bars of the served steps that are not known shortfalls."""
         judged = [column for column in self.columns if column.steps == self.served_steps]
         return tuple(
             row for column in judged for row in column.rows if row.verdict is BarResult.MISSED
@@ -75,7 +75,7 @@ class EvaluationReport:
 
 
 def as_table(report: EvaluationReport) -> str:
-    """Lay the report out in Markdown, as the README shows it."""
+    """Return the report in Markdown, as in `docs/pocket.md`."""
     machine, columns = report.machine, report.columns
     steps = ", ".join(str(column.steps) for column in columns)
     about = (
@@ -90,17 +90,19 @@ def as_table(report: EvaluationReport) -> str:
 
 
 def _lacking(report: EvaluationReport) -> list[str]:
-    """Say what a reader might miss in the table."""
+    """Return notes on what is missing in the table."""
     lines = []
     if report.left_out:
         speed = ", ".join(f"{column.fps:.1f}" for column in report.columns)
         lines.append(
-            f"Left out, since this machine makes {speed} frames a second: "
-            f"{', '.join(report.left_out)}. --minutes gives a quick run more time; a full one "
+            f"Left out, because this machine makes {speed} frames a second: "
+            f"{', '.join(report.left_out)}. --minutes gives a quick run more time; a full run "
             "tries everything."
         )
     if report.stopped:
-        lines.append(f"Stopped after {report.jobs_done} of {report.jobs} parts; those are below.")
+        lines.append(
+            f"Stopped after {report.jobs_done} of {report.jobs} parts; the table shows those."
+        )
     return ["", *lines] if lines else []
 
 
@@ -135,7 +137,7 @@ def _side_by_side(columns: tuple[Column, ...]) -> list[tuple[str, ...]]:
 
 
 def _cell(row: ReportRow | None) -> str:
-    if row is None:  # it was stopped before
+    if row is None:  # the run was stopped before
         return ""
     return f"{_figure(row.measure, row.found.value)} ({_interval(row)})"
 
@@ -161,5 +163,5 @@ def _bar(measure: Measure) -> str:
 
 
 def write_json(report: EvaluationReport, file: Path) -> None:
-    """Write everything that was measured."""
+    """Write all results to a file."""
     file.write_text(json.dumps(asdict(report), indent=2, allow_nan=False) + "\n", encoding="utf-8")

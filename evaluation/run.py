@@ -24,7 +24,7 @@ from reverie.models.pocket.spec import DEFAULT_STEPS
 
 WARM_UP_FRAMES = 8
 SPEED_ROUNDS, ROUND_FRAMES, ROUND_S = 3, 20, 2.0
-"""A round ends after so many frames, or when it has lasted so long."""
+"""A round ends after so many frames, or after so many seconds."""
 
 QUICK_MINUTES = 2.0
 
@@ -34,12 +34,12 @@ class EvaluationOptions:
     """What to measure, and how long.
 
     Attributes:
-        quick: fewer trials of everything, and only what fits into `minutes`.
-        steps: denoise steps to compare; none takes those that are served.
-        checkpoint: weights; None takes those that ship.
-        workers: processes that play; 0 takes one a core, four at most.
-        plan: what is tried instead of what `quick` says.
-        minutes: how long a quick run may take.
+        quick: fewer trials of everything, as many as fit into `minutes`.
+        steps: numbers of denoise steps to compare; empty takes the one that is served.
+        checkpoint: weights; None takes the shipped weights.
+        workers: processes; 0 takes one for each core, at most four.
+        plan: what is tried; None takes the plan that `quick` names.
+        minutes: the time limit of a quick run.
     """
 
     quick: bool = False
@@ -53,11 +53,11 @@ class EvaluationOptions:
 def run_evaluation(
     options: EvaluationOptions, progress: Progress | None = None
 ) -> EvaluationReport:
-    """Measure everything; one that is interrupted (Ctrl-C) reports what it has found by then.
+    """Measure everything; a run that is interrupted (Ctrl-C) reports its results so far.
 
     Args:
         options: what to measure.
-        progress: is told how far it has come; None: nobody is.
+        progress: shows the progress; None shows nothing.
 
     Raises:
         CheckpointError: the weights are missing or do not fit.
@@ -66,12 +66,12 @@ def run_evaluation(
     progress = progress or Progress(quiet=True)
     machine, started_s = this_machine(), time.monotonic()
     progress.say("loading the model")
-    house = RigParts.load(options.checkpoint)
-    weights = house.instance.weights_version
+    parts = RigParts.load(options.checkpoint)
+    weights = parts.instance.weights_version
     known = known_shortfalls().of(weights)
     all_steps = options.steps or (DEFAULT_STEPS,)
     progress.say("timing the model")
-    speeds = {steps: frames_a_second(house, steps) for steps in all_steps}
+    speeds = {steps: frames_a_second(parts, steps) for steps in all_steps}
     workers = options.workers or min(4, os.cpu_count() or 1)
     whole = options.plan or (QUICK if options.quick else FULL)
     plan = whole
@@ -84,8 +84,8 @@ def run_evaluation(
         for worlds, cost in zip(part.groups(), part.costs(), strict=True)
     ]
     if options.quick:
-        jobs = _soon_told(jobs, workers)
-    found = _play(house, options.checkpoint, jobs, workers, progress)
+        jobs = _short_first(jobs, workers)
+    found = _play(parts, options.checkpoint, jobs, workers, progress)
     return EvaluationReport(
         weights=weights,
         plan="quick" if options.quick else "full",
@@ -102,10 +102,10 @@ def run_evaluation(
     )
 
 
-def _soon_told(jobs: Sequence[Job], workers: int) -> list[Job]:
-    """Put short jobs before long ones, so that who stops a run early has something of it.
+def _short_first(jobs: Sequence[Job], workers: int) -> list[Job]:
+    """Put short jobs before long ones, so that a run that is stopped early has results.
 
-    The longest begin at once all the same, on all workers but one: the run takes no longer.
+    The longest still begin at once, on all workers except one, so the run takes no longer.
     """
     by_cost = sorted(jobs, key=lambda job: job.cost)
     at_once = by_cost[max(0, len(by_cost) - workers + 1) :]
@@ -114,7 +114,7 @@ def _soon_told(jobs: Sequence[Job], workers: int) -> list[Job]:
 
 @dataclass(slots=True)
 class _Found:
-    """What came of the jobs that are done.
+    """The results of the finished jobs.
 
     Attributes:
         samples: by the number of denoise steps.
@@ -125,15 +125,15 @@ class _Found:
 
 
 def _play(
-    house: RigParts, checkpoint: str | None, jobs: Sequence[Job], workers: int, progress: Progress
+    parts: RigParts, checkpoint: str | None, jobs: Sequence[Job], workers: int, progress: Progress
 ) -> _Found:
-    """Play until all is done, or somebody stops it."""
+    """Run all jobs, until the end or Ctrl-C."""
     found = _Found({job.steps: [] for job in jobs})
     progress.expect(sum(job.cost for job in jobs))
     progress.say(f"{len(jobs)} parts")
     with (
         suppress(KeyboardInterrupt),
-        closing(play_all(house, checkpoint, jobs, workers, progress.advance)) as playing,
+        closing(play_all(parts, checkpoint, jobs, workers, progress.advance)) as playing,
     ):
         for done in playing:
             found.samples[done.job.steps] += done.samples
@@ -143,7 +143,7 @@ def _play(
 
 
 def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[ReportRow, ...]:
-    """Make a row of every measure that was tried, in the order of the table."""
+    """Return a row for every measure that was tried, in the order of the table."""
     rows = []
     for measure in MEASURES:
         own = [sample for sample in samples if sample.measure == measure.name]
@@ -156,19 +156,19 @@ def rows_of(samples: Sequence[Sample], known: Mapping[str, Shortfall]) -> tuple[
     return tuple(rows)
 
 
-def frames_a_second(house: RigParts, steps: int) -> float:
-    """Return the frame rate of one session that walks, the median of a few rounds."""
+def frames_a_second(parts: RigParts, steps: int) -> float:
+    """Return the frame rate of one walking session, the median of a few rounds."""
     worlds = draw_worlds(Stream.SPEED, 1)
     right = np.full(1, Action.RIGHT)
     rates = []
-    with closing(ServedModelRig(house, steps).stage(worlds)) as stage:
-        stage.begin()
+    with closing(ServedModelRig(parts, steps).open_sessions(worlds)) as sessions:
+        sessions.begin()
         for _ in range(WARM_UP_FRAMES):
-            stage.act(right)
+            sessions.act(right)
         for _ in range(SPEED_ROUNDS):
             started_s, frames, spent_s = time.perf_counter(), 0, 0.0
             while frames < ROUND_FRAMES and spent_s < ROUND_S:
-                stage.act(right)
+                sessions.act(right)
                 frames, spent_s = frames + 1, time.perf_counter() - started_s
             rates.append(frames / spent_s)
     return statistics.median(rates)

@@ -1,11 +1,11 @@
-"""Samples and what they say: a figure, how many trials, and a 95 % interval.
+"""Samples and estimates: a figure, the number of trials, and a 95 % interval.
 
-Trials in one world are alike, so that worlds are what counts as independent, everywhere.
+Trials in one world are correlated, so worlds are the independent samples everywhere.
 
-Shares: Wilson's interval (1927) for the effective number of trials, which is that of the trials
-divided by the design effect between worlds, as Korn and Graubard (Survey Methodology 24, 1998) do
-it, their correction for few worlds included. With one trial a world that is Wilson's interval as it
-stands. When all trials or none succeed, nothing says how alike they are: then the worlds count.
+Shares: Wilson's interval (1927) for the effective number of trials, which is their number divided
+by the design effect between worlds, as Korn and Graubard (Survey Methodology 24, 1998) do it, with
+their correction for few worlds. With one trial for each world that is the plain Wilson interval.
+When all trials or none succeed, the correlation is unknown: then the number of worlds counts.
 
 Means of anything else: Student's t over the means of worlds.
 """
@@ -20,10 +20,10 @@ Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one world gave for one measure.
+    """The result of one measure in one world.
 
     Attributes:
-        measure: which measure, by its name in `bars.py`.
+        measure: its name in `bars.py`.
         world: seed of the world.
         total: sum over the trials: of ones for a share.
         trials: how many there were.
@@ -40,8 +40,8 @@ class Estimate:
     """A figure with a 95 % interval.
 
     Attributes:
-        trials: how many the figure is the mean of.
-        worlds: how many worlds they are from.
+        trials: the figure is the mean of so many.
+        worlds: the number of worlds of these trials.
     """
 
     value: float
@@ -52,20 +52,20 @@ class Estimate:
 
 
 def estimate(samples: Sequence[Sample], *, share: bool, most: float = inf) -> Estimate:
-    """Return the mean over all trials of one measure, and how sure it is.
+    """Return the mean over all trials of one measure, with its interval.
 
     Args:
         samples: of that measure.
         share: whether trials succeed or fail.
-        most: what no figure can be above, nor below zero.
+        most: the largest possible figure; the smallest is zero.
 
     Raises:
-        ValueError: there is no trial.
+        ValueError: there are no trials.
     """
     merged = _by_world(samples)
     trials = sum(sample.trials for sample in merged)
     if not trials:
-        raise ValueError("nothing was tried")
+        raise ValueError("there are no trials")
     value = sum(sample.total for sample in merged) / trials
     low, high = _of_share(merged, value) if share else _of_mean(merged, value)
     return Estimate(value, max(0.0, low), min(most, high), trials, len(merged))
@@ -119,7 +119,7 @@ def _of_share(worlds: Sequence[Sample], value: float) -> tuple[float, float]:
 
 
 def _of_mean(worlds: Sequence[Sample], value: float) -> tuple[float, float]:
-    """Cluster by world; a single world says nothing of others, so that its interval is a point."""
+    """Cluster by world; a single world says nothing about others: its interval is a point."""
     count = len(worlds)
     if count < 2:
         return value, value

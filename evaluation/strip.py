@@ -1,4 +1,4 @@
-"""A strip of generated frames, for the eye: one walk a row, time runs to the right."""
+"""A picture of generated frames: one walk in each row, time runs to the right."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from reverie.models.pocket.spec import DEFAULT_STEPS
 
 SHOWN = (0, 1, 8, 30, 99, 102, 106, 150, 199)
 CHANGES_AT = 100
-"""The frame whose prompt is another one."""
+"""The frame with which the prompt changes."""
 GAP_PX = 4
 
 
 @dataclass(frozen=True, slots=True)
 class StripRow:
-    """A walk: what is typed first, and at frame `CHANGES_AT`."""
+    """A walk: the prompt at the start, and the prompt at frame `CHANGES_AT`."""
 
     first: str
     later: str
@@ -35,34 +35,34 @@ ROWS = (
 
 
 def draw_strip(path: Path, options: EvaluationOptions) -> None:
-    """Walk `ROWS` through the serving loop and draw the frames `SHOWN` into a PNG file.
+    """Run the walks `ROWS` through the serving loop and draw the frames `SHOWN` into a PNG file.
 
     Raises:
         CheckpointError: the weights are missing or do not fit.
         OSError: the file cannot be written.
     """
-    house = RigParts.load(options.checkpoint)
+    parts = RigParts.load(options.checkpoint)
     steps = options.steps[0] if options.steps else DEFAULT_STEPS
-    Image.fromarray(join(frames(ServedModelRig(house, steps)))).save(path, optimize=True)
+    Image.fromarray(join(frames(ServedModelRig(parts, steps)))).save(path, optimize=True)
 
 
 def frames(model_rig: ModelRig) -> list[Pictures]:
-    """Walk and return the shown pictures, a list over time of uint8 [rows, H, W, 3]."""
+    """Return the pictures of the walks, a list over time of uint8 [rows, H, W, 3]."""
     drawn = draw_worlds(Stream.STRIP, len(ROWS))
     worlds = [world.under(row.first) for world, row in zip(drawn, ROWS, strict=True)]
-    with closing(model_rig.stage(worlds)) as stage:
-        shown = [stage.begin()]
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        shown = [sessions.begin()]
         for frame, actions in enumerate(random_walk(worlds, max(SHOWN)), start=1):
             if frame == CHANGES_AT:
-                stage.say([row.later for row in ROWS])
-            picture = stage.act(actions)
+                sessions.say([row.later for row in ROWS])
+            picture = sessions.act(actions)
             if frame in SHOWN:
                 shown.append(picture)
     return shown
 
 
 def join(shown: list[Pictures]) -> Pictures:
-    """Lay pictures out with white gaps between them: uint8 [height, width, 3]."""
+    """Join pictures with white gaps between them: uint8 [height, width, 3]."""
     columns = [np.concatenate(list(_framed(column)), axis=0) for column in shown]
     whole = np.concatenate(columns, axis=1)
     return whole[GAP_PX:, GAP_PX:]

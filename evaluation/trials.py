@@ -1,7 +1,7 @@
-"""The trials: what sessions are put through, and what is counted.
+"""The trials: what sessions do, and what is counted.
 
-Each of them opens a stage for some worlds, plays, and yields `Sample`s for measures of `bars.py`.
-They know the simulator and what is shown, and nothing of the model.
+Each trial opens sessions in some worlds, runs them, and yields `Sample`s for measures of `bars.py`.
+A trial knows the simulator and the shown pictures, and nothing about the model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +20,15 @@ from reverie.models.pocket.simulator.captions import biome_caption, hour_caption
 from reverie.models.pocket.simulator.simulator import CELL_PX, WorldState, advance, render
 
 TOUR_FRAMES = 4
-"""Frames out, and as many back; also what is walked before actions are tried again."""
+"""Frames out, and as many back; also the walk before actions are tried again."""
 PROMPT_FRAMES = 4
 SHORT_FRAMES = 100
 LONG_FRAMES = 1000
 STILL_FRAMES = 300
 LOOK_EVERY = 10
-"""Of how many frames one is looked at for the walker."""
+"""The walker is checked in every tenth frame."""
 HABIT = 0.8
-"""How likely a walker does again what he did last."""
+"""Probability that a walker repeats his last action."""
 
 BACK = {
     Action.UP: Action.DOWN,
@@ -41,68 +41,68 @@ Trial = Callable[[ModelRig, Sequence[EvaluatedWorld]], Iterator[Sample]]
 
 
 def try_actions(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
-    """Try every action from the first picture, and again from one after a short walk."""
+    """Try every action from the first picture, and again after a short walk."""
     state = true_states(worlds)
-    with closing(model_rig.stage(worlds)) as stage:
-        first = stage.begin()
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        first = sessions.begin()
         yield from one_each(
             "codec", worlds, [psnr(*pair) for pair in zip(first, render(state), strict=True)]
         )
-        yield from _every_action(stage, state, worlds)
+        yield from _every_action(sessions, state, worlds)
         for actions in random_walk(worlds, TOUR_FRAMES):
-            stage.act(actions)
+            sessions.act(actions)
             state = advance(state, actions)
-        yield from _every_action(stage, state, worlds)
+        yield from _every_action(sessions, state, worlds)
 
 
 def _every_action(
-    stage: RigSessions, state: WorldState, worlds: Sequence[EvaluatedWorld]
+    sessions: RigSessions, state: WorldState, worlds: Sequence[EvaluatedWorld]
 ) -> Iterator[Sample]:
     choices = [advance(state, np.full(len(worlds), action)) for action in Action]
     renders = np.stack([render(choice) for choice in choices]).astype(np.float32)
     for action in Action:
-        made = stage.act(np.full(len(worlds), action))
+        made = sessions.act(np.full(len(worlds), action))
         errors = np.square(renders - made).mean(axis=(2, 3, 4))  # [actions, N]
         yield from one_each("actions", worlds, errors.argmin(axis=0) == action)
-        stage.go_back()
+        sessions.go_back()
 
 
 def try_prompts(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
-    """Ask for another biome, hour or both after the first picture."""
+    """Change biome, hour or both by a prompt after the first picture."""
     state = true_states(worlds)
-    with closing(model_rig.stage(worlds)) as stage:
-        stage.begin()
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        sessions.begin()
         kinds = read(render(state), state).kinds
-        yield from _recolour(stage, state, worlds, kinds, "prompt")
+        yield from _recolour(sessions, state, worlds, kinds, "prompt")
 
 
 def try_short_walks(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
-    """Look after `SHORT_FRAMES` of walking, and ask for other colours then."""
+    """Read the picture after `SHORT_FRAMES` of walking, and change the colours then."""
     state = true_states(worlds)
-    with closing(model_rig.stage(worlds)) as stage:
-        made = stage.begin()
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        made = sessions.begin()
         yield from one_each("true_commonest", worlds, read(render(state), state).commonest)
         for actions in random_walk(worlds, SHORT_FRAMES):
-            made, state = stage.act(actions), advance(state, actions)
+            made, state = sessions.act(actions), advance(state, actions)
         found = read(made, state)
-        yield from _land(found, worlds, "walk_100")
-        yield from _recolour(stage, state, worlds, found.kinds, "late_prompt")
+        yield from _map_samples(found, worlds, "walk_100")
+        yield from _recolour(sessions, state, worlds, found.kinds, "late_prompt")
 
 
 def try_long_walks(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
-    """Look after `SHORT_FRAMES` and `LONG_FRAMES` of walking, and at the walker on the way."""
+    """Read the picture after `SHORT_FRAMES` and `LONG_FRAMES`; check the walker on the way."""
     state = true_states(worlds)
-    with closing(model_rig.stage(worlds)) as stage:
-        stage.begin()
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        sessions.begin()
         for number, actions in enumerate(random_walk(worlds, LONG_FRAMES), start=1):
-            made, state = stage.act(actions), advance(state, actions)
+            made, state = sessions.act(actions), advance(state, actions)
             if number % LOOK_EVERY == 0:
                 yield from one_each("walk_walker", worlds, walkers(made, state))
             if number == SHORT_FRAMES:
-                yield from _land(read(made, state), worlds, "walk_100")
+                yield from _map_samples(read(made, state), worlds, "walk_100")
             if number == LONG_FRAMES:
                 found = read(made, state)
-                yield from _land(found, worlds, "walk_1000")
+                yield from _map_samples(found, worlds, "walk_1000")
                 yield from one_each("walk_1000_colours", worlds, found.coloured)
 
 
@@ -110,11 +110,11 @@ def try_standing(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Itera
     """Stand still for `STILL_FRAMES`."""
     state = true_states(worlds)
     kinds = read(render(state), state).kinds
-    with closing(model_rig.stage(worlds)) as stage:
-        made = stage.begin()
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        made = sessions.begin()
         wait = np.full(len(worlds), Action.WAIT)
         for number in range(1, STILL_FRAMES + 1):
-            made, state = stage.act(wait), advance(state, wait)
+            made, state = sessions.act(wait), advance(state, wait)
             if number % LOOK_EVERY == 0:
                 yield from one_each("still_walker", worlds, walkers(made, state))
         found = read(made, state)
@@ -126,14 +126,14 @@ def try_standing(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Itera
 
 
 def try_memory(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[Sample]:
-    """Walk out and back, each world another way, and look at what never left the view."""
+    """Walk out and back, each world another way; compare the part that never left the view."""
     state = true_states(worlds)
-    with closing(model_rig.stage(worlds)) as stage:
-        made = stage.begin()
+    with closing(model_rig.open_sessions(worlds)) as sessions:
+        made = sessions.begin()
         ways = np.array([list(BACK)[world.number % len(BACK)] for world in worlds])
         back = np.array([BACK[Action(way)] for way in ways])
         for actions in [ways] * TOUR_FRAMES + [back] * TOUR_FRAMES:
-            made, state = stage.act(actions), advance(state, actions)
+            made, state = sessions.act(actions), advance(state, actions)
         stayed = [_stayed(Action(way)) for way in ways]
         found = [
             psnr(picture[part], true[part])
@@ -143,7 +143,7 @@ def try_memory(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterato
 
 
 def _stayed(way: Action) -> tuple[slice, slice]:
-    """Return the rows and columns that are in view all the while."""
+    """Return the rows and columns that are in view all the time."""
     lost_px, whole = TOUR_FRAMES * CELL_PX, slice(None)
     parts = {
         Action.UP: (slice(-lost_px), whole),
@@ -155,23 +155,23 @@ def _stayed(way: Action) -> tuple[slice, slice]:
 
 
 def _recolour(
-    stage: RigSessions,
+    sessions: RigSessions,
     state: WorldState,
     worlds: Sequence[EvaluatedWorld],
     kinds_NT: NDArray[np.uint8],
     measure: str,
 ) -> Iterator[Sample]:
-    """Give every world a new prompt, and look `PROMPT_FRAMES` of waiting later."""
-    wishes = [_wish(world) for world in worlds]
-    stage.say([wish.prompt for wish in wishes])
+    """Give every world a new prompt, and read the picture after `PROMPT_FRAMES` of waiting."""
+    requests = [_requested(world) for world in worlds]
+    sessions.say([request.prompt for request in requests])
     state = replace(
         state,
-        biome=np.array([wish.biome for wish in wishes]),
-        hour=np.array([wish.hour for wish in wishes]),
+        biome=np.array([request.biome for request in requests]),
+        hour=np.array([request.hour for request in requests]),
     )
     wait = np.full(len(worlds), Action.WAIT)
     for _ in range(PROMPT_FRAMES):
-        made, state = stage.act(wait), advance(state, wait)
+        made, state = sessions.act(wait), advance(state, wait)
     found = read(made, state)
     yield from one_each(f"{measure}_colours", worlds, found.coloured)
     yield from _kept(f"{measure}_kept", worlds, kinds_NT, found.kinds)
@@ -183,15 +183,15 @@ def _kept(
     before_NT: NDArray[np.uint8],
     after_NT: NDArray[np.uint8],
 ) -> Iterator[Sample]:
-    """Count the tiles that are what they were."""
+    """Count the tiles that keep their kind."""
     for world, before, after in zip(worlds, before_NT, after_NT, strict=True):
         readable = before != UNREAD
         kept = (before == after) & readable
         yield Sample(measure, world.seed, int(kept.sum()), int(readable.sum()))
 
 
-def _wish(world: EvaluatedWorld) -> EvaluatedWorld:
-    """Draw what is asked for: half name both biome and hour, a quarter each name one of them."""
+def _requested(world: EvaluatedWorld) -> EvaluatedWorld:
+    """Draw a prompt: half name both biome and hour, a quarter each name one of them."""
     rng = np.random.default_rng([world.seed, 1])
     biome = Biome((world.biome + int(rng.integers(1, len(Biome)))) % len(Biome))
     hour = Hour((world.hour + int(rng.integers(1, len(Hour)))) % len(Hour))
@@ -206,7 +206,7 @@ def _wish(world: EvaluatedWorld) -> EvaluatedWorld:
 
 
 def random_walk(worlds: Sequence[EvaluatedWorld], frames: int) -> Iterator[Ints]:
-    """Draw a random walk of each world's own: `frames` times [N]."""
+    """Draw a random walk for each world: `frames` times [N]."""
     rngs = [np.random.default_rng([world.seed, 2]) for world in worlds]
     actions = np.array([rng.integers(len(Action)) for rng in rngs])
     for _ in range(frames):
@@ -216,7 +216,7 @@ def random_walk(worlds: Sequence[EvaluatedWorld], frames: int) -> Iterator[Ints]
         yield actions
 
 
-def _land(
+def _map_samples(
     found: PictureReading, worlds: Sequence[EvaluatedWorld], measure: str
 ) -> Iterator[Sample]:
     yield from one_each(f"{measure}_commonest", worlds, found.commonest)

@@ -1,4 +1,4 @@
-"""The crew: processes that play groups of worlds beside each other, one thread each."""
+"""The worker pool: processes that run groups of worlds in parallel, one thread each."""
 
 import multiprocessing
 import signal
@@ -15,11 +15,11 @@ from reverie.evaluation.samples import Sample
 from reverie.evaluation.trials import Trial
 from reverie.evaluation.worlds import EvaluatedWorld
 
-TOLD_EVERY_S = 0.5
-"""How often whoever waits is told how far the crew has come."""
+REPORT_EVERY_S = 0.5
+"""How often the progress of the workers is reported."""
 
-Told = Callable[[float], None]
-"""Hears how much is done, in steps of one world."""
+ReportProgress = Callable[[float], None]
+"""Takes the finished work, in steps of one world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Job:
 
     Attributes:
         steps: denoise steps of a frame.
-        cost: how long it takes, in steps of one world.
+        cost: in steps of one world.
     """
 
     trial: Trial
@@ -39,73 +39,73 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What came of a job."""
+    """A finished job with its samples."""
 
     job: Job
     samples: tuple[Sample, ...]
 
 
 class Count(Protocol):
-    """How much is done, which several processes add to."""
+    """A counter of finished work that several processes add to."""
 
     value: float
 
     def get_lock(self) -> AbstractContextManager[bool]:
-        """Return what keeps the others out meanwhile."""
+        """Return the lock of the counter."""
 
 
-def play(house: RigParts, job: Job, told: Told | None = None) -> JobResult:
-    """Play one job on a loaded model.
+def play(parts: RigParts, job: Job, on_progress: ReportProgress | None = None) -> JobResult:
+    """Run one job on a loaded model.
 
     Args:
-        house: the model.
-        job: what to play.
-        told: hears of each step what it cost, and at the end what the job was said to cost more.
+        parts: the model.
+        job: what to run.
+        on_progress: called with the cost of each step, and with the rest at the end.
     """
     counted = 0.0
 
-    def acted(worlds: int) -> None:
+    def on_step(worlds: int) -> None:
         nonlocal counted
         more = min(step_cost(worlds), job.cost - counted)
         counted += more
-        if told is not None:
-            told(more)
+        if on_progress is not None:
+            on_progress(more)
 
-    samples = tuple(job.trial(ServedModelRig(house, job.steps, acted), job.worlds))
-    if told is not None:
-        told(job.cost - counted)
+    samples = tuple(job.trial(ServedModelRig(parts, job.steps, on_step), job.worlds))
+    if on_progress is not None:
+        on_progress(job.cost - counted)
     return JobResult(job, samples)
 
 
 def play_all(
-    house: RigParts,
+    parts: RigParts,
     checkpoint: str | None,
     jobs: Sequence[Job],
     workers: int,
-    told: Told | None = None,
+    on_progress: ReportProgress | None = None,
 ) -> Generator[JobResult, None, None]:
-    """Play jobs and yield each when it is done.
+    """Run jobs and yield each result when it is ready.
 
     Args:
-        house: a loaded model, for one worker: that is this process.
-        checkpoint: the weights of that model, for several workers to load themselves.
-        jobs: what there is to do, the longest first.
-        workers: how many play at once.
-        told: hears of everything that is done, a step or some steps at a time.
+        parts: a loaded model, for one worker, which is this process.
+        checkpoint: the weights of that model, for several workers that load it themselves.
+        jobs: what to run, the longest first.
+        workers: how many run in parallel.
+        on_progress: called with the finished work, one or several steps at a time.
     """
     if workers == 1:
-        yield from (play(house, job, told) for job in jobs)
+        yield from (play(parts, job, on_progress) for job in jobs)
         return
     context = multiprocessing.get_context("spawn")
-    yield from _beside_each_other(context, checkpoint, jobs, workers, told)
+    yield from _play_in_processes(context, checkpoint, jobs, workers, on_progress)
 
 
-def _beside_each_other(
+def _play_in_processes(
     context: SpawnContext,
     checkpoint: str | None,
     jobs: Sequence[Job],
     workers: int,
-    told: Told | None,
+    on_progress: ReportProgress | None,
 ) -> Generator[JobResult, None, None]:
     count, heard = context.Value("d", 0.0), 0.0
     ours = set(multiprocessing.active_children())
@@ -114,36 +114,36 @@ def _beside_each_other(
     try:
         playing = {pool.submit(_Worker.play, job) for job in jobs}
         while playing:
-            done, playing = wait(playing, TOLD_EVERY_S, FIRST_COMPLETED)
-            if told is not None:
+            done, playing = wait(playing, REPORT_EVERY_S, FIRST_COMPLETED)
+            if on_progress is not None:
                 now = count.value
-                told(now - heard)
+                on_progress(now - heard)
                 heard = now
             for future in done:
                 yield future.result()
         finished = True
     finally:
-        if not finished:  # they are in the middle of jobs that nobody waits for
+        if not finished:  # the workers run jobs whose results are not needed any more
             for child in set(multiprocessing.active_children()) - ours:
                 child.terminate()
         pool.shutdown(cancel_futures=True)
 
 
 class _Worker:
-    """What a worker process keeps between jobs."""
+    """The state of a worker process between jobs."""
 
-    house: RigParts
+    parts: RigParts
     count: Count
 
     @classmethod
     def load(cls, checkpoint: str | None, count: Count) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked for the work ends it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends the workers
         cls.count = count
-        cls.house = RigParts.load(checkpoint)
+        cls.parts = RigParts.load(checkpoint)
 
     @classmethod
     def play(cls, job: Job) -> JobResult:
-        return play(cls.house, job, cls._add)
+        return play(cls.parts, job, cls._add)
 
     @classmethod
     def _add(cls, more: float) -> None:

@@ -1,7 +1,7 @@
-"""The worlds that are measured: maps that no training saw, in every biome and hour.
+"""The measured worlds: maps that are not in the training data, in every biome and hour.
 
-Training draws the maps of its walks below `SEEDS` of `training/states.py`. The kernel makes the map
-of a session out of its seed, and all seeds here lead to maps from `SEEDS` on.
+Training draws its maps below `SEEDS` of `training/states.py`. The kernel makes the map of a session
+from its seed, and all seeds here lead to maps from `SEEDS` on.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from reverie.models.pocket.world.first_frame import first_state
 
 _FIRST_SEED = SEEDS + 987_654
 _STREAM_SEEDS = 100_000
-_STRIDE = 5  # through the pairs of biome and hour, so that few worlds are already different ones
+_STRIDE = 5  # through the pairs of biome and hour, so that even a few worlds differ
 
 
 class Stream(IntEnum):
-    """What worlds are drawn for: no two purposes share a map."""
+    """The purposes of worlds; no two purposes share a map."""
 
     ACTIONS = 0
     PROMPTS = 1
@@ -52,14 +52,14 @@ class EvaluatedWorld:
     hour: Hour
 
     def under(self, prompt: str) -> "EvaluatedWorld":
-        """Return the world that this session would be in under a prompt that names everything.
+        """Return the same world under a prompt that names biome and hour.
 
         Raises:
             ValueError: the prompt leaves the biome or the hour open.
         """
         named = read_caption(prompt)
         if named.biome is None or named.hour is None:
-            raise ValueError(f"{prompt!r} names no biome, or no hour")
+            raise ValueError(f"the prompt {prompt!r} must name a biome and an hour")
         return EvaluatedWorld(self.number, self.seed, prompt, named.biome, named.hour)
 
 
@@ -77,5 +77,5 @@ def _world(stream: Stream, number: int) -> EvaluatedWorld:
 
 
 def true_states(worlds: Sequence[EvaluatedWorld]) -> WorldState:
-    """Return the simulator's state behind the first frames of sessions in these worlds."""
+    """Return the simulator's state of the first frames of sessions in these worlds."""
     return stack_states([first_state(world.seed, world.biome, world.hour) for world in worlds])

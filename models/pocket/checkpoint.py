@@ -1,4 +1,4 @@
-"""Weights files: four networks in one safetensors file, and what is needed to rebuild them."""
+"""Weights files: four networks in one safetensors file, with the metadata to rebuild them."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ LAYOUT = CheckpointManifest("pocket", ())
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecord:
-    """How weights came to be."""
+    """The seed and the numbers of steps that the weights were trained with."""
 
     seed: int
     codec_steps: int
@@ -53,7 +53,7 @@ class TrainingRecord:
 
 @dataclass(frozen=True, slots=True)
 class PocketParts:
-    """Everything that a weights file holds: networks, their sizes, their words."""
+    """The content of a weights file: networks, sizes, vocabularies."""
 
     codec: PictureCodec
     text: TextEncoder
@@ -109,33 +109,33 @@ def save_pocket(path: Path, parts: PocketParts, record: TrainingRecord) -> str:
 
 
 def check_pocket(path: Path, window: int) -> CheckpointReport:
-    """Compare a weights file with the networks that it describes; only its header is read.
+    """Compare a weights file with the networks that it describes; only the header is read.
 
     Args:
         path: the file.
-        window: frames that the networks have to see.
+        window: the window that the networks must have, in frames.
 
     Raises:
-        CheckpointError: it cannot be read, or is no weights file of this format.
+        CheckpointError: the file cannot be read, or is not of this format.
     """
     if path.is_dir():
         raise CheckpointError(f"{path} is a folder: name the weights file")
     stored = LAYOUT.tensors((path,))
     if path.suffix != ".safetensors":
-        raise CheckpointError(f"{path} is no safetensors file")
+        raise CheckpointError(f"{path} is not a safetensors file")
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
     with torch.device("meta"):
         parts = _parts(path, metadata)
     report = inspect(LAYOUT.layout, stored, nn.ModuleDict(parts.networks()))
     if (sees := parts.config.world.window) != window:
-        fault = CheckpointError(f"these weights see {sees} frames, not {window}")
+        fault = CheckpointError(f"these weights have a window of {sees} frames, not {window}")
         report = report.joined(of_fault(fault))
     return report.of_part("weights", path.parent, (path,))
 
 
 def _parts(path: Path, metadata: Mapping[str, str]) -> PocketParts:
-    """Make the networks that a weights file describes, without its numbers."""
+    """Make the networks that a weights file describes, with untrained weights."""
     if metadata.get("format") != FORMAT:
         raise CheckpointError(f"{path} holds {metadata.get('format')!r}, not {FORMAT!r}")
     try:
@@ -151,7 +151,7 @@ def _parts(path: Path, metadata: Mapping[str, str]) -> PocketParts:
         )
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         why = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise CheckpointError(f"{path}: its description cannot be: {why}") from error
+        raise CheckpointError(f"{path}: its metadata is not valid: {why}") from error
 
 
 def load_pocket(
@@ -159,17 +159,17 @@ def load_pocket(
     device: torch.device | None = None,
     dtype: torch.dtype | None = None,
 ) -> PocketNets:
-    """Build the networks out of a weights file.
+    """Build the networks from a weights file.
 
     Args:
         path: None takes the shipped weights.
         device: None takes the CPU.
-        dtype: what codec and world model compute in; None takes bfloat16 where the device
+        dtype: precision of codec, world model and narrator; None takes bfloat16 where the device
             multiplies it fast, else float32.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        CheckpointError: the file is not one of this format.
+        FileNotFoundError: the file is missing.
+        CheckpointError: the file is not of this format.
     """
     path = SHIPPED_WEIGHTS if path is None else path
     device = torch.device("cpu") if device is None else device

@@ -28,7 +28,7 @@ class TextConfig:
     """Sizes of the text encoder.
 
     Attributes:
-        vocabulary: number of word ids, padding and unknown word included.
+        vocabulary: number of word ids, with padding and the unknown word.
         width: channels, and size D of a text embedding.
         heads: attention heads.
         layers: attention layers.
@@ -54,10 +54,10 @@ class WorldConfig:
         hidden: channels inside the gated feed-forward.
         condition: channels of the modulation's input.
         text_width: size of a text embedding.
-        actions: number of things that it can be told of the walker (`walker.stance_of`).
-        window: frames that attention sees, the frame in the making included.
-        takes_guidance: whether the scale of guidance is an input, as in weights that were distilled
-            from guided predictions. Those that ship were not.
+        actions: number of stances of the walker (`walker.stance_of`).
+        window: frames that attention sees, with the frame in progress.
+        takes_guidance: whether the guidance scale is an input, as in weights that were distilled
+            from guided predictions. The shipped weights were not.
     """
 
     latent_channels: int = 8
@@ -96,12 +96,12 @@ class WorldConfig:
 
 @dataclass(frozen=True, slots=True)
 class NarratorConfig:
-    """Sizes of what the narrator has beside the world model's blocks.
+    """Sizes of the narrator's own parameters, next to the world model's blocks.
 
     Attributes:
         vocabulary: number of tokens.
         positions: longest text, in tokens.
-        rank: of what text adds to the world model's matrices.
+        rank: of the matrices that text adds to the world model's.
     """
 
     vocabulary: int
@@ -124,7 +124,7 @@ class PocketConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "PocketConfig":
-        """Take back what `to_dict` returned."""
+        """Read what `to_dict` returned."""
         return cls(
             text=TextConfig(**values["text"]),
             narrator=NarratorConfig(**values["narrator"]),

@@ -1,4 +1,4 @@
-"""What pocket is, and how it is loaded."""
+"""The specification of pocket, and how its weights are loaded."""
 
 from dataclasses import replace
 from math import prod
@@ -48,7 +48,7 @@ from reverie.models.services.guidance.select import Guiding, guiding_of
 from reverie.models.services.placement import device_of, precision_of
 
 WINDOW = 6
-"""Frames that attention sees, the one in the making included."""
+"""Frames that attention sees, with the one in progress."""
 RATE_HZ = 12.0
 DEFAULT_STEPS = 3
 MAX_GUIDANCE = 4.0
@@ -76,7 +76,7 @@ WORLD_MODEL = LoopSpec(
     chunk_blocks=1,
     prompt_tokens=MAX_TOKENS,
     caches=("world",),
-    # The window as attention reads it, and latents of frames that are seen, in float32.
+    # The window as attention reads it, and the latents of its frames, in float32.
     state_bytes=4 * ((WINDOW - 1) * prod(block_shape(_SIZES)) + 2 * WINDOW * _SIZES.cells),
     chunk_bytes=4 * _SIZES.cells,
 )
@@ -204,7 +204,7 @@ _AS_USUAL = LoadOptions()
 
 
 class Pocket:
-    """The family behind the entry point `pocket`."""
+    """The model family of the entry point `pocket`."""
 
     spec = POCKET
 
@@ -213,11 +213,11 @@ class Pocket:
         self._guiding: dict[str, Guiding] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
-        """Load the weights that ship, or those at `options.checkpoint`.
+        """Load the shipped weights, or those at `options.checkpoint`.
 
         Raises:
             CheckpointError: the file is missing or does not fit.
-            OptionError: there is no such device, precision, attention or guidance.
+            OptionError: the device, precision, attention or guidance does not exist.
         """
         device = device_of(options)
         dtype = precision_of(options, self.spec.precisions, fast_dtype(device), "pocket")
@@ -233,7 +233,7 @@ class Pocket:
         """Compare a weights file with the networks that it describes.
 
         Raises:
-            CheckpointError: it is none.
+            CheckpointError: the file is not a weights file.
         """
         return check_pocket(Path(path), WINDOW)
 
@@ -248,13 +248,13 @@ class Pocket:
 def instance_of(
     nets: PocketNets, sessions: int, history_chunks: int, options: LoadOptions = _AS_USUAL
 ) -> ModelInstance:
-    """Return an instance of networks that are there already, with room for so many sessions.
+    """Return an instance of loaded networks, with cache blocks for a number of sessions.
 
     Args:
-        options: whose choice of attention counts, and nothing else.
+        options: only the choice of attention is read.
 
     Raises:
-        OptionError: there is no such attention, or not here.
+        OptionError: the attention backend does not exist, or does not run on this device.
     """
     world, fast = nets.world.config, fast_attention(nets.device, nets.dtype)
     nets.world.attend_with(attention_of(options, nets.device, nets.dtype, fast=fast))

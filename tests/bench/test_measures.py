@@ -19,7 +19,7 @@ from reverie.models.contract.errors import UnknownModelError
 @pytest.mark.timeout(120)
 async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     options = BenchOptions(
-        LOCATION, rounds=1, chunks=6, presses=3, frames=240, recordings=1, tales=2
+        LOCATION, rounds=1, chunks=6, presses=3, frames=240, recordings=1, speech_turns=2
     )
     kept: list[BenchReport] = []
     told = Counted()
@@ -49,7 +49,7 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     assert told.sum == pytest.approx(told.total, rel=0.25)
     assert kept[0].throughput == report.throughput
     assert kept[0].recording is None
-    assert "Stopped before its end" in as_table(kept[0])
+    assert "stopped before its end" in as_table(kept[0])
     assert "| size of the recording" not in as_table(kept[0])
 
     table = as_table(report)
@@ -82,7 +82,7 @@ def test_what_was_measured_is_told_when_it_is_stopped(
     arguments = ["--quick", "--frames", "100000", "--json", str(file)]
     assert main(["bench", "--model", LOCATION, *arguments]) == 130
     said = capsys.readouterr()
-    assert "Stopped before its end" in said.out
+    assert "stopped before its end" in said.out
     assert "| size of the recording |" in said.out
     written = json.loads(file.read_text(encoding="utf-8"))
     assert written["complete"] is False

@@ -75,9 +75,9 @@ async def test_every_way_is_measured_and_written_down(tmp_path: Path) -> None:
     assert viewers[0].fps > 0
     assert len(viewers) == 1  # its frames are older than asked for, so that no more are tried
     report = MediaReport(this_machine(), latency, viewers)
-    assert "Stopped before its end" in as_media_table(report)
+    assert "stopped before its end" in as_media_table(report)
     table = as_media_table(replace(report, complete=True))
-    assert "Stopped" not in table
+    assert "stopped" not in table
     assert "| WebRTC |" in table
     assert "receipt" in table
     write_media_json(report, tmp_path / "media.json")

@@ -11,7 +11,7 @@ from island import Island, video_codec
 from numpy.typing import NDArray
 from player import Player
 
-from reverie.models.pocket.narrator.news import LOOK_EVERY, QUIET
+from reverie.models.pocket.narrator.topic_choice import LOOK_EVERY, QUIET
 
 pytestmark = [
     pytest.mark.browser,

@@ -109,5 +109,5 @@ def test_other_weights_begin_without_excuse() -> None:
 def test_a_list_with_a_mistake_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "known.json"
     path.write_text(f'{{"weights": "a", "measures": {text}}}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"no bar|why|figure|finite|JSON"):
+    with pytest.raises(ValueError, match=r"without a bar|why|figure|finite|JSON"):
         known_shortfalls(path)

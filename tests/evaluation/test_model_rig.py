@@ -17,85 +17,87 @@ WAIT, LEFT, UP = (np.full(3, action) for action in (Action.WAIT, Action.LEFT, Ac
 
 
 @pytest.fixture(scope="module")
-def house() -> RigParts:
+def parts() -> RigParts:
     return RigParts.load(str(tiny_weights()), threads=1, sessions=4)
 
 
 @pytest.fixture(autouse=True)
-def _gives_everything_back(house: RigParts) -> Iterator[None]:
+def _gives_everything_back(parts: RigParts) -> Iterator[None]:
     yield
-    assert house.instance.blocks is not None
-    assert house.instance.blocks.free == house.instance.blocks.count
+    assert parts.instance.blocks is not None
+    assert parts.instance.blocks.free == parts.instance.blocks.count
 
 
-def test_the_first_picture_is_the_simulators_own(house: RigParts) -> None:
+def test_the_first_picture_is_the_simulators_own(parts: RigParts) -> None:
     truth = render(true_states(WORLDS))
-    with closing(ServedModelRig(house, 1).stage(WORLDS)) as stage:
-        shown = stage.begin()
+    with closing(ServedModelRig(parts, 1).open_sessions(WORLDS)) as sessions:
+        shown = sessions.begin()
     assert shown.shape == truth.shape
     again, other = render(true_states(WORLDS[::-1])), shown[::-1]  # untrained, but it sees them
-    with closing(ServedModelRig(house, 1).stage(WORLDS[::-1])) as stage:
-        assert np.array_equal(stage.begin(), other)
+    with closing(ServedModelRig(parts, 1).open_sessions(WORLDS[::-1])) as sessions:
+        assert np.array_equal(sessions.begin(), other)
     assert not np.array_equal(again, truth)
 
 
-def test_actions_act_at_once_and_on_their_own_world_alone(house: RigParts) -> None:
-    with closing(ServedModelRig(house, 2).stage(WORLDS)) as stage:
-        stage.begin()
-        waited = stage.act(WAIT)
-        stage.go_back()
-        one_left = stage.act(np.array([Action.WAIT, Action.LEFT, Action.WAIT]))
+def test_actions_act_at_once_and_on_their_own_world_alone(parts: RigParts) -> None:
+    with closing(ServedModelRig(parts, 2).open_sessions(WORLDS)) as sessions:
+        sessions.begin()
+        waited = sessions.act(WAIT)
+        sessions.go_back()
+        one_left = sessions.act(np.array([Action.WAIT, Action.LEFT, Action.WAIT]))
     same = [np.array_equal(*pair) for pair in zip(waited, one_left, strict=True)]
     assert same == [True, False, True]
 
 
-def test_going_back_leads_to_the_very_same_state(house: RigParts) -> None:
-    with closing(ServedModelRig(house, 2).stage(WORLDS)) as stage:
-        stage.begin()
-        stage.act(LEFT)
-        first = stage.act(UP)
+def test_going_back_leads_to_the_very_same_state(parts: RigParts) -> None:
+    with closing(ServedModelRig(parts, 2).open_sessions(WORLDS)) as sessions:
+        sessions.begin()
+        sessions.act(LEFT)
+        first = sessions.act(UP)
         for other in (LEFT, WAIT):
-            stage.go_back()
-            assert not np.array_equal(stage.act(other), first)
-        stage.go_back()
-        assert np.array_equal(stage.act(UP), first)
+            sessions.go_back()
+            assert not np.array_equal(sessions.act(other), first)
+        sessions.go_back()
+        assert np.array_equal(sessions.act(UP), first)
 
 
-def test_a_prompt_acts_on_the_next_picture_and_stays(house: RigParts) -> None:
+def test_a_prompt_acts_on_the_next_picture_and_stays(parts: RigParts) -> None:
     def pictures(prompts: list[str] | None) -> list[np.ndarray]:
-        with closing(ServedModelRig(house, 1).stage(WORLDS)) as stage:
-            stage.begin()
+        with closing(ServedModelRig(parts, 1).open_sessions(WORLDS)) as sessions:
+            sessions.begin()
             if prompts:
-                stage.say(prompts)
-            return [stage.act(WAIT) for _ in range(2)]
+                sessions.say(prompts)
+            return [sessions.act(WAIT) for _ in range(2)]
 
     said, unsaid = pictures(["a swamp at night"] * 3), pictures(None)
     assert not any(np.array_equal(*pair) for pair in zip(said, unsaid, strict=True))
 
 
-def test_a_world_plays_alike_alone_and_beside_others(house: RigParts) -> None:
+def test_a_world_plays_alike_alone_and_beside_others(parts: RigParts) -> None:
     def last(chosen: slice) -> np.ndarray:
         worlds = WORLDS[chosen]
-        with closing(ServedModelRig(house, 1).stage(worlds)) as stage:
-            stage.begin()
+        with closing(ServedModelRig(parts, 1).open_sessions(worlds)) as sessions:
+            sessions.begin()
             for action in (Action.LEFT, Action.LEFT, Action.WAIT):
-                made = stage.act(np.full(len(worlds), action))
+                made = sessions.act(np.full(len(worlds), action))
         return made
 
     together, alone = last(slice(3)), last(slice(1, 2))
     assert np.abs(together[1].astype(int) - alone[0]).max() <= 2
 
 
-def test_more_steps_make_another_picture(house: RigParts) -> None:
+def test_more_steps_make_another_picture(parts: RigParts) -> None:
     def second(steps: int) -> np.ndarray:
-        with closing(ServedModelRig(house, steps).stage(WORLDS)) as stage:
-            stage.begin()
-            return stage.act(WAIT)
+        with closing(ServedModelRig(parts, steps).open_sessions(WORLDS)) as sessions:
+            sessions.begin()
+            return sessions.act(WAIT)
 
     assert not np.array_equal(second(1), second(2))
 
 
-def test_the_narrator_speaks_and_answers_about_what_it_sees(house: RigParts) -> None:
-    with closing(ServedModelRig(house, 1).teller(WORLDS[:2], [Action.WAIT, Action.UP])) as teller:
-        assert len(teller.tell()) == 2  # untrained, it says anything or nothing
-        assert len(teller.ask(["where am i", "what time is it"])) == 2
+def test_the_narrator_speaks_and_answers_about_what_it_sees(parts: RigParts) -> None:
+    with closing(
+        ServedModelRig(parts, 1).open_narration(WORLDS[:2], [Action.WAIT, Action.UP])
+    ) as narration:
+        assert len(narration.tell()) == 2  # untrained, it says anything or nothing
+        assert len(narration.ask(["where am i", "what time is it"])) == 2

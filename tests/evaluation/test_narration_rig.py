@@ -18,7 +18,7 @@ def instance() -> ModelInstance:
     return FAMILY.load(LoadOptions(device="cpu", sessions=3, history_chunks=2))
 
 
-def teller(instance: ModelInstance, *requests: LoopRequest) -> ServedNarrationRig:
+def rig(instance: ModelInstance, *requests: LoopRequest) -> ServedNarrationRig:
     world, narrator = (FAMILY.kernel(name, instance) for name in ("world_model", "ar_decode"))
     return ServedNarrationRig(instance, world, narrator, requests, [None] * len(requests))
 
@@ -26,7 +26,7 @@ def teller(instance: ModelInstance, *requests: LoopRequest) -> ServedNarrationRi
 def test_everybody_tells_what_they_see_and_answers_what_they_are_asked(
     instance: ModelInstance,
 ) -> None:
-    both = teller(instance, talk_request("a"), talk_request("b"))
+    both = rig(instance, talk_request("a"), talk_request("b"))
     assert both.tell() == [f"I see {SEEN} with nothing held."] * 2
     assert both.ask(["where am i", "what is it"]) == [
         f"You said where am i under {SEEN}.",
@@ -47,14 +47,14 @@ def test_a_key_that_is_held_is_seen(instance: ModelInstance) -> None:
 
 
 def test_who_says_nothing_unasked_has_said_nothing(instance: ModelInstance) -> None:
-    silent = teller(instance, talk_request("a", narrate=0.0))
+    silent = rig(instance, talk_request("a", narrate=0.0))
     assert silent.tell() == [""]
     assert silent.ask(["well"]) == [f"You said well under {SEEN}."]
     silent.close()
 
 
 def test_a_loop_that_fails_is_told(instance: ModelInstance) -> None:
-    failing = teller(instance, talk_request("a", talk_fault=1.0))
+    failing = rig(instance, talk_request("a", talk_fault=1.0))
     with pytest.raises(RolloutError, match="session a"):
         failing.tell()
     failing.close()

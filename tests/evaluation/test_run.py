@@ -20,7 +20,7 @@ from reverie.evaluation.bars import MEASURES, BarResult, Shortfall
 from reverie.evaluation.model_rig import ModelRig, RigParts
 from reverie.evaluation.plan import FULL, QUICK, Part, Plan, predicted_s, within
 from reverie.evaluation.report import EvaluationReport, as_table, write_json
-from reverie.evaluation.run import EvaluationOptions, _soon_told, rows_of, run_evaluation
+from reverie.evaluation.run import EvaluationOptions, _short_first, rows_of, run_evaluation
 from reverie.evaluation.samples import Sample
 from reverie.evaluation.trials import try_actions, try_long_walks, try_memory, try_prompts
 from reverie.evaluation.worker_pool import Job, play_all
@@ -141,7 +141,7 @@ def test_the_table_of_a_run_that_was_stopped_has_gaps(report: EvaluationReport) 
 def test_a_quick_run_begins_with_what_is_soon_done_and_the_longest_at_once(workers: int) -> None:
     worlds = tuple(draw_worlds(Stream.ACTIONS, 1))
     jobs = [Job(try_actions, worlds, 1, cost) for cost in (5.0, 1.0, 9.0, 3.0, 7.0)]
-    costs = [job.cost for job in _soon_told(jobs, workers)]
+    costs = [job.cost for job in _short_first(jobs, workers)]
     longest = min(workers - 1, len(jobs))
     assert costs[:longest] == [9.0, 7.0, 5.0, 3.0, 1.0][:longest]
     assert costs[longest:] == [1.0, 3.0, 5.0, 7.0, 9.0][: len(jobs) - longest]
@@ -149,14 +149,14 @@ def test_a_quick_run_begins_with_what_is_soon_done_and_the_longest_at_once(worke
 
 @pytest.mark.timeout(120)
 def test_workers_end_when_the_run_is_stopped() -> None:
-    house = RigParts.load(CHECKPOINT, threads=1)
+    parts = RigParts.load(CHECKPOINT, threads=1)
     jobs = [Job(try_long_walks, (world,), 3, 1.0) for world in draw_worlds(Stream.WALKS, 2)]
 
     def stop(_: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(play_all(house, CHECKPOINT, jobs, 2, stop))
+        list(play_all(parts, CHECKPOINT, jobs, 2, stop))
     assert multiprocessing.active_children() == []
 
 
@@ -231,11 +231,11 @@ def test_rows_come_in_the_order_of_the_table() -> None:
 
 @pytest.mark.timeout(300)
 def test_several_workers_find_what_one_finds() -> None:
-    house = RigParts.load(CHECKPOINT, threads=1)
+    parts = RigParts.load(CHECKPOINT, threads=1)
     worlds = draw_worlds(Stream.MEMORY, 2)
     jobs = [Job(try_memory, (world,), 1) for world in worlds]
     found = [
-        {done.job.worlds: done.samples for done in play_all(house, CHECKPOINT, jobs, workers)}
+        {done.job.worlds: done.samples for done in play_all(parts, CHECKPOINT, jobs, workers)}
         for workers in (1, 2)
     ]
     assert found[0] == found[1]

@@ -84,5 +84,5 @@ def test_what_is_between_nought_and_one_has_an_interval_in_between() -> None:
 
 
 def test_nothing_tried_is_no_figure() -> None:
-    with pytest.raises(ValueError, match="nothing was tried"):
+    with pytest.raises(ValueError, match="there are no trials"):
         estimate([Sample("m", 0, 0.0, 0)], share=True)

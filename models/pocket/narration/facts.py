@@ -1,9 +1,9 @@
-"""What can be said of a world, and whether it is true: facts, and the truth that they are held to.
+"""What can be said of a world, and whether it is true: facts, and the truth that they refer to.
 
 The walker stands on one tile of the map, `((x + 8) // 2, (y + 8) // 2)` for a view that begins at
 cell (x, y). What lies to the left is the row of tiles to the left of that one, what lies above the
 column of tiles above it, and so on; `REACH` tiles of each are always in view as a whole. A tile
-next to the walker's is one tile away. What lies off these four lines nobody speaks of.
+next to the walker's is one tile away. No fact is about tiles off these four lines.
 
 Shapes: N worlds, T tiles in view along one axis.
 """
@@ -25,7 +25,7 @@ _HIS_TILE = 4
 
 
 class Slot(IntEnum):
-    """What can be read at a glance, beside the tiles around the walker (`tile_slot`)."""
+    """What a look reads, apart from the tiles around the walker (`tile_slot`)."""
 
     BIOME = 0
     HOUR = 1
@@ -34,7 +34,7 @@ class Slot(IntEnum):
 
 
 class Direction(IntEnum):
-    """One of the four lines of tiles that begin beside the walker."""
+    """One of the four lines of tiles that begin next to the walker."""
 
     LEFT = 0
     RIGHT = 1
@@ -104,7 +104,7 @@ class Lacks:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A sentence that says nothing which could be checked; it counts as untrue."""
+    """A sentence without a fact that can be checked; it counts as untrue."""
 
     text: str
 
@@ -156,7 +156,7 @@ class Truth:
         return min(found, key=lambda lies: lies.distance or 0, default=None)
 
     def runs(self, direction: Direction) -> tuple[Tile, ...]:
-        """Return the kinds that follow one another in a direction, each once where it repeats."""
+        """Return the kinds in a direction, in order, without immediate repetitions."""
         line = self.lines[direction]
         return tuple(kind for i, kind in enumerate(line) if not i or line[i - 1] != kind)
 
@@ -164,12 +164,12 @@ class Truth:
 def truths(
     state: WorldState, actions: NDArray[np.int64], tiles: NDArray[np.uint8] | None = None
 ) -> list[Truth]:
-    """Say what is true of N worlds.
+    """Return what is true of N worlds.
 
     Args:
         state: the worlds after their last step.
         actions: what the walkers did in it, `Action` values [N]; `WAIT` before the first step.
-        tiles: what lies in view, [N, T, T], instead of `tiles_in_view(state)`.
+        tiles: the tiles in view, [N, T, T], instead of `tiles_in_view(state)`.
     """
     tiles = tiles_in_view(state) if tiles is None else tiles
     span = np.arange(1, REACH + 1)

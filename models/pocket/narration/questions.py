@@ -1,4 +1,4 @@
-"""What people ask, how it is answered from the truth, and whether an answer is right."""
+"""Questions of viewers, their answers from the truth, and whether an answer is right."""
 
 from dataclasses import dataclass
 
@@ -105,7 +105,7 @@ _LAND_NAMES: dict[Biome, tuple[str, ...]] = {
 }
 _ASKED_AFTER_PRESENT = 0.55
 ASKED_SHARES = (0.22, 0.25, 0.25, 0.13, 0.15)
-"""Of questions about biome, hour or walker; a side; a thing; a thing on a side; a yes or no."""
+"""Of questions about biome, hour or walker; a side; a thing; a thing on a side; yes or no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class WorldQuestion:
     """A question, its right answer, and what any right answer must say.
 
     Attributes:
-        text: as a person types it, in lower case without a mark at its end.
+        text: as a viewer types it, in lower case without a mark at its end.
         answer: the answer that the narrator is trained to give.
-        reply: the yes or no that it must begin with; empty when it need not.
+        reply: the yes or no that it must begin with; empty for other questions.
         about: facts of which a right answer states one.
     """
 
@@ -125,7 +125,7 @@ class WorldQuestion:
     about: tuple[Fact, ...]
 
     def answered(self, text: str, truth: Truth) -> bool:
-        """Tell whether `text` answers rightly: to the question, and nothing in it untrue."""
+        """Tell whether `text` is a right answer: it answers the question, and all of it is true."""
         stated = facts(text)
         if self.reply and not text.lower().startswith(f"{self.reply},"):
             return False
@@ -136,7 +136,7 @@ class WorldQuestion:
 def ask(
     rng: np.random.Generator, truth: Truth, shares: tuple[float, ...] = ASKED_SHARES
 ) -> WorldQuestion:
-    """Draw a question about a world, with its answer; `shares` of its sorts."""
+    """Draw a question about a world, with its answer; `shares` are those of the kinds."""
     makers = (_ask_whole, _ask_side, _ask_thing, _ask_thing_side, _ask_named)
     chosen = int(rng.choice(len(makers), p=shares))
     return makers[chosen](rng, truth)
@@ -170,7 +170,7 @@ def _ask_side(rng: np.random.Generator, truth: Truth) -> WorldQuestion:
 
 
 def _draw_kind(rng: np.random.Generator, truth: Truth, lines: tuple[tuple[Tile, ...], ...]) -> Tile:
-    """Draw a kind of tile to ask after: often one that is there."""
+    """Draw a kind of tile to ask for, often one that exists there."""
     if rng.random() < _ASKED_AFTER_PRESENT:
         present = sorted({kind for line in lines for kind in line})
         return present[int(rng.integers(len(present)))]

@@ -92,7 +92,7 @@ def say_lies(fact: Lies) -> str:
 
 
 def say_lacks(fact: Lacks) -> str:
-    """Say that there is none of a kind."""
+    """Say that a kind of tile is absent."""
     where = NOWHERE if fact.direction is None else SIDES[fact.direction]
     return f"i see no {BARE[fact.kind]} {where}."
 
@@ -128,8 +128,8 @@ _REPLY = re.compile(r"^(yes|no), ")
 def facts(text: str) -> tuple[Fact, ...]:
     """Read the facts that a text states, in order; case does not matter.
 
-    A sentence that states none is `Unreadable`. A leading yes or no is not a fact: see
-    `narration_questions.Question.answered`.
+    A sentence without a fact is `Unreadable`. A leading yes or no is not a fact: see
+    `questions.WorldQuestion.answered`.
     """
     stated: list[Fact] = []
     for sentence in text.lower().split("."):

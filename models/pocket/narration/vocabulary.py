@@ -1,10 +1,10 @@
 """The narrator's tokens: marks, slots, topics, and the words of questions and sentences.
 
-A text before the narrator is, in this order: one slot for each thing that can be seen at a glance,
-then either a topic and a sentence about it, or a question and its answer. What stands at a slot's
-output is the narrator's reading of that slot: one pass over the slots is a look at the picture.
-What was read is written down as words behind the slots, its notes, before anything is said: so
-that who looks for something in it need not wait for the last block to know what is there.
+A text of the narrator is, in this order: one slot for each thing that a look reads, then either a
+topic and a sentence about it, or a question and its answer. A slot's output is the narrator's
+reading of that slot: one pass over the slots is a look at the picture. The readings are written as
+words after the slots, the notes, before anything is said, so that a search in them does not need to
+wait for the last block.
 """
 
 import re
@@ -33,11 +33,11 @@ _MARKS = 5
 MOST_ASKED = 16
 """Longest question, in words."""
 MOST_SAID = 24
-"""Longest sentence or answer, in tokens, its end included."""
+"""Longest sentence or answer, in tokens, with its end."""
 
 
 class Topic(IntEnum):
-    """What a sentence may be about."""
+    """What a sentence can be about."""
 
     PLACE = 0
     DOING = 1
@@ -59,7 +59,7 @@ _TOKEN = re.compile(r"[a-z0-9']+|[.,]")
 
 
 def topic_slots(topic: Topic) -> tuple[int, ...]:
-    """Return the slots whose change is news on a topic."""
+    """Return the slots that a topic is about."""
     if topic is Topic.PLACE:
         return (Slot.BIOME, Slot.HOUR)
     if topic is Topic.DOING:
@@ -74,7 +74,7 @@ class TokenizedQuestion:
 
     Attributes:
         ids: `ASK`, at most `MOST_ASKED` words, `ANSWER`.
-        unknown_words: words that the narrator never saw, in order.
+        unknown_words: words that are not in the training data, in order.
         truncated_at: how many words were kept when there were more, else None.
     """
 
@@ -119,11 +119,11 @@ class NarrationVocabulary:
         return self.words[index] if 0 <= index < len(self.words) else ""
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Turn what is said into tokens, `END` included; every word must be known."""
+        """Turn a sentence into tokens, with `END`; every word must be known."""
         return (*(self._id_of[token] for token in _TOKEN.findall(text)), END)
 
     def encode_question(self, text: str) -> TokenizedQuestion:
-        """Turn what is asked into tokens; marks and case do not matter."""
+        """Turn a question into tokens; punctuation and case do not matter."""
         words = re.findall(r"[^\W_]+", text.lower().replace("'", ""))
         kept = words[:MOST_ASKED]
         return TokenizedQuestion(
@@ -143,7 +143,7 @@ class NarrationVocabulary:
         return tuple(self._id_of[word] for word in words)
 
     def piece(self, before: int | None, token: int, after: int) -> str:
-        """Return the text of a token between two others: a whole word, with the space behind it.
+        """Return the text of a token between two others: a whole word, with the space after it.
 
         A sentence begins with a capital letter; None is before the first token, `END` after the
         last one.
@@ -158,7 +158,7 @@ class NarrationVocabulary:
         return word if after == END or self.word(after) in (".", ",") else f"{word} "
 
     def text(self, tokens: Sequence[int]) -> str:
-        """Return the text of what was said, up to the first `END`."""
+        """Return the text of tokens up to the first `END`."""
         said = [*tokens[: tokens.index(END)], END] if END in tokens else [*tokens, END]
         befores = (None, *said[:-2])
         return "".join(map(self.piece, befores, said[:-1], said[1:]))

@@ -1,1 +1,1 @@
-"""Pocket's narrator loop: when it looks, when it speaks, and its units of work."""
+"""Pocket's narrator loop: when it reads the frames, when it speaks, and its units of work."""

@@ -1,4 +1,4 @@
-"""The durable part of a narrator's state: what it has told, so that it does not tell it again."""
+"""The durable part of a narrator's state: what it has said, so that it does not repeat it."""
 
 import json
 
@@ -8,7 +8,7 @@ from reverie.models.pocket.narrator.state import NarratorState
 
 
 def durable_narrator(state: NarratorState, loop: str, weights_version: str) -> Durable:
-    """Keep counters and what was told; no tensors. An utterance under way is lost."""
+    """Return counters and what was said, no tensors. An utterance in progress is lost."""
     kept = {
         "narrate": state.narrate,
         "told": state.told,
@@ -20,7 +20,7 @@ def durable_narrator(state: NarratorState, loop: str, weights_version: str) -> D
 
 
 def revived_narrator(durable: Durable) -> NarratorState:
-    """Return a narrator that goes on watching."""
+    """Return a narrator that continues to watch."""
     kept = json.loads(durable.text)
     return NarratorState(
         narrate=bool(kept["narrate"]),

@@ -1,8 +1,8 @@
-"""The narrator's loop, `ar_decode`: it looks at what the world's loop has made, and says it.
+"""The narrator's loop, `ar_decode`: it describes in words what the world's loop has made.
 
-An utterance is: a look (one pass over the slots; takes the turns), the opening (a topic or a
-question is read, and the first token found), then a token a unit. A look that finds no news ends
-without a word. Turns are answered first, in their order.
+An utterance is: a look (one pass over the slots; takes the turns), the prefill (a topic or a
+question is read, and the first token chosen), then one token a unit. A look that finds nothing new
+ends without a word. Turns are answered first, in order.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from reverie.models.contract.loop import (
 from reverie.models.contract.spec import LoopSpec
 from reverie.models.pocket.narration.vocabulary import END
 from reverie.models.pocket.narrator.durable import durable_narrator, revived_narrator
-from reverie.models.pocket.narrator.news import wants_to_look
-from reverie.models.pocket.narrator.state import NarratorActivity, NarratorState, silent
-from reverie.models.pocket.narrator.units import NarratorUnits, sight_of, taking
+from reverie.models.pocket.narrator.state import NarratorActivity, NarratorState, without_utterance
+from reverie.models.pocket.narrator.topic_choice import should_look
+from reverie.models.pocket.narrator.units import NarratorUnits, with_controls, world_state_of
 from reverie.models.pocket.network.networks import PocketNets
 
 
@@ -37,22 +37,22 @@ class NarratorKernel(LoopKernel[NarratorState]):
         self._units = NarratorUnits(nets, instance)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> NarratorState:
-        """Begin silent; nothing was seen yet."""
+        """Start silent."""
         return NarratorState(narrate=bool(request.parameters.get("narrate", 1)))
 
     def plan_step(self, state: NarratorState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit."""
-        if state.doing is NarratorActivity.OPENING:
+        if state.activity is NarratorActivity.OPENING:
             return self._plan(state, "prefill", (len(state.opening),))
-        if state.doing is NarratorActivity.SPEAKING:
+        if state.activity is NarratorActivity.SPEAKING:
             last = state.line[-1] == END
             return self._plan(state, "end" if last else "decode_token", shows=last, speaks=True)
-        sight = sight_of(controls)
+        sight = world_state_of(controls)
         if sight is None or not sight.blocks:
-            return Idle("there is nothing to see yet")
+            return Idle("waiting for the first frame")
         # A parameter acts, and has its receipt, with a look.
-        if not controls.parameters and not wants_to_look(taking(state, controls), sight.frame):
-            return Idle("nothing has changed, and nobody has asked")
+        if not controls.parameters and not should_look(with_controls(state, controls), sight.frame):
+            return Idle("waiting for a change or a question")
         return self._plan(state, "look", (len(sight.blocks),), takes=True)
 
     def run_step(self, batch: StepBatch[NarratorState]) -> Sequence[StepResult[NarratorState]]:
@@ -60,17 +60,17 @@ class NarratorKernel(LoopKernel[NarratorState]):
         return self._units.run(batch.units)
 
     def broken_off(self, state: NarratorState) -> NarratorState:
-        """Drop what it was about to say; the turn that it was answering is done with."""
-        return silent(state)
+        """Drop the utterance in progress; the turn that it answers ends."""
+        return without_utterance(state)
 
     def durable(self, state: NarratorState) -> Durable | None:
-        """Keep what was told, and whether to tell."""
+        """Return what was said, and whether to narrate."""
         return durable_narrator(state, self.spec.name, self._instance.weights_version)
 
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> NarratorState:
-        """Go on watching."""
+        """Continue to watch."""
         return revived_narrator(durable)
 
     def _plan(

@@ -11,31 +11,32 @@ from reverie.models.pocket.network.narrator import SpokenTokens
 from reverie.models.pocket.world.past_rows import PocketPastRow
 
 Glance = tuple[int, ...]
-"""What each slot read, as tokens; 0 where nothing was read yet."""
+"""What each slot read, as tokens; 0 before the first look."""
 NOTHING_SEEN: Glance = (0,) * SLOTS
 
 
 class NarratorActivity(StrEnum):
-    """What a narrator is about."""
+    """What a narrator does next."""
 
     WATCHING = "watching"
     OPENING = "opening"
-    """It has looked, and is about to read what it should speak of."""
+    """It has looked, and reads the topic or the question next."""
     SPEAKING = "speaking"
 
 
 @dataclass(frozen=True, slots=True)
 class NarratorState:
-    """Everything of a narrator.
+    """The state of one narrator.
 
     Attributes:
         narrate: whether it speaks unasked.
-        doing: what comes next.
-        blocks: of the frames in sight, shared with the world's loop, until the utterance is over.
+        activity: what comes next.
+        blocks: cache blocks of the frames that it sees, shared with the world's loop until the
+            utterance ends.
         past: the same frames as attention reads them.
         said: the text's cache.
-        opening: tokens that begin the utterance: notes, and a topic or a question.
-        line: the token that is to be said next; behind it `END`, once that is known.
+        opening: tokens of the prefill: notes, and a topic or a question.
+        line: the next token to say; after it `END`, once that is known.
         before: the token that was said last.
         spoken: tokens of the utterance so far.
         answers: id of the turn that it answers.
@@ -43,13 +44,13 @@ class NarratorState:
         looked_at: frame of the last look; -1 before the first.
         spoke_at: frame at which it last spoke unasked.
         glance: what the last look read.
-        told: what was last told of each slot.
-        topics: in the order in which they were spoken of, the longest ago first.
-        utterances: begun so far.
+        told: what was last said of each slot.
+        topics: ordered by when they were spoken of, the longest ago first.
+        utterances: number of utterances that have begun.
     """
 
     narrate: bool
-    doing: NarratorActivity = NarratorActivity.WATCHING
+    activity: NarratorActivity = NarratorActivity.WATCHING
     blocks: tuple[BlockId, ...] = ()
     past: PocketPastRow | None = None
     said: SpokenTokens | None = None
@@ -67,11 +68,11 @@ class NarratorState:
     utterances: int = 0
 
 
-def silent(state: NarratorState) -> NarratorState:
-    """Return the state without the utterance that is under way."""
+def without_utterance(state: NarratorState) -> NarratorState:
+    """Return the state without the utterance in progress."""
     return replace(
         state,
-        doing=NarratorActivity.WATCHING,
+        activity=NarratorActivity.WATCHING,
         blocks=(),
         past=None,
         said=None,

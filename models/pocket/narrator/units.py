@@ -1,6 +1,6 @@
 """The units of work of the narrator, each for several sessions at once.
 
-Shapes: B sessions, P frames in sight, t tokens so far, V tokens of the vocabulary.
+Shapes: B sessions, P cached frames, t tokens so far, V tokens of the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import PromptNotes, StepResult, StepUnit, TextOutput
 from reverie.models.pocket.narration.vocabulary import END, MOST_SAID
-from reverie.models.pocket.narrator.news import looked, telling
-from reverie.models.pocket.narrator.state import NarratorActivity, NarratorState, silent
+from reverie.models.pocket.narrator.state import NarratorActivity, NarratorState, without_utterance
+from reverie.models.pocket.narrator.topic_choice import mark_told, note_look
 from reverie.models.pocket.network.narrator import NarratorOutput, SpokenTokens
 from reverie.models.pocket.network.networks import PocketNets
 from reverie.models.pocket.world.past_rows import joined, read_rows
@@ -51,16 +51,16 @@ class NarratorUnits:
         raise AssertionError(f"the narrator has no unit called {units[0].plan.kind}")
 
     def _look(self, units: Sequence[Unit]) -> list[Result]:
-        """Read every slot of what is in sight, and decide what to speak of."""
+        """Read every slot of the cached frames, and choose a turn or a topic."""
         assert self._instance.blocks is not None, "pocket keeps a cache"
-        sights = [_seen(unit.controls) for unit in units]
+        sights = [_world_state(unit.controls) for unit in units]
         rows = read_rows(self._nets.world, self._instance.blocks, [s.blocks for s in sights])
         output = self._nets.narrator.look(self._nets.world, rows[0].past)
         results = []
         glances = self._likeliest(output.scores_BRTV[:, 0]).tolist()
         for index, (unit, sight) in enumerate(zip(units, sights, strict=True)):
-            state, glance = taking(unit.state, unit.controls), tuple(glances[index])
-            state, topic = looked(state, glance, sight.frame)
+            state, glance = with_controls(unit.state, unit.controls), tuple(glances[index])
+            state, topic = note_look(state, glance, sight.frame)
             if state.asked:
                 turn, *waiting = state.asked
                 asked = self._nets.narration.encode_question(turn.text)
@@ -68,12 +68,12 @@ class NarratorUnits:
                     state, asked=tuple(waiting), answers=turn.id, opening=(*glance, *asked.ids)
                 )
             elif topic is not None:
-                state = telling(state, topic)
+                state = mark_told(state, topic)
                 state = replace(state, opening=(*glance, self._nets.narration.topic_id(topic)))
             if state.opening:
                 state = replace(
                     state,
-                    doing=NarratorActivity.OPENING,
+                    activity=NarratorActivity.OPENING,
                     blocks=sight.blocks,
                     past=rows[index],
                     said=_row(output.said, index),
@@ -84,31 +84,31 @@ class NarratorUnits:
         return results
 
     def _notes(self, unit: Unit) -> dict[str, PromptNotes]:
-        """Say which words of the new turns are not known."""
+        """Return the unknown words of the new turns."""
         asked = {
             turn.id: self._nets.narration.encode_question(turn.text) for turn in unit.controls.turns
         }
         return {key: PromptNotes(q.unknown_words, q.truncated_at) for key, q in asked.items()}
 
     def _prefill(self, units: Sequence[Unit]) -> list[Result]:
-        """Read topics or questions; find the first token of what is to be said."""
+        """Read topics or questions; choose the first token of the utterance."""
         output = self._read(units, [unit.state.opening for unit in units])
         return [
             self._found(
-                replace(unit.state, opening=(), doing=NarratorActivity.SPEAKING), output, index
+                replace(unit.state, opening=(), activity=NarratorActivity.SPEAKING), output, index
             )
             for index, unit in enumerate(units)
         ]
 
     def _decode(self, units: Sequence[Unit]) -> list[Result]:
-        """Read the token that is to be said, find the one behind it, and say the first."""
+        """Read the next token, choose the one after it, and emit the first."""
         output = self._read(units, [unit.state.line for unit in units])
         results = []
         for index, unit in enumerate(units):
             [token] = unit.state.line
             found = self._found(unit.state, output, index)
             [after] = found.state.line
-            if after == END:  # the last word is said by the unit that ends the utterance
+            if after == END:  # the unit that ends the utterance emits the last word
                 results.append(replace(found, state=replace(found.state, line=(token, END))))
                 continue
             text = self._nets.narration.piece(unit.state.before, token, after)
@@ -118,11 +118,11 @@ class NarratorUnits:
         return results
 
     def _end(self, state: NarratorState) -> Result:
-        """Say the last word."""
+        """Emit the last word."""
         text = ""
         if len(state.line) > 1:
             text = self._nets.narration.piece(state.before, state.line[0], END)
-        return StepResult(silent(state), (TextOutput(STREAM, text, state.answers),))
+        return StepResult(without_utterance(state), (TextOutput(STREAM, text, state.answers),))
 
     def _read(self, units: Sequence[Unit], tokens: list[tuple[int, ...]]) -> NarratorOutput:
         states = [unit.state for unit in units]
@@ -133,11 +133,11 @@ class NarratorUnits:
         return output
 
     def _likeliest(self, scores: Tensor) -> Tensor:
-        """Choose among what can be said, along the last axis."""
+        """Return the likeliest token that can be said, along the last axis."""
         return scores.index_fill(-1, self._unsaid, float("-inf")).argmax(dim=-1)
 
     def _found(self, state: NarratorState, output: NarratorOutput, index: int) -> Result:
-        """Choose the likeliest token; an utterance that is too long ends."""
+        """Choose the likeliest token; `END` when the utterance has its full length."""
         scores_V = output.scores_BRTV[index, 0, -1]
         spoken = state.spoken + 1
         token = END if spoken >= MOST_SAID else int(self._likeliest(scores_V))
@@ -145,22 +145,22 @@ class NarratorUnits:
         return StepResult(state, checks=(scores_V,))
 
 
-def sight_of(controls: Controls) -> PocketState | None:
-    """Return the newest state of the world's loop whose frames are out, if there is one."""
+def world_state_of(controls: Controls) -> PocketState | None:
+    """Return the newest state of the world's loop whose frames are shown, if there is one."""
     return cast("PocketState | None", controls.sights.get(WORLD_LOOP))
 
 
-def taking(state: NarratorState, controls: Controls) -> NarratorState:
-    """Let the controls act."""
+def with_controls(state: NarratorState, controls: Controls) -> NarratorState:
+    """Return the state after the controls act."""
     narrate = bool(controls.parameters.get("narrate", state.narrate))
-    # After an interrupt before the first word, turns that wait here come once more.
+    # After an interrupt before the first word, turns that wait here are delivered again.
     waiting = {turn.id for turn in state.asked if turn.id}
     new = [turn for turn in controls.turns if turn.id not in waiting]
     return replace(state, narrate=narrate, asked=(*state.asked, *new))
 
 
-def _seen(controls: Controls) -> PocketState:
-    sight = sight_of(controls)
+def _world_state(controls: Controls) -> PocketState:
+    sight = world_state_of(controls)
     assert sight is not None, "a look is planned at a sight only"
     return sight
 

@@ -1,7 +1,7 @@
-"""What text adds to the world model's matrices: a narrow product beside each, zero to begin with.
+"""Low-rank products that text adds to the world model's matrices, zero before training.
 
-Frames never pass through it. It gives text room to search what was written, which frames have no
-use for, and lets the narrator go on learning when the world model is finished (arXiv:2106.09685).
+Frames never pass through them. They let text search what was written, and let the narrator
+continue to learn when the world model is finished (arXiv:2106.09685).
 """
 
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ class LowRank(nn.Module):
 
 
 class BlockAdapter(nn.Module):
-    """What is added to the four matrices of a block."""
+    """The products that are added to the four matrices of a block."""
 
     def __init__(self, config: WorldConfig, rank: int) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """The transformer block: block-causal attention over frames, and a convolutional feed-forward.
 
-Shapes: B sessions, F frames in the making, P frames in the cache, N = side * side tokens of a
-frame, D channels, A heads of size d. The block knows nothing of pictures: tokens, modulation and
-past keys and values go in, tokens, keys and values come out.
+Shapes: B sessions, F frames in progress, P frames in the cache, N = side * side tokens of a frame,
+D channels, A heads of size d. A block takes tokens, modulation and past keys and values, and
+returns tokens, keys and values.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class RotaryAngles:
 
     Attributes:
         place_cosine: [1, N, d/2], for the places of a frame, with its sine `place_sine`.
-        slot_cosine: [F, 1, 1, d/2], for the slots of the frames in the making, with `slot_sine`.
+        slot_cosine: [F, 1, 1, d/2], for the slots of the frames in progress, with `slot_sine`.
     """
 
     place_cosine: Tensor
@@ -35,11 +35,11 @@ class RotaryAngles:
 
 @dataclass(frozen=True, slots=True)
 class LayerOutput:
-    """What a block returns.
+    """The output of a block.
 
     Attributes:
         x_BFND: tokens.
-        k_BFAND: keys turned by place only, as a cache keeps them.
+        k_BFAND: keys rotated by place only, as a cache keeps them.
         v_BFAND: values.
     """
 
@@ -49,12 +49,12 @@ class LayerOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidLayer:
-    """What a block returns for text.
+class TextLayerOutput:
+    """The output of a block for text.
 
     Attributes:
         x_BRTD: tokens of R texts on each session's frames.
-        k_BRAtd: keys of these tokens behind those said before, turned.
+        k_BRAtd: rotated keys of these tokens, after those of earlier tokens.
         v_BRAtd: values.
     """
 
@@ -73,12 +73,12 @@ class Attention(nn.Module):
         self.q_scale = nn.Parameter(torch.ones(config.head_size))
         self.k_scale = nn.Parameter(torch.ones(config.head_size))
         self.out = nn.Linear(config.width, config.width, bias=False)
-        self.attend: Backend = sdpa  # what one frame looks back with; see `WorldModel.attend_with`
+        self.attend: Backend = sdpa  # for one frame over the cache; see `WorldModel.attend_with`
 
     def forward(
         self, x_BFND: Tensor, turns: RotaryAngles, past: tuple[Tensor, Tensor] | None
     ) -> LayerOutput:
-        """Attend; `past` holds keys (turned by place and slot) and values [B, A, P * N, d]."""
+        """Attend; `past` holds keys (rotated by place and slot) and values [B, A, P * N, d]."""
         B, frames, N, _ = x_BFND.shape
         qkv = self.qkv(x_BFND).view(B, frames, N, 3, self.heads, self.head_size)
         q, k, v = qkv.permute(3, 0, 1, 4, 2, 5).unbind(0)  # [B, F, A, N, d]
@@ -98,15 +98,15 @@ class Attention(nn.Module):
         past: tuple[Tensor, Tensor],
         said: tuple[Tensor, Tensor] | None,
         adapter: BlockAdapter,
-    ) -> SaidLayer:
-        """Let texts see the cached frames, what was said before, and themselves up to here.
+    ) -> TextLayerOutput:
+        """Let texts see the cached frames and their own tokens, causally.
 
         Args:
             x_BRTD: the new tokens of R texts a session.
             angle: cosine and sine [d/2] of all text.
             past: as in `forward`.
             said: keys and values [B, R, A, S, d] of earlier tokens of the same texts.
-            adapter: what text adds to the matrices.
+            adapter: the products that text adds to the matrices.
         """
         B, R, T, _ = x_BRTD.shape
         qkv = (self.qkv(x_BRTD) + adapter.qkv(x_BRTD)).view(B, R, T, 3, self.heads, self.head_size)
@@ -121,18 +121,18 @@ class Attention(nn.Module):
         flat = q.transpose(1, 2).flatten(2, 3)  # [B, A, R * T, d]
         seen = (flat @ past[0].transpose(2, 3)).view(B, self.heads, R, T, past[0].shape[2])
         later = torch.ones(T, before + T, dtype=torch.bool, device=q.device).triu(before + 1)
-        heard = (q @ k.transpose(3, 4)).masked_fill(later, float("-inf"))
-        weights = torch.cat([seen.transpose(1, 2), heard], dim=-1).softmax(dim=-1)
+        on_texts = (q @ k.transpose(3, 4)).masked_fill(later, float("-inf"))
+        weights = torch.cat([seen.transpose(1, 2), on_texts], dim=-1).softmax(dim=-1)
         on_past, on_text = weights[..., : seen.shape[-1]], weights[..., seen.shape[-1] :]
         mixed = on_past.transpose(1, 2).flatten(2, 3) @ past[1]
         mixed = mixed.view(B, self.heads, R, T, self.head_size).transpose(1, 2) + on_text @ v
         mixed = mixed.transpose(2, 3).flatten(3)
-        return SaidLayer(self.out(mixed) + adapter.out(mixed), k, v)
+        return TextLayerOutput(self.out(mixed) + adapter.out(mixed), k, v)
 
     def _attend_one(
         self, q: Tensor, k: Tensor, v: Tensor, past: tuple[Tensor, Tensor] | None
     ) -> Tensor:
-        """Let one frame see the cache and itself: [B, 1, N, D]."""
+        """Attend from one frame to the cache and itself: [B, 1, N, D]."""
         keys, values = k[:, 0], v[:, 0]
         if past is not None:
             keys = torch.cat([past[0], keys], dim=2)
@@ -141,9 +141,9 @@ class Attention(nn.Module):
         return mixed.transpose(1, 2).flatten(2)[:, None]
 
     def _attend_all(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Let every frame see itself and those before it: [B, F, N, D].
+        """Attend from every frame to itself and the frames before it: [B, F, N, D].
 
-        Plain products, a frame at a time, train faster on a CPU than a masked fused attention.
+        Plain products, one frame at a time, train faster on a CPU than masked fused attention.
         """
         B, frames, heads, N, d = q.shape
         q = q.transpose(1, 2).reshape(B * heads, frames, N, d) * d**-0.5
@@ -159,7 +159,7 @@ class Attention(nn.Module):
 
 
 class ConvolutionalFeedForward(nn.Module):
-    """A gated feed-forward; a 3 x 3 depthwise convolution moves things about on the grid."""
+    """A gated feed-forward; a 3 x 3 depthwise convolution moves features on the grid."""
 
     def __init__(self, config: WorldConfig) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class ConvolutionalFeedForward(nn.Module):
         return result
 
     def lone(self, x: Tensor, adapter: BlockAdapter) -> Tensor:
-        """Return what is added to tokens that lie on no grid: each sees itself alone."""
+        """Return what is added to tokens outside the grid: each sees only itself."""
         value, gate = (self.up(x) + adapter.up(x)).chunk(2, dim=-1)
         assert self.spread.bias is not None, "the convolution has a bias"
         spread = torch.addcmul(self.spread.bias, value, self.spread.weight[:, 0, 1, 1])
@@ -227,7 +227,7 @@ class PocketBlock(nn.Module):
         past: tuple[Tensor, Tensor],
         said: tuple[Tensor, Tensor] | None,
         adapter: BlockAdapter,
-    ) -> SaidLayer:
+    ) -> TextLayerOutput:
         """Run the block on text; see `Attention.read`."""
         shift, scale, gate, forward_shift, forward_scale, forward_gate = self.modulation(
             condition_C
@@ -242,4 +242,4 @@ class PocketBlock(nn.Module):
             torch.addcmul(forward_shift, normal, 1 + forward_scale), adapter
         )
         x_BRTD = torch.addcmul(x_BRTD, forward_gate, change)
-        return SaidLayer(x_BRTD, attended.k_BRAtd, attended.v_BRAtd)
+        return TextLayerOutput(x_BRTD, attended.k_BRAtd, attended.v_BRAtd)

@@ -2,8 +2,8 @@
 
 Shapes: B frames, C = 3 colours in [0, 1], H = W = 128 pixels; latents Z = 8 channels on a grid of
 h = w = 16 cells, one for each 8 x 8 pixels. The encoder reads every cell alone, so a map that moves
-by a whole cell moves its latents exactly; the decoder looks at neighbours, and was trained on noisy
-latents, so that it repairs small errors of the world model.
+by a whole cell moves its latents exactly. The decoder reads neighbours too, and is trained on noisy
+latents, so it repairs small errors of the world model.
 """
 
 from typing import Self
@@ -16,7 +16,7 @@ from reverie.models.pocket.config import CodecConfig
 
 
 class ResidualBlock(nn.Module):
-    """Two 3 x 3 convolutions beside a shortcut."""
+    """Two 3 x 3 convolutions with a shortcut."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class ResidualBlock(nn.Module):
 
 
 class PictureCodec(nn.Module):
-    """Encode frames to normalised latents (each channel has mean 0, deviation 1) and back."""
+    """Encodes frames to normalised latents (each channel with mean 0, deviation 1), and decodes."""
 
     latent_mean: Tensor
     latent_deviation: Tensor
@@ -62,7 +62,7 @@ class PictureCodec(nn.Module):
         self.register_buffer("latent_deviation", torch.ones(config.latent_channels))
 
     def channels_last(self) -> Self:
-        """Lay the weights out as convolutions read them fastest; values stay."""
+        """Use the memory layout that convolutions read fastest; the values stay the same."""
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return self
 

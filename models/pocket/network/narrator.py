@@ -1,10 +1,9 @@
-"""The narrator: text through the very blocks of the world model, with the frames in sight.
+"""The narrator: text through the blocks of the world model, with the cached frames in its context.
 
-What it has of its own is small: an embedding (its transpose is the head), positions, one vector
-that stands where the world model has noise level, action and prompt, and a narrow product beside
-each matrix of the blocks (`adapter.py`). Its tokens see the cache of
-the last frames as the next frame would, stand in the slot behind the newest one, and see what was
-said before them. What they leave behind is a cache of their own, which nobody else reads.
+Its own parameters are few: an embedding (its transpose is the head), positions, one vector in place
+of noise level, action and prompt, and a low-rank product next to each matrix of the blocks
+(`adapter.py`). Its tokens see the cache of the last frames as the next frame would, have the slot
+after the newest one, and see the tokens before them. They have a cache of their own.
 
 Shapes: B sessions, R texts on each one's frames, T new tokens, t tokens so far, P cached frames,
 V tokens of the vocabulary, D channels, A heads of size d.
@@ -28,14 +27,14 @@ class SpokenTokens:
 
     Attributes:
         tokens: t, how many there are.
-        layers: for each layer keys (turned) and values, both [B, R, A, t, d].
+        layers: for each layer keys (rotated) and values, both [B, R, A, t, d].
     """
 
     tokens: int
     layers: tuple[tuple[Tensor, Tensor], ...]
 
     def for_texts(self, texts: int) -> "SpokenTokens":
-        """Let R texts begin with the same tokens."""
+        """Return the cache of R texts that begin with the same tokens."""
         spread = tuple(
             (k.expand(-1, texts, -1, -1, -1), v.expand(-1, texts, -1, -1, -1))
             for k, v in self.layers
@@ -43,17 +42,17 @@ class SpokenTokens:
         return SpokenTokens(self.tokens, spread)
 
     def without(self, first: int) -> "SpokenTokens":
-        """Forget the first tokens; what comes next stands where it would have stood."""
+        """Drop the first tokens; the positions of later tokens stay the same."""
         layers = tuple((k[..., first:, :], v[..., first:, :]) for k, v in self.layers)
         return SpokenTokens(self.tokens, layers)
 
 
 @dataclass(frozen=True, slots=True)
 class NarratorOutput:
-    """What one call gives.
+    """The output of one call.
 
     Attributes:
-        scores_BRTV: of what comes next, or of what a slot reads; float32.
+        scores_BRTV: of the next token, or of what a slot reads; float32.
         said: the cache with the new tokens in it.
     """
 
@@ -77,7 +76,7 @@ class Narrator(nn.Module):
         nn.init.normal_(self.positions.weight, std=0.3)
 
     def look(self, world: WorldModel, past: Past) -> NarratorOutput:
-        """Read every slot of the newest frame: one text a session, the beginning of all others."""
+        """Read every slot of the newest frame: one text a session, which begins all others."""
         slots = torch.tensor(SLOT_IDS, device=self.words.weight.device)
         sessions = len(past.layers[0][0])
         output: NarratorOutput = self(world, slots.expand(sessions, 1, -1), past)
@@ -89,10 +88,10 @@ class Narrator(nn.Module):
         """Read T more tokens of every text.
 
         Args:
-            world: lends its blocks.
+            world: the world model, whose blocks are used.
             ids_BRT: token ids.
-            past: the frames in sight, from `WorldModel.read_past`; at most `window - 1`.
-            said: the cache that earlier calls left; None at the beginning.
+            past: the cached frames, from `WorldModel.read_past`; at most `window - 1`.
+            said: the cache from earlier calls; None at the beginning.
         """
         first = 0 if said is None else said.tokens
         end = first + ids_BRT.shape[-1]

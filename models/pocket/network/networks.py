@@ -22,19 +22,19 @@ from reverie.models.pocket.network.world_model import WorldModel
 
 @dataclass(frozen=True, slots=True)
 class PocketNets:
-    """Codec, text encoder and world model, with what their weights were made for.
+    """Codec, text encoder, world model and narrator, with vocabularies, sizes and version.
 
     Attributes:
         codec: frames to latents and back.
         text: prompts to vectors; always float32.
         world: the next frame's latents.
-        narrator: what it takes to say in words what the world model sees.
+        narrator: describes in words what the world model sees.
         vocabulary: the words behind the text encoder's ids.
         narration: the tokens behind the narrator's ids.
         config: sizes.
         version: hash of the weights, part of every cache key.
-        device: where the networks lie.
-        dtype: what codec, world model and narrator compute in.
+        device: where the networks are.
+        dtype: precision of codec, world model and narrator.
     """
 
     codec: PictureCodec
@@ -50,7 +50,7 @@ class PocketNets:
 
     @torch.inference_mode()
     def embed(self, prompts: Sequence[TokenizedPrompt]) -> Tensor:
-        """Return text embeddings [B, T], float32; an empty prompt keeps the world as it is."""
+        """Return text embeddings [B, T], float32; under an empty prompt the world stays as is."""
         ids_BL = pad_ids([prompt.ids for prompt in prompts]).to(self.device)
         embedding: Tensor = self.text(ids_BL)
         return embedding
@@ -76,6 +76,6 @@ def fast_dtype(device: torch.device) -> torch.dtype:
 
 
 def fast_attention(device: torch.device, dtype: torch.dtype) -> str:
-    """Name the fastest attention for a frame that looks back over a window of a few frames."""
+    """Return the name of the fastest attention of one frame over a window of a few frames."""
     few_keys_on_a_cpu = device.type == "cpu" and dtype is torch.bfloat16
     return "products" if few_keys_on_a_cpu else AUTO

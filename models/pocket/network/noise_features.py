@@ -1,8 +1,8 @@
-"""Luck: what the noise of a frame says about the land that comes into view.
+"""What the noise of a frame says about the land that comes into view, as features for the model.
 
-Few denoise steps cannot choose between kinds of tile: they paint the mean of all that may come. So
-training pairs noise with land (`training/chance.py`), and the model is shown the number that
-decides in a form which it can hear: as cosines of its quantile, for each cell of a token.
+A few denoise steps cannot choose between kinds of tile: they paint the mean of all that may come.
+So training pairs noise with land (`training/noise_pairing.py`), and the model gets the number that
+decides in a form that it can learn from: as cosines of its quantile, for each cell of a token.
 
 Shapes: B sessions, F frames, N tokens of a frame, Z latent channels, C cells of a token.
 """
@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 TELLING_CHANNELS = 2
-"""Channels of noise that decide together."""
+"""Channels of noise whose sum decides."""
 WAVES = 8
 
 
-def luck_features(noise_BFNC: Tensor, channels: int) -> Tensor:
+def noise_features(noise_BFNC: Tensor, channels: int) -> Tensor:
     """Return cosines of the quantiles of pure noise: [B, F, N, cells * WAVES], float32.
 
     Args:

@@ -1,9 +1,9 @@
 """Rotary positions: the place on the frame's grid, and the slot in the window of frames.
 
-A head of size d turns d/2 pairs: the first half of them by the frame's slot, a quarter by the row,
-a quarter by the column. Turning by place and by slot commute, so that a cache keeps keys turned by
-place only and turns them by slot when it is read: slots are counted inside the window, and a
-session may run for ever.
+A head of size d rotates d/2 pairs: the first half of them by the frame's slot, a quarter by the
+row, a quarter by the column. Rotations by place and by slot commute, so a cache keeps keys rotated
+by place only and rotates them by slot when it is read. Slots are counted inside the window, so the
+length of a session has no limit.
 """
 
 import torch

@@ -13,7 +13,7 @@ LEVEL_SHIFT = 3.0
 """How far the levels lean towards noise, where a frame is decided; as in training."""
 TEMPERATURE = 1.0
 """Deviation of the noise that a frame starts from. The noise says which land comes into view
-(`luck.py`), so that another deviation would draw other maps than the true ones."""
+(`noise_features.py`), so another deviation would draw other maps than the true ones."""
 CONTEXT_LEVEL = 0.0
 """Noise level that the context pass names, on latents without noise."""
 
@@ -28,7 +28,7 @@ def noise_levels(steps: int, strength: float = 1.0) -> tuple[float, ...]:
 
     Args:
         steps: 1 to `MAX_STEPS`.
-        strength: above 0; how far from a given picture to begin, 1 being pure noise.
+        strength: above 0; the distance from a given picture at which to begin; 1 is pure noise.
     """
     return tuple(shifted(strength * (1.0 - step / steps)) for step in range(steps))
 

@@ -40,10 +40,10 @@ class TextLayer(nn.Module):
 
 
 class TextEncoder(nn.Module):
-    """Embed words and positions, attend, and read the result off a leading summary token.
+    """Embeds words and positions, attends, and returns the output of a leading summary token.
 
-    `biome_head` and `hour_head` say what a prompt names (their last class is "nothing"); they only
-    help the training.
+    `biome_head` and `hour_head` classify what a prompt names (their last class is "nothing"); only
+    training uses them.
     """
 
     def __init__(self, config: TextConfig) -> None:

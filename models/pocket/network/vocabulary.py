@@ -15,8 +15,8 @@ class TokenizedPrompt:
     """A prompt as the text encoder takes it.
 
     Attributes:
-        ids: at most `MAX_TOKENS` word numbers; empty for a prompt that asks for nothing.
-        unknown_words: words that the model never saw, in order; they count as `UNKNOWN`.
+        ids: at most `MAX_TOKENS` word numbers; empty for the empty prompt.
+        unknown_words: words that are not in the training data, in order; `UNKNOWN` among the ids.
         truncated_at: how many words were kept when there were more than `MAX_TOKENS`, else None.
     """
 
@@ -51,6 +51,6 @@ class Vocabulary:
         )
 
     def remind(self, prompt: TokenizedPrompt, reminder: str) -> TokenizedPrompt:
-        """Put words before a prompt, if they fit; what is noted of the prompt stays."""
+        """Put words before a prompt, if they fit; its unknown words and truncation stay."""
         ids = (*self.encode(reminder).ids, *prompt.ids)
         return prompt if len(ids) > MAX_TOKENS else replace(prompt, ids=ids)

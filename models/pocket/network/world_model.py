@@ -1,6 +1,6 @@
 """The world model: the next frame's latents from noise, the frame before, an action and a text.
 
-Shapes: B sessions, F frames in the making, P frames in the cache, Z latent channels on a grid
+Shapes: B sessions, F frames in progress, P frames in the cache, Z latent channels on a grid
 h x w, N tokens of a frame, D channels, T size of a text embedding, L layers, A heads of size d.
 """
 
@@ -15,7 +15,7 @@ from torch.nn import functional
 from reverie.kernels.attention import AttentionBackend
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.network.block import PocketBlock, RotaryAngles
-from reverie.models.pocket.network.noise_features import WAVES, luck_features
+from reverie.models.pocket.network.noise_features import WAVES, noise_features
 from reverie.models.pocket.network.rotary import place_angles, slot_angles, text_angles, turn
 
 LEVEL_FEATURES = 64
@@ -27,7 +27,7 @@ class Past:
 
     Attributes:
         frames: P, at most `window - 1`.
-        layers: for each layer keys (turned by place and slot) and values, both [B, A, P * N, d].
+        layers: for each layer keys (rotated by place and slot) and values, both [B, A, P * N, d].
     """
 
     frames: int
@@ -36,11 +36,11 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class WorldOutput:
-    """What one call of the world model gives.
+    """The output of one call of the world model.
 
     Attributes:
         clean_BFZhw: predicted clean latents, float32.
-        k_BFLAND: keys of every layer, turned by place only: what a cache keeps.
+        k_BFLAND: keys of every layer, rotated by place only, as a cache keeps them.
         v_BFLAND: values of every layer.
     """
 
@@ -74,6 +74,7 @@ class WorldModel(nn.Module):
         self.config = config
         cells = config.latent_channels * config.patch**2
         self.enter = nn.Linear(2 * cells, config.width)
+        # The weights file has this name: the layer of the noise features.
         self.luck = nn.Linear(WAVES * config.patch**2, config.width, bias=False)
         nn.init.zeros_(self.luck.weight)
         self.places = nn.Parameter(0.02 * torch.randn(config.tokens, config.width))
@@ -118,13 +119,13 @@ class WorldModel(nn.Module):
             action_BF: `Action` values.
             text_BFT: text embeddings.
             past: the cache, from `read_past`, only with F = 1; None when there is none.
-            told_B: scales of guidance, for weights that take one; None is 1.
+            told_B: guidance scales, for weights that take one; None is 1.
         """
         dtype = self.enter.weight.dtype
         noisy_BFNC = self._patches(noisy_BFZhw)
         tokens_BFNC = torch.cat([noisy_BFNC, self._patches(previous_BFZhw)], dim=-1)
         pure_BF11 = (level_BF >= 1)[:, :, None, None].to(dtype)
-        luck_BFND = self.luck(luck_features(noisy_BFNC, self.config.latent_channels).to(dtype))
+        luck_BFND = self.luck(noise_features(noisy_BFNC, self.config.latent_channels).to(dtype))
         x_BFND = self.enter(tokens_BFNC.to(dtype)) + pure_BF11 * luck_BFND + self.places
         told = torch.cat(
             [level_features(level_BF).to(dtype), self.actions(action_BF), text_BFT.to(dtype)],
@@ -149,7 +150,7 @@ class WorldModel(nn.Module):
         return WorldOutput(clean_BFZhw, torch.stack(keys, dim=2), torch.stack(values, dim=2))
 
     def read_past(self, k_blocks: Sequence[Tensor], v_blocks: Sequence[Tensor]) -> Past:
-        """Gather cached frames, oldest first, for `forward`.
+        """Return cached frames, oldest first, for `forward`.
 
         Args:
             k_blocks: one entry for each frame, [B, L, A, N, d], as in `WorldOutput` without its F.
@@ -166,7 +167,7 @@ class WorldModel(nn.Module):
         return Past(frames, layers)
 
     def attend_with(self, backend: AttentionBackend) -> None:
-        """Have frames look back by another attention backend; the model stays the same."""
+        """Use another attention backend for frames; the result stays the same."""
         for block in self.stack():
             block.attention.attend = backend
 
@@ -196,15 +197,15 @@ class WorldModel(nn.Module):
         )
 
     def stack(self) -> Iterator[PocketBlock]:
-        """Return the blocks in order, for who reads text with them."""
+        """Return the blocks in order, for the narrator."""
         for block in self.blocks:
             assert isinstance(block, PocketBlock), "the stack holds nothing else"
             yield block
 
     def text_angle(self, frames: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Return cosine and sine [d/2] of text behind `frames` cached frames.
+        """Return cosine and sine [d/2] of text after `frames` cached frames.
 
-        Its slot is the one behind them, its place the middle of the picture.
+        Its slot is the one after them, its place the middle of the picture.
         """
         return self.text_cosine[frames].to(dtype), self.text_sine[frames].to(dtype)
 

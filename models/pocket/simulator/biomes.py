@@ -1,10 +1,10 @@
-"""The countries and hours of the pocket world, and what a walker can do in it."""
+"""The biomes and hours of the pocket world, and the walker's actions."""
 
 from enum import IntEnum
 
 
 class Biome(IntEnum):
-    """A country: one palette and one kind of tree and house."""
+    """A kind of land: one palette and one kind of tree and house."""
 
     MEADOW = 0
     SNOW = 1

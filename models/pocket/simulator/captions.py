@@ -1,7 +1,7 @@
-"""What people write: a grammar of captions over biome and hour, and its reading.
+"""Captions: a grammar of texts over biome and hour, and its reading.
 
-A caption may name both, one of them (the other stays what it was), or grow by clauses ("a frozen
-lake land; now it is night"), of which the later wins. The empty caption asks for nothing.
+A caption can name both or one of them (the other stays the same), or consist of several clauses
+("a frozen lake land; now it is night"), of which the last wins. The empty caption changes nothing.
 """
 
 from collections import Counter
@@ -98,7 +98,7 @@ _JOINTS = ("; ", ". ", ", then ", "; then ")
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A text and what it asks for; None asks for no change."""
+    """A text, and the biome and hour that it names; None where it names none."""
 
     text: str
     biome: Biome | None
@@ -127,13 +127,13 @@ def whole_caption(rng: np.random.Generator, biome: Biome, hour: Hour) -> Caption
 
 
 def biome_caption(rng: np.random.Generator, biome: Biome) -> Caption:
-    """Draw a text that names the biome alone."""
+    """Draw a text that names only the biome."""
     text = _pick(rng, _LAND_CLAUSES).format(land=_pick(rng, _LANDS[biome]))
     return Caption(text, biome, None)
 
 
 def hour_caption(rng: np.random.Generator, hour: Hour) -> Caption:
-    """Draw a text that names the hour alone."""
+    """Draw a text that names only the hour."""
     return Caption(_pick(rng, (*_HOUR_CLAUSES[hour], *_WHEN[hour])), None, hour)
 
 
@@ -167,7 +167,7 @@ def reminder(biome: Biome | None, hour: Hour | None) -> str:
 
 
 def reminded(caption: Caption, biome: Biome, hour: Hour) -> Caption:
-    """Put before a caption what is in force and it does not name, as a session does."""
+    """Put a reminder of what a caption does not name before it, as a session does."""
     kept = reminder(
         biome if caption.biome is None else None, hour if caption.hour is None else None
     )

@@ -1,7 +1,6 @@
 """Colours: one palette of `COLOURS` entries for each biome and hour.
 
-Textures hold palette indices (`Ink`), so that a biome or an hour recolours the map and moves
-nothing.
+Textures hold palette indices (`Ink`), so a biome or an hour recolours the map and moves nothing.
 """
 
 from enum import IntEnum
@@ -68,7 +67,7 @@ _LIGHT: dict[Hour, tuple[float, float, float]] = {
     Hour.DUSK: (1.0, 0.74, 0.62),
     Hour.NIGHT: (0.38, 0.46, 0.72),
 }
-_WALKER_SHARE = 0.5  # how much of the hour's darkening the walker takes: he stays legible
+_WALKER_SHARE = 0.5  # how much of the hour's darkening the walker takes, so that he stays legible
 
 
 def _parse(colours: str) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The pocket world itself: many walkers on endless maps, exactly, in numpy.
+"""The exact pocket world, in numpy: many walkers on endless maps.
 
 Shapes: N worlds, H = W = `FRAME_PX` pixels, T = tiles in view along one axis.
 """
@@ -63,7 +63,7 @@ class WorldState:
 
 
 def initial_state(seeds: Ints, biomes: Ints, hours: Ints) -> WorldState:
-    """Put a walker that looks down at the origin of each map."""
+    """Return worlds with a walker at the origin of each map, who looks down."""
     seed = np.asarray(seeds, np.int64)
     zero = np.zeros_like(seed)
     return WorldState(
@@ -131,14 +131,14 @@ def render(state: WorldState, tiles: NDArray[np.uint8] | None = None) -> NDArray
 
     Args:
         state: the worlds.
-        tiles: what lies in view, instead of `tiles_in_view(state)`.
+        tiles: the tiles in view, instead of `tiles_in_view(state)`.
     """
     picture = _inks(state, tiles_in_view(state) if tiles is None else tiles)
     return palettes()[state.biome, state.hour][np.arange(len(state))[:, None, None], picture]
 
 
 class Simulator:
-    """Hold the state of N worlds and move it forward."""
+    """The state of N worlds, which steps forward."""
 
     def __init__(self, seeds: Ints, biomes: Ints, hours: Ints) -> None:
         self.state = initial_state(seeds, biomes, hours)

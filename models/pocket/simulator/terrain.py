@@ -29,7 +29,7 @@ _TREE_ABOVE = 0.56
 _PATH_WIDTH = 0.035
 
 
-def hash01(seed: Ints, x: Ints, y: Ints, salt: int) -> Floats:
+def hashed(seed: Ints, x: Ints, y: Ints, salt: int) -> Floats:
     """Hash lattice points to uniform numbers in [0, 1)."""
     h = (seed * 0x9E3779B1 + salt * 0x7FEB352D).astype(np.uint32)
     h = h ^ (x * 0x85EBCA77).astype(np.uint32)
@@ -47,8 +47,8 @@ def value_noise(seed: Ints, x: Ints, y: Ints, spacing: int, salt: int) -> Floats
     fx = ((x - ix * spacing) / spacing).astype(np.float32)
     fy = ((y - iy * spacing) / spacing).astype(np.float32)
     wx, wy = fx * fx * (3 - 2 * fx), fy * fy * (3 - 2 * fy)
-    top = hash01(seed, ix, iy, salt) * (1 - wx) + hash01(seed, ix + 1, iy, salt) * wx
-    bottom = hash01(seed, ix, iy + 1, salt) * (1 - wx) + hash01(seed, ix + 1, iy + 1, salt) * wx
+    top = hashed(seed, ix, iy, salt) * (1 - wx) + hashed(seed, ix + 1, iy, salt) * wx
+    bottom = hashed(seed, ix, iy + 1, salt) * (1 - wx) + hashed(seed, ix + 1, iy + 1, salt) * wx
     result: Floats = (top * (1 - wy) + bottom * wy).astype(np.float32)
     return result
 
@@ -59,13 +59,13 @@ def tiles_at(seed: Ints, x: Ints, y: Ints) -> NDArray[np.uint8]:
     height = 0.62 * value_noise(seed, x, y, 6, 1) + 0.38 * value_noise(seed, x, y, 3, 2)
     damp = value_noise(seed, x, y, 4, 3)
     ridge = value_noise(seed, x, y, 9, 4)
-    luck = hash01(seed, x, y, 5)
+    chance = hashed(seed, x, y, 5)
     kinds = np.full(x.shape, Tile.GROUND, np.uint8)
-    kinds[luck < 0.10] = Tile.FLOWER
-    kinds[(damp > _TREE_ABOVE) & (luck > 0.25)] = Tile.TREE
-    kinds[(height > _ROCK_ABOVE) & (luck > 0.3)] = Tile.ROCK
+    kinds[chance < 0.10] = Tile.FLOWER
+    kinds[(damp > _TREE_ABOVE) & (chance > 0.25)] = Tile.TREE
+    kinds[(height > _ROCK_ABOVE) & (chance > 0.3)] = Tile.ROCK
     kinds[np.abs(ridge - 0.5) < _PATH_WIDTH] = Tile.PATH
-    kinds[luck > 0.975] = Tile.HOUSE
+    kinds[chance > 0.975] = Tile.HOUSE
     kinds[height < _SHORE_BELOW] = Tile.SHORE
     kinds[height < _WATER_BELOW] = Tile.WATER
     return kinds

@@ -15,7 +15,7 @@ TRANSPARENT = 255
 
 
 class Facing(IntEnum):
-    """Where the walker looks."""
+    """Which way the walker looks."""
 
     DOWN = 0
     UP = 1
@@ -30,15 +30,14 @@ FACING_OF: dict[Action, Facing] = {
     Action.RIGHT: Facing.RIGHT,
 }
 STANCES = len(Action) + len(Facing)
-"""Numbers of what the world model can be told of the walker; see `stance_of`."""
+"""Number of stances; see `stance_of`."""
 
 
 def stance_of(action: Action, facing: Facing | None) -> int:
-    """Return what the world model is told: a move, or a wait and which way he looks.
+    """Return the stance, an input of the world model: a move, or a wait and which way he looks.
 
-    Who stands still for long shows his facing in nothing but the pixels that he was last drawn
-    with, and pixels fade. None is for a facing that nobody knows: then the number is that of the
-    action.
+    When the walker stands still for long, only the pixels of his last frame show his facing, and
+    pixels fade. None is an unknown facing: then the number is that of the action.
     """
     if action is not Action.WAIT or facing is None:
         return int(action)
@@ -46,7 +45,7 @@ def stance_of(action: Action, facing: Facing | None) -> int:
 
 
 def action_and_facing(stance: int) -> tuple[Action, Facing | None]:
-    """Undo `stance_of`; a move tells the facing as well."""
+    """Invert `stance_of`; a move gives the facing as well."""
     if stance >= len(Action):
         return Action.WAIT, Facing(stance - len(Action))
     return Action(stance), FACING_OF.get(Action(stance))

@@ -1,5 +1,5 @@
-"""Training of pocket: `run.train` trains, `export` ships, `evaluate` measures.
+"""Training of pocket: `run.train` trains, `export` writes the weights file.
 
-Data comes from the simulator while training runs, each batch a pure function of seed and step, so
-that a run that was killed goes on to the same weights.
+Data comes from the simulator while training runs. Each batch is a pure function of seed and step,
+so a run that was killed and continued leads to the same weights.
 """

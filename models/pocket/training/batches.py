@@ -26,21 +26,21 @@ LOW_LEVEL = 0.12
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one step of training needs.
+    """The tensors of one training step.
 
     Attributes:
         clean_BFZhw: latents to predict.
-        seen_BFZhw: the same frames as they stand in the window once they are made: with errors.
-        previous_BFZhw: what is seen of the frame before; zeros before a session's first frame.
-        noise_BFZhw: standard normal; says which land comes into view (`chance.py`).
+        seen_BFZhw: the same frames as later frames see them in the window: with errors.
+        previous_BFZhw: the frame before, as it is seen; zeros before a session's first frame.
+        noise_BFZhw: standard normal; says which land comes into view (`noise_pairing.py`).
         level_BF: noise levels.
-        action_BF: what led to the frame, as a stance.
+        action_BF: the stance behind the frame.
         changes_BF: whether the prompt changes with this frame.
         fresh_B: whether the first frame starts a session: it is given, not predicted.
         ids_TL: word ids of all texts, two for each clip.
-        text_BF: which row of `ids_TL` is in force.
-        biome_T: what the text names, `len(Biome)` for nothing.
-        hour_T: what the text names, `len(Hour)` for nothing.
+        text_BF: which row of `ids_TL` is in effect.
+        biome_T: the biome that the text names, `len(Biome)` for none.
+        hour_T: the hour that the text names, `len(Hour)` for none.
     """
 
     clean_BFZhw: Tensor
@@ -62,8 +62,8 @@ def draw_levels(
 ) -> Tensor:
     """Draw a noise level for every frame: [B, F].
 
-    A third is pure noise, a fifth nearly clean, the rest anything between, mostly high: what a cell
-    will show is decided there. A share `finished` of the clips have a nearly clean past, as in
+    A third is pure noise, a fifth nearly clean, the rest between them, mostly high, because high
+    levels decide what a cell shows. A share `finished` of the clips have a nearly clean past, as in
     serving. The first frame of a session is given, nearly clean.
     """
     shape = (len(fresh_B), frames)

@@ -1,4 +1,4 @@
-"""Checkpoints of a training run: written whole or not at all."""
+"""Checkpoints of a training run, written atomically."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import torch
 
 
 def write_checkpoint(path: Path, content: dict[str, Any]) -> None:
-    """Replace the checkpoint at `path` atomically; a kill in the middle leaves the old one."""
+    """Replace the checkpoint at `path` atomically; a kill while writing leaves the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     with partial.open("wb") as file:

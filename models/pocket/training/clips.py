@@ -39,15 +39,15 @@ class Clips:
     """A batch of clips.
 
     Attributes:
-        frames: uint8 [B, F + 1, H, W, 3]; the first only lends its latents to the second.
-        actions: [B, F], what led to the frame.
+        frames: uint8 [B, F + 1, H, W, 3]; the first is only the previous frame of the second.
+        actions: [B, F], the action behind the frame.
         captions: two for each clip, before and after the change; equal when nothing changes.
-        caption_index: [B, F], which of the two is in force.
-        fresh: [B], whether the session starts at the second frame, so that nothing was before it.
+        caption_index: [B, F], which of the two is in effect.
+        fresh: [B], whether the session starts at the second frame, so that it has no past.
         tinted: `frames` in the colours of another biome and hour.
         places: [B, F, 2], x and y of the view, in cells.
-        tiles: [B, F, T, T], what lies in view.
-        stances: [B, F], what the world model is told of the walker.
+        tiles: [B, F, T, T], the tiles in view.
+        stances: [B, F], the stances of the walker.
     """
 
     frames: NDArray[np.uint8]
@@ -96,7 +96,7 @@ def make_clips(rng: np.random.Generator, count: int, frames: int) -> Clips:
 
 
 def stances_of(rng: np.random.Generator, actions_BF: Ints, facing_BF: Ints) -> Ints:
-    """Return what the world model is told of walkers; of some it is not told where they look."""
+    """Return the stances of walkers; some walks hide the facing."""
     told = np.where(actions_BF == Action.WAIT, len(Action) + facing_BF, actions_BF)
     unknown = rng.random((len(actions_BF), 1)) < UNKNOWN_FACING_SHARE
     return np.where(unknown, actions_BF, told)
@@ -109,7 +109,7 @@ def _pictures(states: list[WorldState]) -> NDArray[np.uint8]:
 
 
 def _tinted(rng: np.random.Generator, states: list[WorldState]) -> list[WorldState]:
-    """Give every clip a biome and an hour drawn at random, from its first frame to its last."""
+    """Give every clip a random biome and hour, the same for all of its frames."""
     biome = rng.integers(len(Biome), size=len(states[0]))
     hour = rng.integers(len(Hour), size=len(states[0]))
     return [replace(state, biome=biome, hour=hour) for state in states]
@@ -131,13 +131,13 @@ def _draw_captions(
 
 
 def reminded_if_short(caption: Caption, biome: Biome, hour: Hour) -> Caption:
-    """Remind of what a caption leaves open, unless the model could not read all of it then."""
+    """Put a reminder before a caption, unless the text would exceed the model's limit."""
     longer = reminded(caption, biome, hour)
     return longer if len(words_of(longer.text)) <= MAX_TOKENS else caption
 
 
 def changed_caption(rng: np.random.Generator, old: Caption, biome: Biome, hour: Hour) -> Caption:
-    """Draw a text that asks a world for another biome, another hour, or both."""
+    """Draw a text that changes a world's biome, its hour, or both."""
     what = rng.choice(3, p=[0.35, 0.35, 0.30])
     goal_biome = biome if what == 1 else Biome(int(rng.integers(len(Biome))))
     goal_hour = hour if what == 0 else Hour(int(rng.integers(len(Hour))))
@@ -151,7 +151,7 @@ def changed_caption(rng: np.random.Generator, old: Caption, biome: Biome, hour: 
 
 
 def agreeing_caption(rng: np.random.Generator, biome: Biome, hour: Hour) -> Caption:
-    """Draw a text for a world that is already as it says: none, part, all, or all after detours."""
+    """Draw a text that agrees with a world: it names none, part, or all, or all after a change."""
     kind = rng.choice(5, p=[0.15, 0.1, 0.1, 0.4, 0.25])
     named = [(None, None), (biome, None), (None, hour), (biome, hour), (biome, hour)][kind]
     caption = caption_for(rng, *named)

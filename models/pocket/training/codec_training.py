@@ -1,4 +1,4 @@
-"""Training of the codec: rebuild frames from latents that noise has moved a little."""
+"""Training of the codec: reconstruct frames from latents with a little noise."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,6 +103,6 @@ class CodecTraining:
         return {"codec": self.codec.state_dict(), "optimiser": self.optimiser.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         self.codec.load_state_dict(state["codec"])
         self.optimiser.load_state_dict(state["optimiser"])

@@ -1,8 +1,8 @@
 """Damage to the frames that the world model sees, so that it learns to repair its own errors.
 
-In serving every frame but the first is the model's own work, and what goes wrong stays in view, as
-the frame before and in the cache. Most damage here therefore lasts for a whole clip: colours that
-have moved towards another palette, textures that have faded, a walker who is half gone.
+In serving the model makes every frame except the first, and its errors stay in view, in the frame
+before and in the cache. So most damage here lasts for a whole clip: colours that have moved towards
+another palette, faded textures, a walker who is half gone.
 
 Shapes: B clips, F frames, Z channels on a grid h x w.
 """
@@ -49,7 +49,7 @@ class Damage:
         Args:
             latents_BFZhw: the truth.
             tinted_BFZhw: the same frames in other colours.
-            named_B: whether the text says which colours are right, so that they may be lost.
+            named_B: whether the text names the right colours, so that the frames can lose them.
         """
         B = len(latents_BFZhw)
         limit = torch.where(named_B.cpu(), 1.0, LARGEST_TINT)[:, None, None, None, None]
@@ -73,7 +73,7 @@ class Damage:
         return self._chosen(shape, share) * self._rand(*shape)[..., None, None, None]
 
     def _fade(self, latents_BFZhw: Tensor) -> Tensor:
-        """Let textures fade towards the colours around them, or towards those of the frame."""
+        """Fade textures towards the colours around them, or towards the mean of the frame."""
         B, device = len(latents_BFZhw), latents_BFZhw.device
         flat = latents_BFZhw.flatten(0, 1)
         near = functional.avg_pool2d(flat, 3, 1, 1, count_include_pad=False).view_as(latents_BFZhw)
@@ -84,7 +84,7 @@ class Damage:
         )
 
     def _shift(self, latents_BFZhw: Tensor) -> Tensor:
-        """Move and stretch channels, most of it alike in all frames of a clip."""
+        """Move and scale channels, mostly in the same way in all frames of a clip."""
         B, frames, Z, _, _ = latents_BFZhw.shape
         amount = self._amount((B, 1), SHIFT_SHARE)
         moved = torch.randn((B, 1, Z, 1, 1), generator=self._generator)
@@ -101,7 +101,7 @@ class Damage:
         return latents_BFZhw + (size * noise).to(latents_BFZhw.device)
 
     def _mix_worlds(self, latents_BFZhw: Tensor) -> Tensor:
-        """Let some blocks of some frames fade towards the next clip of the batch."""
+        """Fade some blocks of some frames towards the next clip of the batch."""
         B, frames, _, h, _ = latents_BFZhw.shape
         blocks = (B, frames, 1, MIX_BLOCKS, MIX_BLOCKS)
         share = LARGEST_MIX * self._rand(*blocks)
@@ -112,7 +112,7 @@ class Damage:
         return torch.lerp(latents_BFZhw, latents_BFZhw.roll(1, 0), share.to(latents_BFZhw.device))
 
     def _wipe_walker(self, latents_BFZhw: Tensor) -> Tensor:
-        """Cover walkers, some in part, with the land beside them."""
+        """Cover walkers, some in part, with the land next to them."""
         columns = WALKER_COLUMNS
         beside = slice(columns.stop, columns.stop + columns.stop - columns.start)
         share = self._amount(tuple(latents_BFZhw.shape[:2]), WIPE_SHARE)

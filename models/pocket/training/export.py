@@ -1,4 +1,4 @@
-"""Make a weights file out of the newest checkpoints of a run.
+"""Make a weights file from the newest checkpoints of a run.
 
 `python -m reverie.models.pocket.training.export --run DIR [--to FILE] [--preset NAME]`
 """
@@ -21,7 +21,7 @@ from reverie.models.pocket.training.checkpoints import read_checkpoint
 from reverie.models.pocket.training.loop import checkpoint_path
 from reverie.models.pocket.training.options import Preset
 from reverie.models.pocket.training.presets import recipe
-from reverie.models.pocket.training.world_training import Dreamer
+from reverie.models.pocket.training.world_training import TrainableNets
 
 
 def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", seed: int = 0) -> str:
@@ -30,18 +30,18 @@ def export(run: Path, to: Path = SHIPPED_WEIGHTS, preset: Preset = "pocket", see
     codec_content = read_checkpoint(checkpoint_path(run, "codec"), device)
     world_content = read_checkpoint(checkpoint_path(run, "world"), device)
     config = recipe(preset).config
-    codec, dreamer = PictureCodec(config.codec), Dreamer(config)
+    codec, nets = PictureCodec(config.codec), TrainableNets(config)
     codec.load_state_dict(codec_content["task"]["codec"])
-    dreamer.load_state_dict(world_content["task"]["average"])
+    nets.load_state_dict(world_content["task"]["average"])
     if checkpoint_path(run, "narrator").exists():
         narrator = read_checkpoint(checkpoint_path(run, "narrator"), device)
-        dreamer.narrator.load_state_dict(narrator["task"]["narrator"])
+        nets.narrator.load_state_dict(narrator["task"]["narrator"])
     record = TrainingRecord(seed, int(codec_content["step"]), int(world_content["step"]))
     parts = PocketParts(
         codec,
-        dreamer.text,
-        dreamer.world,
-        dreamer.narrator,
+        nets.text,
+        nets.world,
+        nets.narrator,
         config,
         Vocabulary.of_grammar(),
         NarrationVocabulary.of_grammar(),

@@ -1,8 +1,8 @@
-"""The map that a model's own walk is on: legal tiles that agree with what it has drawn so far.
+"""The map of a model's own walk: legal tiles that agree with what the model has drawn so far.
 
-What should come into view is for `chance.py` to say. What the model draws there is the map from
-then on, and stays, whatever becomes of its picture, until that clearly shows another kind. Targets
-rendered from such a map pull a walk back to the textures and keep its geometry.
+`noise_pairing.py` says what should come into view. What the model draws there is the map from then
+on, and stays until the picture clearly shows another kind. Targets rendered from such a map pull a
+walk back to the textures and keep its geometry.
 
 Shapes: B worlds, T tiles in view along one axis.
 """
@@ -17,11 +17,11 @@ from reverie.models.pocket.training.legal_tiles import CELLS, TileReading
 
 WHOLE = CELLS * CELLS
 CLEARLY = 0.5
-"""A tile that was seen whole changes when another kind has less than this share of its error."""
+"""A whole tile changes when another kind has less than this share of its error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Land:
+class LandMap:
     """Tiles in view.
 
     Attributes:
@@ -33,14 +33,14 @@ class Land:
     known: NDArray[np.bool_]
 
 
-def true_land(state: WorldState) -> Land:
-    """Return the simulator's own tiles, all of them known."""
+def true_map(state: WorldState) -> LandMap:
+    """Return the simulator's tiles, all of them known."""
     kinds = tiles_in_view(state)
-    return Land(kinds, np.ones(kinds.shape, bool))
+    return LandMap(kinds, np.ones(kinds.shape, bool))
 
 
-def carried(land: Land, before: WorldState, after: WorldState) -> Land:
-    """Return the tiles in view after a step; those that come into view are the simulator's."""
+def carried(land: LandMap, before: WorldState, after: WorldState) -> LandMap:
+    """Return the tiles in view after a step; new tiles are the simulator's."""
     right, down = after.x // CELLS - before.x // CELLS, after.y // CELLS - before.y // CELLS
     span = np.arange(land.kinds.shape[1])
     rows, columns = span + down[:, None], span + right[:, None]
@@ -51,24 +51,24 @@ def carried(land: Land, before: WorldState, after: WorldState) -> Land:
         rows.clip(0, span[-1])[:, :, None],
         columns.clip(0, span[-1])[:, None, :],
     )
-    return Land(
+    return LandMap(
         np.where(inside, land.kinds[place], tiles_in_view(after)), inside & land.known[place]
     )
 
 
-def discovered(land: Land, reading: TileReading) -> Land:
-    """Take tiles that were not known from the picture in which they appear."""
+def discovered(land: LandMap, reading: TileReading) -> LandMap:
+    """Read tiles that are not known yet from the picture in which they appear."""
     fresh = ~land.known & (reading.cells > 0)
     kinds = np.where(fresh, reading.kinds, land.kinds)
-    return Land(kinds, land.known | (reading.cells == WHOLE))
+    return LandMap(kinds, land.known | (reading.cells == WHOLE))
 
 
-def revised(land: Land, reading: TileReading, settled_B: NDArray[np.bool_]) -> Land:
-    """Give tiles up whose picture clearly shows another kind, in worlds where colours are settled.
+def revised(land: LandMap, reading: TileReading, settled_B: NDArray[np.bool_]) -> LandMap:
+    """Replace tiles whose picture clearly shows another kind, in worlds with settled colours.
 
-    Those that the walker covers in part, or that are partly out of view, stay.
+    Tiles that the walker covers in part, or that are partly out of view, stay.
     """
     current = np.take_along_axis(reading.errors, land.kinds[..., None].astype(np.int64), -1)[..., 0]
     clearly = reading.errors.min(axis=-1) < CLEARLY * current
     clearly &= (reading.cells == WHOLE) & settled_B[:, None, None]
-    return Land(np.where(clearly, reading.kinds, land.kinds), land.known)
+    return LandMap(np.where(clearly, reading.kinds, land.kinds), land.known)

@@ -1,7 +1,7 @@
-"""Which map a generated frame shows: every tile kind is compared with what was made.
+"""Which map a generated frame shows: each of its tiles is compared with every kind.
 
-The encoder reads each cell alone, so that a texture has the same latents wherever it lies: all
-legal cells fit in a small table, and a frame is read by its distances to them.
+The encoder reads each cell alone, so a texture has the same latents everywhere: all legal cells fit
+in a small table, and a frame is read by its distances to them.
 
 Shapes: B frames, Z channels on a grid h x w, T tiles in view along one axis, P palettes, K kinds.
 """
@@ -27,7 +27,7 @@ PHASES = 2
 
 @dataclass(frozen=True, slots=True)
 class TileReading:
-    """What frames show.
+    """The tiles that were read from frames.
 
     Attributes:
         kinds: the nearest kind of every tile in the nearest palette: [B, T, T].

@@ -1,4 +1,4 @@
-"""The loop that both trainings share: steps, checkpoints, progress, stopping and going on."""
+"""The loop that all trainings share: steps, checkpoints, progress, stopping and resuming."""
 
 import json
 import time
@@ -16,23 +16,23 @@ REPORT_EVERY = 20
 
 
 class TrainingTask(Protocol):
-    """Something that can be trained step by step."""
+    """A training that runs step by step."""
 
     name: str
     steps: int
 
     def train_step(self, step: int) -> Mapping[str, float]:
-        """Run step `step`, a pure function of the state and of the step; return what to report."""
+        """Run one step, a pure function of the state and the step; return the values to report."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that the next step depends on."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
 
 
 def checkpoint_path(out: Path, name: str) -> Path:
-    """Return where the newest checkpoint of a task lies."""
+    """Return the path of a task's newest checkpoint."""
     return out / f"{name}.pt"
 
 
@@ -43,9 +43,9 @@ def run_task(
 
     Args:
         task: what to train.
-        out: where its checkpoint and its log (`<name>.jsonl`) lie.
+        out: the folder of its checkpoint and its log (`<name>.jsonl`).
         device: where a checkpoint is loaded to.
-        resume: go on from the checkpoint if there is one.
+        resume: continue from the checkpoint if there is one.
         deadline_s: a `time.monotonic` value, or None.
 
     Returns:

@@ -1,7 +1,7 @@
-"""What the narrator learns from: frames in sight, and texts about the last of them.
+"""The narrator's training data: frames in context, and texts about the last of them.
 
-Half of it are frames of the simulator, half the newest of the model's own walks, whose map is known
-as well. A batch has one number P of frames in sight, drawn anew for every step.
+Half of the frames are the simulator's, half the newest of the model's own walks, whose map is known
+too. A batch has one number P of frames in context, drawn for every step.
 
 Shapes: B clips, P frames, Z channels on a grid h x w, L words of a prompt, R texts of a clip, T
 tokens of a text.
@@ -39,33 +39,33 @@ from reverie.models.pocket.training.own_walks import WalkGroup
 from reverie.models.pocket.training.states import random_actions, random_states
 
 STREAM = 6  # separates the narrator's random numbers from all others
-SIGHT_SHARES = (0.35, 0.15, 0.1, 0.1, 0.3)
-"""How often there are 1, 2, ... frames in sight."""
+FRAME_COUNT_SHARES = (0.35, 0.15, 0.1, 0.1, 0.3)
+"""How often there are 1, 2, ... frames in context."""
 FRESH_SHARE = 0.2
 UNPROMPTED_SHARE = 0.25
 NOISE = 0.15
 UNHEARD_SHARE = 0.02
 HIDDEN_SHARE = 0.7
-"""How often frames and slots are out of sight once the notes are written. Always in sight, they are
-read instead of the notes, and searched badly."""
+"""How often frames and slots are hidden once the notes are written. If they were never hidden, the
+narrator would read them instead of the notes, and search them badly."""
 TOPIC_SHARE = 0.2
 TRAINED_SHARES = (0.1, 0.18, 0.34, 0.2, 0.18)
-"""Of the sorts of questions: what has to be looked for takes longest to learn."""
+"""Shares of the kinds of questions: those that need a search take longest to learn."""
 
 
 @dataclass(frozen=True, slots=True)
 class NarrationBatch:
-    """What one step teaches the narrator.
+    """The tensors of one training step of the narrator.
 
     Attributes:
-        clean_BPZhw: the frames in sight.
+        clean_BPZhw: the frames in context.
         previous_BPZhw: the frames before them; zeros before a session's first frame.
-        action_BP: what led to each frame, as a stance.
+        action_BP: the stance behind each frame.
         prompt_BL: word ids of the prompt.
         glance_BS: what each slot should read.
-        ids_BRT: texts, `PAD` behind their ends.
+        ids_BRT: texts, `PAD` after their ends.
         goal_BRT: the token that should come after each, `PAD` where none is learnt.
-        hidden: whether the texts must do with the notes.
+        hidden: whether the texts see only the notes.
     """
 
     clean_BPZhw: Tensor
@@ -80,7 +80,7 @@ class NarrationBatch:
 
 @dataclass(frozen=True, slots=True)
 class NarratorContext:
-    """Frames with what is true of the last of them."""
+    """Frames, and what is true of the last of them."""
 
     clean_BPZhw: Tensor
     previous_BPZhw: Tensor
@@ -90,7 +90,7 @@ class NarratorContext:
 
 
 class NarrationBatches:
-    """Make batches; each is a pure function of the seed, the step, and the walks.
+    """Makes batches; each is a pure function of the seed, the step, and the walks.
 
     Args:
         codec: a trained codec.
@@ -116,31 +116,31 @@ class NarrationBatches:
 
         Args:
             step: of the training.
-            walks: whose newest frames are spoken of as well; None for none.
-            longest: most frames in sight.
+            walks: walks of the model whose newest frames are described as well; None for none.
+            longest: the largest number of frames in context.
         """
         rng = np.random.default_rng([self._seed, STREAM, step])
-        shares = np.array(SIGHT_SHARES[:longest])
+        shares = np.array(FRAME_COUNT_SHARES[:longest])
         frames = 1 + int(rng.choice(len(shares), p=shares / shares.sum()))
-        sights = [self._true_sights(rng, frames)]
+        contexts = [self._true_contexts(rng, frames)]
         if walks is not None:
-            sights.append(self._own_sights(walks, frames))
-        told = [truth for sight in sights for truth in sight.truths]
+            contexts.append(self._own_contexts(walks, frames))
+        told = [truth for context in contexts for truth in context.truths]
         ids_BRT, goal_BRT = self._write(rng, told)
         device = self._codec.latent_mean.device
         glance = torch.tensor([self._narration.glance(truth) for truth in told])
         return NarrationBatch(
-            torch.cat([sight.clean_BPZhw for sight in sights]),
-            torch.cat([sight.previous_BPZhw for sight in sights]),
-            torch.cat([sight.action_BP for sight in sights]),
-            torch.cat([sight.prompt_BL for sight in sights]),
+            torch.cat([context.clean_BPZhw for context in contexts]),
+            torch.cat([context.previous_BPZhw for context in contexts]),
+            torch.cat([context.action_BP for context in contexts]),
+            torch.cat([context.prompt_BL for context in contexts]),
             glance.to(device),
             ids_BRT.to(device),
             goal_BRT.to(device),
             hidden=bool(rng.random() < HIDDEN_SHARE),
         )
 
-    def _true_sights(self, rng: np.random.Generator, frames: int) -> NarratorContext:
+    def _true_contexts(self, rng: np.random.Generator, frames: int) -> NarratorContext:
         states = [random_states(rng, self._clips)]
         actions = random_actions(rng, self._clips, frames)
         fresh = rng.random(self._clips) < FRESH_SHARE
@@ -164,7 +164,7 @@ class NarrationBatches:
             truths(states[-1], actions[:, -1]),
         )
 
-    def _own_sights(self, walks: WalkGroup, frames: int) -> NarratorContext:
+    def _own_contexts(self, walks: WalkGroup, frames: int) -> NarratorContext:
         history, course, own = walks.history, walks.course, slice(0, self._own)
         stances = history.action_BF[:, -1].cpu().numpy()
         actions = np.where(stances < len(Action), stances, int(Action.WAIT))
@@ -183,7 +183,7 @@ class NarrationBatches:
         return latents.view(len(states), -1, *latents.shape[1:]).transpose(0, 1).clone()
 
     def _prompts(self, rng: np.random.Generator, state: WorldState) -> Tensor:
-        """Write prompts that agree with the worlds, as sessions have them; some have none."""
+        """Write prompts that agree with the worlds, as in sessions; some are empty."""
         ids = []
         for row in range(len(state)):
             biome, hour = Biome(int(state.biome[row])), Hour(int(state.hour[row]))
@@ -194,7 +194,7 @@ class NarrationBatches:
         return pad_ids(ids)
 
     def _write(self, rng: np.random.Generator, told: list[Truth]) -> tuple[Tensor, Tensor]:
-        """Write texts, and what should come after each token of them: both [B, R, T]."""
+        """Write texts, and the next token for each of their tokens: both [B, R, T]."""
         texts = [self._text(rng, truth) for truth in told for _ in range(self._texts)]
         longest = max(len(ids) for ids, _ in texts) - 1
         ids_NT, goal_NT = (torch.full((len(texts), longest), PAD) for _ in range(2))
@@ -205,7 +205,7 @@ class NarrationBatches:
         return ids_NT.view(shape), goal_NT.view(shape)
 
     def _text(self, rng: np.random.Generator, truth: Truth) -> tuple[tuple[int, ...], int]:
-        """Write one text; also returns which token is the first that is said."""
+        """Write one text; also return which token is the first of the answer."""
         narration = self._narration
         if rng.random() < TOPIC_SHARE:
             topic = Topic(int(rng.integers(len(Topic))))
@@ -217,7 +217,7 @@ class NarrationBatches:
 
 
 def say(topic: Topic, truth: Truth) -> str:
-    """Say what is true on a topic."""
+    """Return the true sentence on a topic."""
     if topic is Topic.PLACE:
         return say_place(truth)
     return say_doing(truth) if topic is Topic.DOING else say_side(truth, SIDE_OF[topic])
@@ -226,9 +226,9 @@ def say(topic: Topic, truth: Truth) -> str:
 def narration_loss(
     batch: NarrationBatch, text: TextEncoder, world: WorldModel, narrator: Narrator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the cross-entropies of slots and of words, and the share of slots read rightly.
+    """Return the cross-entropies of slots and of words, and the share of slots read correctly.
 
-    What is said is learnt behind true notes.
+    Words are learnt after true notes.
     """
     B, frames = batch.action_BP.shape
     level_BP = torch.full((B, frames), CONTEXT_LEVEL, device=batch.clean_BPZhw.device)

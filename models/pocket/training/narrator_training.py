@@ -1,7 +1,7 @@
-"""The last stage: the narrator alone, on a world model that is finished.
+"""The last part of training: the narrator alone, on a finished world model.
 
-Only what is the narrator's own moves, so that frames stay as they are, to the bit. Questions that
-need a search take many more texts than frames would be worth making for.
+Only the narrator's own parameters change, so frames stay the same to the bit. Questions that need a
+search take many texts, more than own walks would be worth making for.
 """
 
 import copy
@@ -14,7 +14,7 @@ import torch
 from reverie.models.pocket.network.networks import fast_dtype
 from reverie.models.pocket.training.narration_batches import NarrationBatches, narration_loss
 from reverie.models.pocket.training.optimisers import copy_weights, move_gradients
-from reverie.models.pocket.training.world_training import Dreamer
+from reverie.models.pocket.training.world_training import TrainableNets
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class NarratorSchedule:
 
     Attributes:
         steps: optimiser steps in all.
-        clips: sights of a batch, all of the simulator.
-        texts: texts on each.
-        learning_rate: AdamW's peak; it falls on a line to nothing.
+        clips: clips of a batch, all of the simulator.
+        texts: texts about each.
+        learning_rate: AdamW's peak; it falls linearly to zero.
         warmup: steps of linear rise.
     """
 
@@ -42,13 +42,13 @@ class NarratorTraining:
     name = "narrator"
 
     def __init__(
-        self, dreamer: Dreamer, schedule: NarratorSchedule, batches: NarrationBatches
+        self, nets: TrainableNets, schedule: NarratorSchedule, batches: NarrationBatches
     ) -> None:
-        """Go on with the narrator of `dreamer`; what else is in it stays."""
-        device = next(dreamer.parameters()).device
+        """Train the narrator of `nets`; the other networks stay the same."""
+        device = next(nets.parameters()).device
         self.steps, self._schedule, self._batches = schedule.steps, schedule, batches
-        self.narrator = dreamer.narrator
-        self._working = copy.deepcopy(dreamer).requires_grad_(False)
+        self.narrator = nets.narrator
+        self._working = copy.deepcopy(nets).requires_grad_(False)
         self._working.world.to(fast_dtype(device))
         self._working.narrator.to(fast_dtype(device)).requires_grad_(True)
         self._optimiser = torch.optim.AdamW(
@@ -56,7 +56,7 @@ class NarratorTraining:
         )
 
     def train_step(self, step: int) -> Mapping[str, float]:
-        """Run one step; reports the losses and the share of slots read rightly."""
+        """Run one step; report the losses and the share of slots read correctly."""
         working = self._working
         batch = self._batches.make(step, None, working.world.config.window - 1)
         slots, words, right = narration_loss(batch, working.text, working.world, working.narrator)
@@ -79,7 +79,7 @@ class NarratorTraining:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         self.narrator.load_state_dict(state["narrator"])
         self._optimiser.load_state_dict(state["optimiser"])
         copy_weights(self.narrator.parameters(), self._working.narrator.parameters())

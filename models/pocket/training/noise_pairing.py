@@ -1,11 +1,10 @@
-"""New land out of noise: which tile comes into view is read off the noise of its cells.
+"""New land from noise: the noise of a new tile's cells decides its kind.
 
-Few denoise steps cannot choose between kinds of tile: they paint the mean of all that may come,
-and walks end in land of one kind. So training pairs noise and land: the kinds that may stand beside
-a known tile share out the real line by their probabilities, and the noise of one cell of a new tile
-falls into the part of the kind that comes. Noise stays standard normal for any known
-neighbour, and the sampler, which knows nothing of this, draws maps with the neighbourhoods of the
-true ones.
+A few denoise steps cannot choose between kinds of tile: they paint the mean of all that may come,
+and walks end in land of one kind. So training pairs noise and land: the kinds that can lie next to
+a known tile divide the real line by their probabilities, and the noise of one cell of a new tile
+falls into the part of the kind that comes. Noise stays standard normal for any known neighbour, so
+the sampler needs no change, and draws maps with the neighbourhoods of the true ones.
 
 Shapes: Z channels on a grid of S x S cells, T tiles in view along one axis, K kinds.
 """
@@ -29,14 +28,14 @@ CELLS = FRAME_PX // CELL_PX
 ORDER = (
     Tile.WATER, Tile.SHORE, Tile.PATH, Tile.GROUND, Tile.FLOWER, Tile.HOUSE, Tile.TREE, Tile.ROCK,
 )  # fmt: skip
-"""From low noise to high; kinds that look alike or meet often are near each other."""
+"""From low noise to high; kinds that look similar or are often neighbours are near each other."""
 _SAMPLES = 40_000
 _LEAST = 1e-3
 
 
 @cache
 def shares() -> NDArray[np.float64]:
-    """Return cumulative probabilities, in `ORDER`, of a tile beside each kind: [K, K + 1]."""
+    """Return cumulative probabilities, in `ORDER`, of a tile next to each kind: [K, K + 1]."""
     rng = np.random.default_rng(0)
     seed = rng.integers(2**31, size=_SAMPLES)
     x, y = rng.integers(-2000, 2000, size=(2, _SAMPLES))
@@ -52,7 +51,7 @@ def shares() -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The edge of a frame where tiles come into view, half of each.
+    """The edge of a frame where tiles come into view, half a tile deep.
 
     Attributes:
         cells: index of the strip in latents [Z, S, S]: gives [Z, S].
@@ -88,7 +87,7 @@ class Strip:
 
 
 def new_strip(action: int, x: int, y: int) -> Strip | None:
-    """Return where tiles come into view with a step that ends at (x, y), if it does that."""
+    """Return where tiles come into view with a step that ends at (x, y); None if none do."""
     if action in (Action.LEFT, Action.RIGHT) and x % 2:
         end = action == Action.RIGHT
         tile_of = (np.arange(CELLS) + y % 2) // 2
@@ -104,7 +103,7 @@ def new_strip(action: int, x: int, y: int) -> Strip | None:
 
 
 def kinds_of(noise_ZSS: Floats, strip: Strip, tiles_TT: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Read the new tiles off the noise, beside the known ones of `tiles_TT`: [shown]."""
+    """Read the new tiles from the noise, next to the known ones of `tiles_TT`: [shown]."""
     share = torch.special.ndtr(torch.from_numpy(strip.numbers(noise_ZSS))).numpy()
     bounds = shares()[tiles_TT[strip.beside][strip.shown]]
     place = (share[:, None] >= bounds[:, 1:-1]).sum(axis=1)
@@ -115,7 +114,7 @@ def kinds_of(noise_ZSS: Floats, strip: Strip, tiles_TT: NDArray[np.uint8]) -> ND
 def pair(
     noise_ZSS: Floats, strip: Strip, tiles_TT: NDArray[np.uint8], rng: np.random.Generator
 ) -> None:
-    """Move noise, in place, until it stands for the new tiles in `tiles_TT`."""
+    """Move noise, in place, so that it means the new tiles in `tiles_TT`."""
     place = np.argsort(ORDER)[tiles_TT[strip.tiles][strip.shown]]
     bounds = shares()[tiles_TT[strip.beside][strip.shown]]
     row = np.arange(len(place))
@@ -133,7 +132,7 @@ def pair_all(
     tiles_BFTT: NDArray[np.uint8],
     rng: np.random.Generator,
 ) -> None:
-    """Pair the noise of whole clips with what comes into view in them, in place."""
+    """Pair the noise of whole clips with the tiles that come into view in them, in place."""
     for clip, frame in np.ndindex(*actions_BF.shape):
         at = (clip, frame)
         strip = new_strip(int(actions_BF[at]), *(int(v) for v in places_BF2[at]))

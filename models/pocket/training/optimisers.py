@@ -32,7 +32,7 @@ class MixedOptimiser:
         return {"muon": self._muon.state_dict(), "adamw": self._adamw.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         self._muon.load_state_dict(state["muon"])
         self._adamw.load_state_dict(state["adamw"])
 
@@ -52,7 +52,7 @@ def copy_weights(source: Iterable[Tensor], target: Iterable[Tensor]) -> None:
 
 
 def move_gradients(source: Iterable[nn.Parameter], target: Iterable[nn.Parameter]) -> None:
-    """Hand the working copy's gradients to the float32 master weights."""
+    """Move the working copy's gradients to the float32 master weights."""
     for working, master in zip(source, target, strict=True):
         if working.grad is not None:
             master.grad = working.grad.to(master.dtype)

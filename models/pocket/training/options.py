@@ -1,4 +1,4 @@
-"""What a training run is asked to do."""
+"""The options of a training run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ class TrainOptions:
         stage: which part to train; each needs those before it in `out`.
         device: where to compute; `auto` takes CUDA when there is one.
         preset: sizes and schedule, see `presets.py`.
-        max_minutes: stop (after a checkpoint) when this much time is over; None runs to the end.
-        resume: go on from the newest checkpoint in `out`, if there is one.
+        max_minutes: stop (after a checkpoint) after this time; None runs to the end.
+        resume: continue from the newest checkpoint in `out`, if there is one.
         threads: CPU threads to compute with.
     """
 

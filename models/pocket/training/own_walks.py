@@ -1,10 +1,10 @@
 """Walks of the model itself, kept from step to step, with the frames that they should have shown.
 
-A model that is trained on true frames alone never sees what its own errors grow into. These walks
-go on for hundreds of frames through the serving loop itself (`served_walks.py`); training reads the
-last few frames of each, as the model made them, and aims at legal frames of the same map
-(`land.py`): DAgger (arXiv:1011.0686) with a simulator that can name the right frame for any wrong
-one.
+A model that is trained only on true frames never sees the long-term effect of its own errors. These
+walks last for hundreds of frames through the serving loop itself (`served_walks.py`). Training
+reads the last few frames of each, as the model made them; the targets are legal frames of the same
+map (`land_map.py`): DAgger (arXiv:1011.0686) with a simulator that knows the right frame for any
+wrong one.
 
 Shapes: B walks of a group, F frames of a clip, P cached frames, Z channels on a grid h x w,
 L words of a text.
@@ -30,23 +30,28 @@ from reverie.models.pocket.training.clips import (
     changed_caption,
     reminded_if_short,
 )
-from reverie.models.pocket.training.land_map import Land, carried, discovered, revised, true_land
+from reverie.models.pocket.training.land_map import LandMap, carried, discovered, revised, true_map
 from reverie.models.pocket.training.legal_tiles import LegalTiles, TileReading
 from reverie.models.pocket.training.noise_pairing import kinds_of, new_strip, pair_all
-from reverie.models.pocket.training.served_walks import ServedWalks, Start
+from reverie.models.pocket.training.served_walks import ServedWalks, WalkStart
 from reverie.models.pocket.training.states import random_states
-from reverie.models.pocket.training.walk_history import Course, nothing, read_back, saved
+from reverie.models.pocket.training.walk_history import (
+    WalkProgress,
+    empty_history,
+    read_back,
+    saved,
+)
 
 SHORTEST_LIFE, LONGEST_LIFE = 8, 1200
 CHANGE_SHARE, STANDING_CHANGE_SHARE = 0.03, 0.006
 SETTLES_IN = 4
 """Frames after a change of prompt in which colours may lie between two palettes."""
 LOST_ABOVE = 0.6
-"""Squared error to the nearest legal frame above which a walk starts anew."""
+"""Squared error to the nearest legal frame above which a walk starts again."""
 MOST_WORDS = MAX_TOKENS - 4
 STANDS = 1.0
 HABITS = (0.0, 0.8, 0.97, STANDS)
-"""How likely a walker repeats what he did last; each walk has one of them. Who `STANDS` waits."""
+"""Probabilities that a walker repeats his last action; each walk has one. `STANDS` always waits."""
 HABIT_SHARES = (0.15, 0.25, 0.15, 0.45)
 
 
@@ -56,7 +61,7 @@ def _paired_noise(
     shape: torch.Size,
     rng: np.random.Generator,
 ) -> Tensor:
-    """Draw noise from which true frames could have been made."""
+    """Draw noise that agrees with true frames."""
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     noise_BFZhw = torch.randn(shape, generator=generator)
     places = np.stack([np.stack([s.x, s.y], axis=1) for s in states], axis=1)
@@ -66,9 +71,9 @@ def _paired_noise(
 
 
 def _draw_new_land(
-    land: Land, state: WorldState, actions: NDArray[np.int64], noise_BZhw: NDArray[np.float32]
+    land: LandMap, state: WorldState, actions: NDArray[np.int64], noise_BZhw: NDArray[np.float32]
 ) -> None:
-    """Let the noise of a frame say, in place, which tiles come into view."""
+    """Set the new tiles of a frame, in place, by its noise."""
     for row, action in enumerate(actions):
         strip = new_strip(int(action), int(state.x[row]), int(state.y[row]))
         if strip is not None:
@@ -84,11 +89,11 @@ class WalkGroup:
         config: of the world model.
         vocabulary: the words of prompts.
         walks: B.
-        frames: F; the cache must not hold more.
+        frames: F; at least as many as the cache holds.
 
     Attributes:
-        history: what training reads.
-        course: where the walks are.
+        history: the frames that training reads.
+        course: the state of the walks.
         error: mean squared error of the newest frames to the nearest legal ones.
     """
 
@@ -107,26 +112,26 @@ class WalkGroup:
         self._past = config.window - 1
         zeros = np.zeros(walks, np.int64)
         state = WorldState(*(zeros.copy() for _ in fields(WorldState)))
-        self.history = nothing(config, walks, frames, self._device)
-        self.course = Course(state, true_land(state), zeros, zeros.copy(), np.zeros(walks))
+        self.history = empty_history(config, walks, frames, self._device)
+        self.course = WalkProgress(state, true_map(state), zeros, zeros.copy(), np.zeros(walks))
         self._captions = [Caption("", None, None)] * walks
         self.error = 0.0
 
     @property
     def is_new(self) -> bool:
-        """Whether it has never advanced, so that it has no frames to show."""
+        """Whether it has never advanced, so that it has no frames."""
         return not self.course.settled.any()
 
     def advance(
         self, served: ServedWalks, frames: int, steps: int, rng: np.random.Generator, step: int
     ) -> None:
-        """Make some frames of every walk; walks whose time is over start anew first.
+        """Make some frames of every walk; walks at their end start again first.
 
         Args:
-            served: makes them.
+            served: makes the frames.
             frames: how many.
             steps: denoise steps a frame.
-            rng: of everything.
+            rng: for all random draws.
             step: of the training.
         """
         over = np.flatnonzero(self.course.left <= 0)
@@ -164,11 +169,11 @@ class WalkGroup:
         self.course.left = np.where(lost, 0, self.course.left - 1)
         self.error = float(error.mean())
 
-    def _start(self, row: int) -> Start:
-        """Return what a session of one walk goes on from."""
+    def _start(self, row: int) -> WalkStart:
+        """Return the start of a session that continues one walk."""
         history, state, past = self.history, self.course.state, self._past
         texts = history.text_BF[row, -past:]
-        return Start(
+        return WalkStart(
             clean_WZhw=history.made_BFZhw[row, -past:],
             before_Zhw=history.made_BFZhw[row, -past - 1],
             actions=history.action_BF[row, -past:].tolist(),
@@ -179,7 +184,7 @@ class WalkGroup:
         )
 
     def _discoloured(self, reading: TileReading) -> NDArray[np.bool_]:
-        """Find walks that show other colours than they should, where no text says which."""
+        """Find walks with wrong colours that the text does not name."""
         state, names = self.course.state, self.history.names_BTN[:, 1].cpu().numpy()
         biome, hour = reading.palette // len(Hour), reading.palette % len(Hour)
         biome_lost = (biome != state.biome) & (names[:, 0] == len(Biome))
@@ -213,7 +218,7 @@ class WalkGroup:
             setattr(history, name, torch.cat([getattr(history, name)[:, 1:], value[:, None]], 1))
 
     def _change_prompts(self, rng: np.random.Generator) -> dict[int, str]:
-        """Give a few walks a new prompt; what it does not name stays. Returns them by row."""
+        """Give a few walks a new prompt; what it does not name stays. Return the prompts by row."""
         state, history = self.course.state, self.history
         standing = self.course.habit == STANDS
         drawn = rng.random(len(state)) < np.where(standing, STANDING_CHANGE_SHARE, CHANGE_SHARE)
@@ -240,7 +245,7 @@ class WalkGroup:
         return prompts
 
     def _say(self, row: int, caption: Caption, biome: Biome, hour: Hour) -> None:
-        """Put a caption in force, behind what it leaves open."""
+        """Put a caption into effect, after a reminder of what it does not name."""
         self._captions[row] = caption
         caption = reminded_if_short(caption, biome, hour)
         ids = self._vocabulary.encode(caption.text).ids
@@ -257,7 +262,7 @@ class WalkGroup:
         rows: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> None:
-        """Start walks anew behind F + 1 true frames."""
+        """WalkStart walks again after F + 1 true frames."""
         history, course, count = self.history, self.course, len(rows)
         state = random_states(rng, count)
         frames = history.action_BF.shape[1]
@@ -278,7 +283,7 @@ class WalkGroup:
         history.text_BF[at] = 1
         for name in (field.name for field in fields(WorldState)):
             getattr(course.state, name)[rows] = getattr(state, name)
-        land = true_land(state)
+        land = true_map(state)
         course.land.kinds[rows], course.land.known[rows] = land.kinds, land.known
         lives = np.exp(rng.uniform(np.log(SHORTEST_LIFE), np.log(LONGEST_LIFE), count))
         course.left[rows], course.settled[rows] = lives.astype(np.int64), frames
@@ -302,7 +307,7 @@ class WalkGroup:
         return {**saved(self.history, self.course), "captions": captions}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         self.history, self.course = read_back(state, self._device)
         self._captions = [
             Caption(t, None if b is None else Biome(b), None if h is None else Hour(h))

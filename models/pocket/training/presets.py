@@ -19,7 +19,7 @@ from reverie.models.pocket.training.world_training import WorldSchedule
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that a preset fixes."""
+    """The sizes and schedules of a preset."""
 
     config: PocketConfig
     codec: CodecSchedule

@@ -1,7 +1,8 @@
-"""What training asks of whoever runs the serving loop for it.
+"""The interface by which training runs the serving loop.
 
-Training lies below the runtime and must not import it, so that the composition root (`cli.py`)
-hands the runtime's own in: `reverie.engine.rollouts.Rollouts` is a `RolloutMaker`.
+Training is a layer below the runtime and must not import it, so the composition root
+(`commands/train.py`) passes the implementation: `reverie.engine.rollouts.Rollouts` is a
+`RolloutMaker`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,12 +16,12 @@ from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import Durable, LoopKernel, LoopRequest
 
 
-class RolledChunk(Protocol):
+class WalkChunk(Protocol):
     """One chunk of one session."""
 
     @property
     def record(self) -> BehaviorRecord:
-        """What was done."""
+        """The prompt, actions and behavior of the chunk."""
 
     @property
     def frames(self) -> Mapping[str, NDArray[np.uint8]]:
@@ -31,16 +32,16 @@ class Walks(Protocol):
     """Sessions that advance in step with each other."""
 
     def open(self, request: LoopRequest, start: Durable | None = None) -> None:
-        """Begin a session anew, or on a state that is given."""
+        """Open a session, new or from a durable state."""
 
     def close(self, session: str) -> None:
         """End a session."""
 
-    def advance(self, steering: Mapping[str, ActionRecord]) -> Mapping[str, RolledChunk]:
-        """Make one chunk of every session; nothing is asked of those that are left out."""
+    def advance(self, asked: Mapping[str, ActionRecord]) -> Mapping[str, WalkChunk]:
+        """Make one chunk of every session; a session that is left out gets no action."""
 
     def durable(self, session: str) -> Durable:
-        """Return what another session can start from."""
+        """Return a state that another session can start from."""
 
 
 RolloutMaker = Callable[[LoopKernel[Any], ModelInstance], Walks]

@@ -1,4 +1,4 @@
-"""The entry point of training: codec, then the world model on top of it, then the narrator."""
+"""The entry point of training: the codec, the world model on its latents, then the narrator."""
 
 import time
 
@@ -16,7 +16,7 @@ from reverie.models.pocket.training.narrator_training import NarratorTraining
 from reverie.models.pocket.training.options import TrainOptions
 from reverie.models.pocket.training.presets import Recipe, recipe
 from reverie.models.pocket.training.rollouts import RolloutMaker
-from reverie.models.pocket.training.world_training import Dreamer, WorldTraining
+from reverie.models.pocket.training.world_training import TrainableNets, WorldTraining
 
 
 def choose_device(name: str) -> torch.device:
@@ -27,10 +27,10 @@ def choose_device(name: str) -> torch.device:
 
 
 def train(options: TrainOptions, maker: RolloutMaker) -> None:
-    """Train what `options` names, until it is done or its time is over.
+    """Train what `options` names, until it is finished or the time limit is reached.
 
     Args:
-        options: what to do.
+        options: what to train.
         maker: runs the serving loop; `reverie.engine.rollouts.Rollouts`, from the composition root.
 
     Raises:
@@ -60,7 +60,7 @@ def train(options: TrainOptions, maker: RolloutMaker) -> None:
 def make_world_training(
     options: TrainOptions, chosen: Recipe, device: torch.device, maker: RolloutMaker
 ) -> WorldTraining:
-    """Build the world model's training on the codec that lies in `options.out`."""
+    """Build the world model's training on the codec in `options.out`."""
     codec = _trained_codec(options, chosen, device)
     schedule = chosen.world
     batches = BatchMaker(
@@ -72,19 +72,19 @@ def make_world_training(
 def make_narrator_training(
     options: TrainOptions, chosen: Recipe, device: torch.device
 ) -> NarratorTraining:
-    """Build the narrator's training on the codec and the world model that lie in `options.out`."""
-    dreamer = Dreamer(chosen.config).to(device)
+    """Build the narrator's training on the codec and the world model in `options.out`."""
+    nets = TrainableNets(chosen.config).to(device)
     content = read_checkpoint(checkpoint_path(options.out, "world"), device)
-    dreamer.load_state_dict(content["task"]["average"])
+    nets.load_state_dict(content["task"]["average"])
     schedule = chosen.narrator
     batches = NarrationBatches(
         _trained_codec(options, chosen, device),
         Vocabulary.of_grammar(),
         NarrationVocabulary.of_grammar(),
-        options.seed + 1,  # other texts than beside the world model
+        options.seed + 1,  # other texts than in the world model's training
         (schedule.clips, 0, schedule.texts),
     )
-    return NarratorTraining(dreamer, schedule, batches)
+    return NarratorTraining(nets, schedule, batches)
 
 
 def _trained_codec(options: TrainOptions, chosen: Recipe, device: torch.device) -> PictureCodec:

@@ -1,8 +1,8 @@
-"""Sessions of the serving loop that go on from the last frames of walks.
+"""Sessions of the serving loop that continue from the last frames of walks.
 
-A walk is made by the very kernel that serves, through whatever runs it (`rollouts.py`). Its
-sessions are opened for a few frames and closed again: all that lasts is the history of the walk, so
-that a training that was stopped goes on exactly.
+The serving kernel makes a walk, through the interface of `rollouts.py`. Sessions are opened for a
+few frames and closed again: only the history of the walk is kept, so a training that was stopped
+continues exactly.
 
 Shapes: B walks, W frames of the window, Z channels on a grid h x w, L words of a text.
 """
@@ -24,17 +24,17 @@ from reverie.models.pocket.world.kernel import PocketKernel
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """What a session of one walk begins on.
+class WalkStart:
+    """The start of a session that continues one walk.
 
     Attributes:
         clean_WZhw: the frames in its window, oldest first.
         before_Zhw: the frame before them.
-        actions: what led to each.
+        actions: the stance behind each.
         words_WL: word ids of the text that each was made under.
-        prompt: in effect now, as a person would have typed it.
-        biome: in force now.
-        hour: in force now.
+        prompt: in effect now, as a client would have typed it.
+        biome: in effect now.
+        hour: in effect now.
     """
 
     clean_WZhw: Tensor
@@ -50,9 +50,9 @@ class ServedWalks:
     """A kernel of the serving loop on networks that are being trained.
 
     Args:
-        nets: what is served; their weights change between two calls of `open`.
+        nets: the networks; their weights change between two calls of `open`.
         maker: runs the loop.
-        most: walks that are under way at a time.
+        most: the largest number of walks at a time.
     """
 
     def __init__(self, nets: PocketNets, maker: RolloutMaker, most: int) -> None:
@@ -60,14 +60,16 @@ class ServedWalks:
         self._instance = instance_of(nets, most, history_chunks=0)
         self._walks = maker(PocketKernel(WORLD_MODEL, nets, self._instance), self._instance)
 
-    def open(self, starts: Sequence[Start], seeds: Sequence[int], steps: int, step: int) -> None:
+    def open(
+        self, starts: Sequence[WalkStart], seeds: Sequence[int], steps: int, step: int
+    ) -> None:
         """Begin one session for each walk.
 
         Args:
-            starts: what they go on from.
+            starts: the frames that they continue from.
             seeds: of their noise.
             steps: denoise steps a frame.
-            step: of the training; stands for the version of the weights.
+            step: of the training; it is the version of the weights.
         """
         self._instance.weights_version = f"step-{step}"
         for row, (start, seed) in enumerate(zip(starts, seeds, strict=True)):
@@ -92,12 +94,12 @@ class ServedWalks:
             self._walks.open(LoopRequest(str(row), seed, start.prompt, parameters), durable)
 
     def advance(self, actions: Sequence[int], prompts: Mapping[int, str]) -> list[Behavior]:
-        """Make one frame of every walk; `prompts` are new ones, by row."""
-        steering = {
+        """Make one frame of every walk; `prompts` holds new prompts by row."""
+        asked = {
             str(row): ActionRecord(prompt=prompts.get(row), held=_held(action))
             for row, action in enumerate(actions)
         }
-        rolled = self._walks.advance(steering)
+        rolled = self._walks.advance(asked)
         behaviors = [rolled[str(row)].record.behavior for row in range(len(actions))]
         return [behavior for behavior in behaviors if behavior is not None]
 

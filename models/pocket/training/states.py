@@ -17,7 +17,7 @@ _OPPOSITE = np.array([Action.WAIT, Action.DOWN, Action.UP, Action.RIGHT, Action.
 
 
 def random_states(rng: np.random.Generator, count: int) -> WorldState:
-    """Draw worlds in which a walker has been on the way for a while."""
+    """Draw worlds with a walker at a random place."""
     state = initial_state(
         rng.integers(SEEDS, size=count),
         rng.integers(len(Biome), size=count),
@@ -34,9 +34,9 @@ def random_states(rng: np.random.Generator, count: int) -> WorldState:
 
 
 def random_actions(rng: np.random.Generator, count: int, frames: int) -> Ints:
-    """Draw what walkers do: [count, frames].
+    """Draw the actions of walkers: [count, frames].
 
-    A third acts at random, the others walk straight, turn once, go back, or stand still.
+    A third of them act at random; the others walk straight, turn once, go back, or stand still.
     """
     anything = rng.integers(len(Action), size=(count, frames))
     straight = np.repeat(rng.integers(1, len(Action), size=(count, 1)), frames, axis=1)

@@ -1,4 +1,4 @@
-"""Clips out of the model's own walks: what it made is seen, what it should have made is the aim."""
+"""Clips from the model's own walks: what it made is seen, what it should have made is the aim."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ STEPS = (2, 3)
 
 
 class OwnWalks:
-    """Groups of walks that take turns: each advances, and gives clips for `TURN` steps.
+    """Groups of walks that take turns: each advances, and is the source of clips for `TURN` steps.
 
     Args:
         codec: a trained codec, in float32.
@@ -81,6 +81,6 @@ class OwnWalks:
         return {"groups": [group.state_dict() for group in self._groups]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         for group, content in zip(self._groups, state["groups"], strict=True):
             group.load_state_dict(content)

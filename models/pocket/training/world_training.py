@@ -1,8 +1,8 @@
 """Training of world model, text encoder and narrator: flow matching with x-prediction.
 
-Every frame of a clip has a noise level of its own. The blocks compute in bfloat16 where the
-processor can; the weights that the optimiser moves, and their running average (which is what is
-served), are float32.
+Every frame of a clip has its own noise level. The blocks compute in bfloat16 where the processor
+supports it; the weights that the optimiser moves, and their running average (which is served), are
+float32.
 """
 
 import copy
@@ -49,19 +49,19 @@ class WorldSchedule:
         learning_rate: Muon's peak (in units of AdamW's update size); AdamW takes half of it.
         warmup: steps of linear rise.
         average: decay of the running average of the weights.
-        walks: walks of the model itself whose frames stand beside those clips in a batch.
-        groups: groups of such walks, that take turns to advance.
-        walk_frames: frames by which it does.
+        walks: walks of the model itself that a batch has in addition to those clips.
+        groups: groups of such walks, which advance in turns.
+        walk_frames: frames by which a group advances.
         walks_after: step from which there are walks.
         walker_weight: weight of the walker's cells in the loss.
         change_weight: weight of the frame with which a prompt changes.
         settling_weight: weight of the frames after it.
         edge_weight: weight of the cells that come into view.
-        narration_weight: weight of what the narrator says.
-        tell_every: steps from one lesson of the narrator to the next.
-        told_clips: clips of the simulator that it speaks of.
-        told_walks: walks of the model that it speaks of beside them.
-        texts: texts on each.
+        narration_weight: weight of the narrator's loss.
+        tell_every: steps between two training steps of the narrator.
+        told_clips: clips of the simulator in such a step.
+        told_walks: walks of the model in such a step.
+        texts: texts about each.
         area_weight: weight of errors that fill whole areas of `AREA` x `AREA` cells.
     """
 
@@ -87,7 +87,7 @@ class WorldSchedule:
     texts: int = 10
 
 
-class Dreamer(nn.Module):
+class TrainableNets(nn.Module):
     """The networks that are trained together."""
 
     def __init__(self, config: PocketConfig) -> None:
@@ -122,7 +122,7 @@ class WorldTraining:
     ) -> None:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            self.master = Dreamer(config).to(device)
+            self.master = TrainableNets(config).to(device)
         self.schedule, self.batches, self.seed = schedule, batches, seed
         self.steps = schedule.steps
         self.average = copy.deepcopy(self.master).requires_grad_(False)
@@ -144,7 +144,7 @@ class WorldTraining:
         self.optimiser = MixedOptimiser(*self.master.parts(), schedule.learning_rate)
 
     def _served_nets(self, config: PocketConfig, narration: NarrationVocabulary) -> PocketNets:
-        """Return the running average as a server would hold it."""
+        """Return the running average as networks that can be served."""
         device = self.batches.codec.latent_mean.device
         dtype = fast_dtype(device)
         return PocketNets(
@@ -161,7 +161,7 @@ class WorldTraining:
         )
 
     def train_step(self, step: int) -> Mapping[str, float]:
-        """Run one step; reports the loss and the error at high noise levels."""
+        """Run one step; report the loss and the error at high noise levels."""
         batch = self.batches.make(step)
         walking = {}
         if step >= self.schedule.walks_after:
@@ -194,7 +194,7 @@ class WorldTraining:
         }
 
     def _tell(self, step: int) -> dict[str, float]:
-        """Add the gradients of what the narrator should say."""
+        """Add the gradients of the narrator's loss."""
         walks = self.walks.group(step) if step >= self.schedule.walks_after else None
         longest = self.working.world.config.window - 1
         batch = self.narration.make(step, walks, longest)
@@ -214,10 +214,10 @@ class WorldTraining:
         return clean
 
     def _errors(self, made_BFZhw: Tensor, batch: Batch) -> Tensor:
-        """Return each frame's mean squared error, walker and new land weighted: [B, F].
+        """Return each frame's mean squared error, with weights for walker and new land: [B, F].
 
-        What remains of the error after averaging over areas counts again: colours that are off
-        by little but everywhere are what a long walk dies of.
+        The error that remains after averaging over areas counts again: colours that are slightly
+        wrong everywhere are what ruins a long walk.
         """
         difference = made_BFZhw - batch.clean_BFZhw
         areas = functional.avg_pool2d(difference.flatten(0, 1), AREA).square().mean(dim=(1, 2, 3))
@@ -257,7 +257,7 @@ class WorldTraining:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Restore what `state_dict` returned."""
         self.master.load_state_dict(state["master"])
         self.average.load_state_dict(state["average"])
         self.optimiser.load_state_dict(state["optimiser"])

@@ -1,1 +1,1 @@
-"""Pocket's world loops: their states, their units of work, and how prompts and keys act on them."""
+"""Pocket's world loops: states, units of work, and how prompts and keys act on them."""

@@ -1,4 +1,4 @@
-"""The walker's keys, and how controls act on the frame that begins."""
+"""The walker's keys, and how controls act on the next frame."""
 
 from dataclasses import replace
 
@@ -11,8 +11,8 @@ _ACTIONS = {"up": Action.UP, "down": Action.DOWN, "left": Action.LEFT, "right": 
 MOVES = tuple(_ACTIONS)
 
 
-def taken(state: PocketState, controls: Controls) -> PocketState:
-    """Let the controls act on the frame that begins."""
+def with_controls(state: PocketState, controls: Controls) -> PocketState:
+    """Return the state after the controls act on the frame that begins."""
     moved = controls.keys["move"].acting() if "move" in controls.keys else None
     action = _ACTIONS[moved] if moved else Action.WAIT
     return replace(

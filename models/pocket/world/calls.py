@@ -1,7 +1,7 @@
 """Calls of the world model for several sessions at once: denoise steps and context passes.
 
-Rows of a call are independent of each other, so that sessions at different noise levels, and the
-two branches of guidance, share a forward pass.
+Rows of a call are independent of each other, so sessions at different noise levels, and the two
+branches of guidance, share a forward pass.
 
 Shapes: B rows, Z latent channels on a grid h x w, T size of a text embedding.
 """
@@ -27,16 +27,16 @@ from reverie.models.services.guidance.policies import (
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """What the world model is asked about one frame.
+    """The world model's inputs for one frame.
 
     Attributes:
-        point_Zhw: the frame on its way from noise to latents.
+        point_Zhw: the frame between noise and latents.
         level: its noise level.
         previous_Zhw: latents of the frame before it.
-        stance: what the walker does, and where he looks (`walker.stance_of`).
+        stance: what the walker does, and which way he looks (`walker.stance_of`).
         text_T: the prompt's embedding.
-        past: the frames that it sees; None for the first one.
-        told: the scale of guidance, for weights that take it as an input; 1 is none.
+        past: the frames that it sees; None for the first frame.
+        told: the guidance scale, for weights that take it as an input; 1 is none.
     """
 
     point_Zhw: Tensor
@@ -50,12 +50,12 @@ class CallRow:
 
 @dataclass(frozen=True, slots=True)
 class PocketGuidedRow:
-    """A row, and how it is guided.
+    """A row with its guidance.
 
     Attributes:
-        empty: embeds the empty prompt, if the policy asks for it.
-        idle: the stance of a walker who does nothing.
-        kept: what the policy kept of the session's call before.
+        empty: embeds the empty prompt, if the policy needs it.
+        idle: the stance of a walker who waits.
+        kept: what the policy kept from the session's previous call.
     """
 
     row: CallRow
@@ -67,7 +67,7 @@ class PocketGuidedRow:
 
 
 def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> WorldOutput:
-    """Run one forward pass; either all rows see a past of the same length, or none sees any."""
+    """Run one forward pass; all rows have a past of equal length, or none has a past."""
     device = rows[0].point_Zhw.device
     pasts = [row.past for row in rows if row.past is not None]
     assert len(pasts) in (0, len(rows)), "units with equal batch keys see equally many frames"
@@ -83,7 +83,7 @@ def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> WorldOutput:
 
 
 def guided_rows(world: WorldModel, rows: Sequence[PocketGuidedRow]) -> list[GuidedResult]:
-    """Predict clean latents, each row under its own policy, in as few forward passes as may be."""
+    """Predict clean latents, each row under its own policy, in few forward passes."""
     passes = [row.policy.passes(row.call, row.kept) for row in rows]
     made: list[dict[Branch, Tensor]] = [{} for _ in rows]
     for turn in range(max(len(needed) for needed in passes)):

@@ -1,9 +1,9 @@
-"""Pocket goes on from what it is shown: a pushed picture or clip becomes the history.
+"""Pocket continues a pushed picture or clip: it becomes the session's history.
 
-The pictures go out as the codec sees them, at the world's rate, and then, like any frame that the
-world made itself, through the context pass into the window. What the walker did in them is read
-from how the land moves; biome and hour that no prompt names, from the colours. Before the first
-push the world of the prompt is there, as in `world`.
+The viewer sees the pictures as the codec reconstructs them, at the world's rate. Then, like any
+generated frame, they go through the context pass into the window. The walker's actions are read
+from how the land moves; a biome and an hour that no prompt names are read from the colours. Before
+the first push the session shows the world of the prompt, as in `world`.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ from reverie.models.pocket.world.state import PocketPhase, PocketState, WindowFr
 
 STREAM = "clip"
 CLIP_FRAMES = 8
-"""Frames of a clip that are taken, and become visible, together at most: others wait for them."""
+"""At most so many frames of a clip are taken, and become visible, together; the others wait."""
 
 ENCODE = "encode_clip"
-REPLAY = "decode_clip"
+DECODE = "decode_clip"
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFrames:
-    """A pushed picture that is not out yet.
+class PendingFrame:
+    """A pushed picture that the viewer has not seen yet.
 
     Attributes:
-        begins: it is the first of a clip; the history before it is no more.
+        begins: whether it is the first of a clip, so that the history before it is dropped.
     """
 
     clean_Zhw: Tensor
@@ -54,15 +54,15 @@ class ShownFrames:
 
 @dataclass(frozen=True, slots=True)
 class ContinuationState(PocketState):
-    """A pocket session that can be shown pictures.
+    """A pocket session that takes pictures.
 
     Attributes:
-        shown: those that are not out yet, oldest first.
-        clip_goes_on: the newest picture did not end its clip.
+        pending: pictures that are not shown yet, oldest first.
+        clip_continues: whether the newest picture did not end its clip.
     """
 
-    shown: tuple[ShownFrames, ...] = ()
-    clip_goes_on: bool = False
+    pending: tuple[PendingFrame, ...] = ()
+    clip_continues: bool = False
 
 
 class ContinuationKernel(PocketKernel):
@@ -73,19 +73,19 @@ class ContinuationKernel(PocketKernel):
         return _continued(PocketKernel.init_state(self, request, instance))
 
     def plan_step(self, state: PocketState, controls: Controls) -> WorkPlan | Idle:
-        """Take pictures at a frame's begin, show them, then go on as the world does."""
+        """Take pictures where a frame begins, show them, then continue as the world loop does."""
         assert isinstance(state, ContinuationState), "the states of this loop"
-        if state.shown:
-            return self._plan(state, REPLAY, "codec", shows=True)
+        if state.pending:
+            return self._plan(state, DECODE, "codec", shows=True)
         if state.phase is PocketPhase.CHUNK and controls.media.get(STREAM):
             return self._plan(state, ENCODE, "codec", takes=True, commits=True)
-        if state.phase is PocketPhase.CHUNK and state.clip_goes_on:
-            return Idle("more of the clip is to come")
-        # A world that begins takes no controls while a picture waits: it would be lost with them.
+        if state.phase is PocketPhase.CHUNK and state.clip_continues:
+            return Idle("waiting for the rest of the clip")
+        # A world that begins takes no controls while a picture waits: the picture would be lost.
         return PocketKernel.plan_step(self, state, NO_CONTROLS if controls.media else controls)
 
     def run_step(self, batch: StepBatch[PocketState]) -> Sequence[StepResult[PocketState]]:
-        """Run the units; those of clips one session after another."""
+        """Run the units; units of clips run one session after another."""
         match batch.units[0].plan.kind:
             case "encode_clip":
                 return [self._encode_clip(unit) for unit in batch.units]
@@ -96,7 +96,7 @@ class ContinuationKernel(PocketKernel):
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> PocketState:
-        """Take the window back; of a clip that was under way the world goes on."""
+        """Restore the window; the world continues from what a clip in progress has shown."""
         return _continued(PocketKernel.revive(self, durable, request, instance))
 
     @torch.inference_mode()
@@ -104,32 +104,32 @@ class ContinuationKernel(PocketKernel):
         state, pictures = unit.state, unit.controls.media[STREAM]
         assert isinstance(state, ContinuationState), "the states of this loop"
         clean_FZhw = latents_of(pictures, self._nets)
-        shown = _shown(state, pictures, clean_FZhw)
+        shown = _pending_frames(state, pictures, clean_FZhw)
         biome, hour = likely_place(pictures[-1].data.astype("uint8", copy=False))
         prompt = state.prompt if unit.controls.prompt is None else unit.controls.prompt
         named = read_caption(prompt)
-        told = self._units.told(
+        told = self._units.with_prompt(
             unit,
             prompt,
             biome if named.biome is None else named.biome,
             hour if named.hour is None else named.hour,
         )
-        after = replace(told.state, shown=shown, clip_goes_on=not pictures[-1].last)  # type: ignore[call-arg]
+        after = replace(told.state, pending=shown, clip_continues=not pictures[-1].last)  # type: ignore[call-arg]
         return replace(told, state=after, checks=(clean_FZhw,))
 
     @torch.inference_mode()
     def _decode_clip(self, state: PocketState) -> StepResult[PocketState]:
         assert isinstance(state, ContinuationState), "the states of this loop"
-        latents_FZhw = torch.stack([each.clean_Zhw for each in state.shown])
+        latents_FZhw = torch.stack([each.clean_Zhw for each in state.pending])
         frames_FCHW = self._nets.codec.decode(latents_FZhw.to(self._instance.dtype))
         frames_FHWC = frames_FCHW.float().clamp(0, 1).permute(0, 2, 3, 1)
-        for each in state.shown:
-            state = _lived(state, each)
+        for each in state.pending:
+            state = _appended(state, each)
         keep = self._nets.world.config.window - 1
         dropped = max(0, len(state.window) - keep)
         state = replace(
             state,
-            shown=(),
+            pending=(),
             window=state.window[dropped:],
             blocks=state.blocks[dropped:],
             phase=PocketPhase.CONTEXT,
@@ -143,23 +143,23 @@ def _continued(state: PocketState) -> ContinuationState:
     return ContinuationState(**{name: getattr(state, name) for name in PocketState.__slots__})
 
 
-def _shown(
+def _pending_frames(
     state: ContinuationState, pictures: Sequence[MediaInput], clean_FZhw: Tensor
-) -> tuple[ShownFrames, ...]:
-    begins = not state.clip_goes_on
+) -> tuple[PendingFrame, ...]:
+    begins = not state.clip_continues
     before_Zhw = None if begins or not state.window else state.window[-1].clean_Zhw
     shown = []
     for picture, clean_Zhw in zip(pictures, clean_FZhw, strict=True):
         action = Action.WAIT
         if before_Zhw is not None and not begins:
             action = action_between(before_Zhw, clean_Zhw)
-        shown.append(ShownFrames(clean_Zhw, action, begins))
+        shown.append(PendingFrame(clean_Zhw, action, begins))
         before_Zhw, begins = clean_Zhw, picture.last
     return tuple(shown)
 
 
-def _lived(state: ContinuationState, shown: ShownFrames) -> ContinuationState:
-    """Put a picture at the end of the history, or begin one with it."""
+def _appended(state: ContinuationState, shown: PendingFrame) -> ContinuationState:
+    """Append a picture to the history, or begin a new history with it."""
     assert state.text_T is not None, "the prompt is read before the first frame"
     window, blocks = ((), ()) if shown.begins else (state.window, state.blocks)
     previous_Zhw = window[-1].clean_Zhw if window else torch.zeros_like(shown.clean_Zhw)

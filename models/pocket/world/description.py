@@ -1,4 +1,4 @@
-"""What pocket says of a frame that it has just committed, for whoever trains on it."""
+"""The training record of a frame that pocket has just committed."""
 
 import torch
 
@@ -13,8 +13,8 @@ from reverie.models.pocket.world.state import PocketState
 def described(state: PocketState, vocabulary: Vocabulary) -> Behavior | None:
     """Return latents (`clean`), noise (`noise`, standard normal) and text (`words`, ids).
 
-    The start frame is given and not made: it has no levels and no noise. All tensors are on the
-    CPU, float32 [Z, h, w] but for the ids. None for a state without a frame in the making.
+    The first frame is given, not generated: it has no levels and no noise. All tensors are on the
+    CPU, float32 [Z, h, w] except the ids. None for a state without a frame in progress.
     """
     clean_Zhw = state.point_Zhw
     if clean_Zhw is None:

@@ -1,4 +1,4 @@
-"""The part of a pocket session that is enough to go on: the window, and a few words.
+"""The durable part of a pocket session, sufficient to continue it: the window and a few words.
 
 Shapes: F frames of the window, Z latent channels on a grid h x w, T size of a text embedding.
 """
@@ -20,16 +20,16 @@ from reverie.models.pocket.world.state import PocketPhase, PocketState, WindowFr
 
 @dataclass(frozen=True, slots=True)
 class DurableWindow:
-    """Frames that a session can be begun on, as if it had made them: true ones, or a film's.
+    """Frames that a session can start from, as if it had generated them.
 
     Attributes:
         clean_FZhw: latents of 1 to a window of frames, oldest first.
         before_Zhw: latents of the frame before them; zeros when there was none.
-        actions: what led to each frame, with facings where they are known (`walker.stance_of`).
-        prompt: what they show, and what is in effect.
+        actions: the stance behind each frame (`walker.stance_of`).
+        prompt: the prompt in effect, which the frames show.
         biome: of the last frame.
         hour: of the last frame.
-        frame: the number of the frame to be made next; it numbers the noise.
+        frame: the number of the next frame; it numbers the noise.
     """
 
     clean_FZhw: Tensor
@@ -42,7 +42,7 @@ class DurableWindow:
 
 
 def durable_clip(clip: DurableWindow, nets: PocketNets, steps: int) -> Durable:
-    """Return what a session is opened with to go on from a clip, in `steps` denoise steps."""
+    """Return the durable state of a session that continues a clip in `steps` denoise steps."""
     read = read_prompt(nets.vocabulary, clip.prompt, clip.biome, clip.hour)
     text_T = nets.embed([read])[0]
     return _durable(
@@ -72,9 +72,9 @@ def durable_state(state: PocketState, loop: str, weights_version: str) -> Durabl
 
 
 def revived_state(durable: Durable, seed: int, device: torch.device) -> PocketState:
-    """Take the window back; the context units that come next write its cache anew.
+    """Restore the window; the next context units write its cache again.
 
-    Not exact: the oldest frames were first written with frames in sight that are gone now.
+    Not exact: the oldest frames were first written with frames in the window that are gone now.
     """
     told = json.loads(durable.text)
     data = {name: tensor.to(device) for name, tensor in durable.data.items()}

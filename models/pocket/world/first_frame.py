@@ -1,4 +1,4 @@
-"""Where a session starts: one picture of the simulator, chosen by seed and prompt."""
+"""The first frame of a session: one picture of the simulator, chosen by seed and prompt."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,12 @@ from reverie.models.pocket.simulator.simulator import WorldState, initial_state,
 
 _STREAM = 3
 MAP_SEEDS = 2**32
-"""Maps there are. Training walks on the lower half of them (`training/states.py`), so that one seed
-in two leads to a map that it never saw."""
+"""Number of maps. Training walks on the lower half of them (`training/states.py`), so every second
+seed leads to a map that the model never saw."""
 
 
 def first_state(seed: int, biome: Biome | None, hour: Hour | None) -> WorldState:
-    """Return the one world that a session starts in; what is None follows from the seed."""
+    """Return the world that a session starts in; the seed chooses a biome or hour that is None."""
     rng = np.random.default_rng([seed, _STREAM])
     drawn_biome, drawn_hour = rng.integers(len(Biome)), rng.integers(len(Hour))
     return initial_state(

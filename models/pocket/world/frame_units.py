@@ -22,7 +22,7 @@ from reverie.models.pocket.network.sampler import (
 from reverie.models.pocket.network.world_model import WorldModel
 from reverie.models.pocket.simulator.biomes import Action
 from reverie.models.pocket.simulator.walker import stance_of
-from reverie.models.pocket.world.actions import taken
+from reverie.models.pocket.world.actions import with_controls
 from reverie.models.pocket.world.calls import CallRow, PocketGuidedRow, call_rows, guided_rows
 from reverie.models.pocket.world.past_rows import PocketPastRow, read_rows
 from reverie.models.pocket.world.prompts import PocketPrompts
@@ -40,7 +40,7 @@ class PocketFrameUnits:
         world: the network.
         prompts: embeds the empty prompt, for guidance.
         instance: what they are part of.
-        policy: how a session is guided, by its scale.
+        policy: the guidance policy of a session, by its scale.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class PocketFrameUnits:
     def denoise(self, units: Sequence[Unit]) -> list[Result]:
         """Run one denoise step of each unit's frame."""
         begun = [
-            taken(unit.state, unit.controls)
+            with_controls(unit.state, unit.controls)
             if unit.state.phase is PocketPhase.CHUNK
             else unit.state
             for unit in units
@@ -94,7 +94,7 @@ class PocketFrameUnits:
         return PocketGuidedRow(row, self._prompts.empty, idle, policy, call, state.delta)
 
     def context(self, units: Sequence[Unit]) -> list[Result]:
-        """Write the oldest frame of each window that is not in the cache yet."""
+        """Write the oldest frame of each window that has no cache block yet."""
         pool = self._instance.blocks
         assert pool is not None, "pocket keeps a cache"
         pasts = self._read([unit.state for unit in units])
@@ -116,18 +116,18 @@ class PocketFrameUnits:
         for index, unit in enumerate(units):
             block = pool.view(unit.blocks[0])
             torch.stack((output.k_BFLAND[index, 0], output.v_BFLAND[index, 0]), out=block)
-            state = self._recovery_log(unit.state, (*unit.state.blocks, *unit.blocks))
-            # What is not finite in one layer is not in any after it.
+            state = self._after_context(unit.state, (*unit.state.blocks, *unit.blocks))
+            # A value that is not finite in one layer is not finite in the last one.
             results.append(StepResult(state, checks=(block[:, -1],)))
         return results
 
-    def _recovery_log(self, state: PocketState, blocks: tuple[BlockId, ...]) -> PocketState:
+    def _after_context(self, state: PocketState, blocks: tuple[BlockId, ...]) -> PocketState:
         phase = PocketPhase.CHUNK if len(blocks) == len(state.window) else PocketPhase.CONTEXT
         dropped = max(0, len(blocks) - (self._world.config.window - 1))
         return replace(state, blocks=blocks[dropped:], window=state.window[dropped:], phase=phase)
 
     def _with_past(self, states: Sequence[PocketState]) -> list[PocketState]:
-        """Read the windows of those whose frame begins."""
+        """Read the windows of the sessions whose frame begins."""
         begun = [state for state in states if state.past is None]
         read = iter(self._read(begun))
         return [replace(s, past=next(read)) if s.past is None else s for s in states]

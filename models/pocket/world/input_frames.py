@@ -1,4 +1,4 @@
-"""Pictures that somebody pushes, as pocket can use them: as latents, with what they tell.
+"""Pictures that a client pushes: as latents, and what can be read from them.
 
 Shapes: F pictures, H = W = 128 pixels; Z latent channels on a grid h x w.
 """
@@ -22,25 +22,25 @@ _SHIFTS = {
     Action.LEFT: (0, 1),
     Action.RIGHT: (0, -1),
 }
-"""How many cells down and right a picture moves when the walker does that."""
+"""How many cells down and right the picture moves with each action."""
 
 _EVERY_PX = 4
-"""Of the pixels that are compared with palettes; a tile has sixteen."""
+"""Distance of the pixels that are compared with palettes; a tile has a side of 16."""
 _FAR = 60.0
-"""Colours that are further apart than this, on any axis taken together, are just different."""
+"""A larger distance between two colours counts as this one."""
 
 
 def latents_of(pictures: Sequence[MediaInput], nets: PocketNets) -> Tensor:
-    """Return the latents [F, Z, h, w] of pushed pictures, each with memory of its own."""
+    """Return the latents [F, Z, h, w] of pushed pictures, in their own memory."""
     frames_FHWC = torch.from_numpy(np.stack([picture.data for picture in pictures]))
     return nets.encode(frames_FHWC).clone()
 
 
 def action_between(before_Zhw: Tensor, after_Zhw: Tensor) -> Action:
-    """Return what the walker did from one picture to the next, by how the land moved.
+    """Return the walker's action between two pictures, by how the land moved.
 
-    A move shifts the map, and so the latents, by exactly one cell. The rim, where land comes in, is
-    left out.
+    A move shifts the map, and so the latents, by exactly one cell. The rim, where new land comes
+    in, is left out.
     """
 
     def distance(action: Action) -> float:
@@ -51,7 +51,7 @@ def action_between(before_Zhw: Tensor, after_Zhw: Tensor) -> Action:
 
 
 def likely_place(picture_HWC: NDArray[np.uint8]) -> tuple[Biome, Hour]:
-    """Return the biome and hour whose colours are nearest to those of a picture."""
+    """Return the biome and hour whose palette is nearest to the colours of a picture."""
     pixels_N3 = picture_HWC[::_EVERY_PX, ::_EVERY_PX].reshape(-1, 1, 3).astype(np.float32)
     best, nearest = (Biome.MEADOW, Hour.DAY), np.inf
     for biome in Biome:

@@ -1,8 +1,9 @@
 """Pocket's world loop: one frame a chunk, one denoise step a unit.
 
-A frame is: denoise steps (the first takes the controls; a new prompt is read just before it), of
-which the last commits; then the picture is decoded and goes out; then, off the viewer's path, the
-context pass writes the frame's cache block. The very first frame is the simulator's, encoded.
+A frame is made by denoise steps: the first takes the controls (a new prompt is encoded just before
+it), the last commits. Then the picture is decoded and shown. Then, off the viewer's path, the
+context pass writes the frame's cache block. The first frame of a session is the simulator's,
+encoded.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ class PocketKernel(LoopKernel[PocketState]):
         instance: ModelInstance,
         policy: Callable[[float], CFGPolicy] = one_batch,
     ) -> None:
-        """Bind the loop to its networks; `policy` says how a session is guided, by its scale."""
+        """Bind the loop to its networks; `policy` returns the guidance policy for a scale."""
         self.spec = spec
         self._nets = nets
         self._instance = instance
@@ -55,11 +56,11 @@ class PocketKernel(LoopKernel[PocketState]):
         )
 
     def plan_step(self, state: PocketState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `PocketPhase`."""
+        """Name the next unit; the order is that of `PocketPhase`."""
         last = state.step + 1 == state.steps
         match state.phase:
             case PocketPhase.BEGIN:
-                # A reset may come with a new prompt: then the world starts under it.
+                # A reset can carry a new prompt; then the world starts under it.
                 return self._plan(state, "begin", "text", takes=controls.prompt is not None)
             case PocketPhase.FIRST_FRAME:
                 return self._plan(state, "first_frame", "codec", commits=True)
@@ -80,17 +81,17 @@ class PocketKernel(LoopKernel[PocketState]):
         return self._units.run(batch.units)
 
     def behavior(self, state: PocketState) -> Behavior | None:
-        """Say what a frame was made from, and what it became."""
+        """Return the inputs and the latents of the frame, for training."""
         return described(state, self._nets.vocabulary)
 
     def durable(self, state: PocketState) -> Durable | None:
-        """Keep the window's latents, actions and texts, and the counters."""
+        """Return the window's latents, actions and texts, and the counters."""
         return durable_state(state, self.spec.name, self._instance.weights_version)
 
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> PocketState:
-        """Take the window back."""
+        """Restore the window."""
         return revived_state(durable, request.seed, instance.device)
 
     def _plan(

@@ -1,7 +1,7 @@
 """The caches of a batch, read together and used by row.
 
-The window is read once a frame, for all sessions of the batch at once. Each session's state keeps
-a row of what was read; as long as the same sessions go on together, nothing is copied again.
+The window is read once a frame, for all sessions of the batch at once. Each session's state refers
+to one row of the result; as long as the same sessions share batches, nothing is copied again.
 
 Shapes: B sessions, P frames in the cache, L layers, A heads of size d, N tokens of a frame.
 """
@@ -17,7 +17,7 @@ from reverie.models.pocket.network.world_model import Past, WorldModel
 
 @dataclass(frozen=True, slots=True)
 class PocketPastRow:
-    """One session's row of a cache that was read for several."""
+    """One session's row of a cache that was read for several sessions."""
 
     past: Past
     row: int
@@ -36,7 +36,7 @@ def read_rows(
 
 
 def joined(rows: Sequence[PocketPastRow]) -> Past:
-    """Return the rows as one cache, in their order; what was read in that order is not copied."""
+    """Return the rows as one cache, in their order; rows that were read so are not copied."""
     first = rows[0].past
     wanted = [row.row for row in rows]
     if all(row.past is first for row in rows):

@@ -1,4 +1,4 @@
-"""Prompts as vectors, each read once: equal words under equal weights share an entry of the cache.
+"""Prompts as vectors, each encoded once: equal words under equal weights share a cache entry.
 
 Shapes: T size of a text embedding.
 """
@@ -26,12 +26,12 @@ class PocketPrompts:
     def embed(
         self, prompt: str, biome: Biome | None, hour: Hour | None
     ) -> tuple[Tensor, PromptNotes]:
-        """Embed a prompt behind what is in force and it does not name."""
+        """Embed a prompt after a reminder of the biome and hour that it does not name."""
         read = read_prompt(self._nets.vocabulary, prompt, biome, hour)
         return self._embedding(read), PromptNotes(read.unknown_words, read.truncated_at)
 
     def empty(self) -> Tensor:
-        """Embed the prompt that asks for nothing: the branch without a prompt, in guidance."""
+        """Embed the empty prompt: the branch of guidance without a prompt."""
         return self._embedding(_EMPTY)
 
     def _embedding(self, read: TokenizedPrompt) -> Tensor:

@@ -1,9 +1,9 @@
-"""Pocket repaints what a camera sees: video to video.
+"""Pocket restyles the pictures of a camera: video to video.
 
-Each picture is encoded, noised to the level that `strength` names, and denoised under the prompt
-with the picture itself as the frame before, so that what stands in it stays where it is. The noise
-is the same for all pictures: what does not move does not flicker. Before the first picture the
-world of the prompt is there; after it nothing moves by itself.
+Each picture is encoded, noised to the level that `strength` names, and denoised under the prompt.
+The picture itself is the frame before, so that things stay where they are. The noise is the same
+for all pictures, so that still parts do not flicker. Before the first picture the session shows the
+world of the prompt; after it, frames come only with new pictures or controls.
 """
 
 from collections.abc import Sequence
@@ -31,20 +31,20 @@ from reverie.models.pocket.world.kernel import PocketKernel
 from reverie.models.pocket.world.state import PocketPhase, PocketState, WindowFrame
 
 STREAM = "camera"
-LOOK = "encode_picture"
+ENCODE = "encode_picture"
 
 
 @dataclass(frozen=True, slots=True)
 class RestyleState(PocketState):
-    """A pocket session that sees a camera.
+    """A pocket session with a camera.
 
     Attributes:
         picture_Zhw: latents of the newest picture; None before the first.
-        wanted: the strength that was asked for; `strength` is 1 until there is a picture.
+        chosen_strength: the parameter; `strength` is 1 until there is a picture.
     """
 
     picture_Zhw: Tensor | None = None
-    wanted: float = 1.0
+    chosen_strength: float = 1.0
 
 
 class PocketRestyleKernel(PocketKernel):
@@ -53,54 +53,56 @@ class PocketRestyleKernel(PocketKernel):
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> PocketState:
         """Bind seed, prompt and parameters; no picture yet."""
         state = PocketKernel.init_state(self, request, instance)
-        return _seeing(state, request.parameters["strength"])
+        return _restyle_state(state, request.parameters["strength"])
 
     def plan_step(self, state: PocketState, controls: Controls) -> WorkPlan | Idle:
-        """Repaint the newest picture, and again when prompt or parameters have changed."""
+        """Restyle the newest picture, and again when the prompt or a parameter has changed."""
         assert isinstance(state, RestyleState), "the states of this loop"
         if state.phase is PocketPhase.CHUNK:
             changed = controls.prompt is not None or bool(controls.parameters)
             if controls.media.get(STREAM) or (state.picture_Zhw is not None and changed):
-                return self._plan(state, LOOK, "codec", takes=True)
+                return self._plan(state, ENCODE, "codec", takes=True)
             if state.picture_Zhw is not None:
-                return Idle("no other picture has come")
-        # A world that begins takes no controls while a picture waits: it would be lost with them.
+                return Idle("waiting for a picture")
+        # A world that begins takes no controls while a picture waits: the picture would be lost.
         return PocketKernel.plan_step(self, state, NO_CONTROLS if controls.media else controls)
 
     def run_step(self, batch: StepBatch[PocketState]) -> Sequence[StepResult[PocketState]]:
         """Run the units; pictures are encoded one session after another."""
-        if batch.units[0].plan.kind == LOOK:
-            return [self._look(unit) for unit in batch.units]
+        if batch.units[0].plan.kind == ENCODE:
+            return [self._encode_picture(unit) for unit in batch.units]
         results = PocketKernel.run_step(self, batch)
         if batch.units[0].plan.kind == PocketPhase.DECODE:
-            return [replace(each, state=_forgetting(each.state)) for each in results]
+            return [replace(each, state=_without_past(each.state)) for each in results]
         if batch.units[0].plan.takes_controls:
             pairs = zip(results, batch.units, strict=True)
-            return [replace(each, state=_wanting(each.state, unit)) for each, unit in pairs]
+            return [replace(each, state=_with_strength(each.state, unit)) for each, unit in pairs]
         return results
 
     def revive(
         self, durable: Durable, request: LoopRequest, instance: ModelInstance
     ) -> PocketState:
-        """Take the newest frame back; the camera's next picture is on its way."""
+        """Restore the newest frame; the camera sends its next picture."""
         state = PocketKernel.revive(self, durable, request, instance)
-        return _seeing(state, request.parameters["strength"])
+        return _restyle_state(state, request.parameters["strength"])
 
     @torch.inference_mode()
-    def _look(self, unit: StepUnit[PocketState]) -> StepResult[PocketState]:
+    def _encode_picture(self, unit: StepUnit[PocketState]) -> StepResult[PocketState]:
         state, controls = unit.state, unit.controls
         assert isinstance(state, RestyleState), "the states of this loop"
         pushed = controls.media.get(STREAM, ())
         picture_Zhw = latents_of(pushed[-1:], self._nets)[0] if pushed else state.picture_Zhw
         assert picture_Zhw is not None, "the unit is planned for a picture"
         prompt = state.prompt if controls.prompt is None else controls.prompt
-        # The colours are the camera's to give: nothing is in force that the prompt does not name.
+        # The colours come from the camera, so the prompt gets no reminder of biome and hour.
         named = read_caption(prompt)
         biome = state.biome if named.biome is None else named.biome
         hour = state.hour if named.hour is None else named.hour
-        told = self._units.told(unit, prompt, biome, hour, reminded=False)
-        wanted = float(controls.parameters.get("strength", state.wanted))
-        return replace(told, state=_noised(told.state, picture_Zhw, wanted), checks=(picture_Zhw,))
+        told = self._units.with_prompt(unit, prompt, biome, hour, reminded=False)
+        chosen_strength = float(controls.parameters.get("strength", state.chosen_strength))
+        return replace(
+            told, state=_noised(told.state, picture_Zhw, chosen_strength), checks=(picture_Zhw,)
+        )
 
 
 def _noised(state: PocketState, picture_Zhw: Tensor, strength: float) -> PocketState:
@@ -112,7 +114,7 @@ def _noised(state: PocketState, picture_Zhw: Tensor, strength: float) -> PocketS
     return replace(
         state,
         picture_Zhw=picture_Zhw,
-        wanted=strength,
+        chosen_strength=strength,
         strength=strength,
         point_Zhw=(1 - level) * picture_Zhw + level * noise_Zhw,
         window=(WindowFrame(picture_Zhw, nothing_Zhw, Action.WAIT, state.text_T),),
@@ -122,21 +124,24 @@ def _noised(state: PocketState, picture_Zhw: Tensor, strength: float) -> PocketS
     )
 
 
-def _forgetting(state: PocketState) -> PocketState:
-    """Wait for the next picture: a repainted one has no past, and needs no context pass."""
+def _without_past(state: PocketState) -> PocketState:
+    """Wait for the next picture: a restyled one has no past, and needs no context pass."""
     assert isinstance(state, RestyleState), "the states of this loop"
     if state.picture_Zhw is None:
         return state
     return replace(state, window=state.window[-1:], phase=PocketPhase.CHUNK)
 
 
-def _wanting(state: PocketState, unit: StepUnit[PocketState]) -> PocketState:
+def _with_strength(state: PocketState, unit: StepUnit[PocketState]) -> PocketState:
     assert isinstance(state, RestyleState), "the states of this loop"
-    return replace(state, wanted=float(unit.controls.parameters.get("strength", state.wanted)))
+    return replace(
+        state,
+        chosen_strength=float(unit.controls.parameters.get("strength", state.chosen_strength)),
+    )
 
 
-def _seeing(state: PocketState, strength: float) -> RestyleState:
+def _restyle_state(state: PocketState, strength: float) -> RestyleState:
     if isinstance(state, RestyleState):
         return state
     named = {name: getattr(state, name) for name in PocketState.__slots__}
-    return RestyleState(**named, wanted=strength)
+    return RestyleState(**named, chosen_strength=strength)

@@ -16,7 +16,7 @@ class PocketPhase(StrEnum):
     """Which unit of work comes next; the value is the unit's kind."""
 
     BEGIN = "begin"
-    """Read the prompt and choose where the world starts."""
+    """Encode the prompt and choose where the world starts."""
     FIRST_FRAME = "first_frame"
     """Encode the one picture that the simulator gives."""
     CHUNK = "chunk"
@@ -33,10 +33,10 @@ class WindowFrame:
 
     Attributes:
         clean_Zhw: its latents.
-        previous_Zhw: those of the frame before it, which stood at its input.
+        previous_Zhw: those of the frame before it, which was part of its input.
         action: what the walker did in it.
         text_T: the prompt that it was made under.
-        facing: where he looked in it; None when nobody knows.
+        facing: which way he looked in it; None when unknown.
     """
 
     clean_Zhw: Tensor
@@ -53,27 +53,27 @@ class WindowFrame:
 
 @dataclass(frozen=True, slots=True)
 class PocketState:
-    """Everything of a session.
+    """The state of one session.
 
     Attributes:
         seed: root of all its randomness.
         prompt: the prompt in effect.
-        biome: what was named last, or drawn at the start; None before the first unit.
+        biome: the one named last, or drawn at the start; None before the first unit.
         hour: the same for the hour.
         steps: denoise steps a frame.
-        guidance: how much more than the prompt itself the prompt counts; 1 is no guidance.
-        strength: how far from a given picture a frame begins; 1 is pure noise.
-        phase: what comes next.
-        frame: the frame in the making, counted from the start; numbers its noise.
+        guidance: the guidance scale of the prompt; 1 is no guidance.
+        strength: the distance from a given picture at which a frame begins; 1 is pure noise.
+        phase: the next unit of work.
+        frame: the number of the frame in progress, counted from the start; numbers its noise.
         step: denoise steps that it has had.
         action: what the walker does in it.
-        facing: where he looks after it; None when nobody knows.
+        facing: which way he looks after it; None when unknown.
         text_T: embedding of the prompt; None before the first unit.
-        point_Zhw: the frame in the making, on its way from noise to latents.
-        past: the window as attention reads it, while a frame is in the making.
+        point_Zhw: the frame in progress, between noise and latents.
+        past: the window as attention reads it, while a frame is in progress.
         delta: what a guidance policy keeps from one denoise step of the frame to the next.
-        window: the frames that are seen, oldest first. Longer than `blocks` while frames wait to be
-            written to the cache.
+        window: the frames that the next one sees, oldest first. Longer than `blocks` while frames
+            wait to be written to the cache.
         blocks: cache blocks of the window, oldest first.
     """
 

@@ -17,7 +17,7 @@ from reverie.models.pocket.network.networks import PocketNets
 from reverie.models.pocket.simulator.biomes import Biome, Hour
 from reverie.models.pocket.simulator.captions import read_caption
 from reverie.models.pocket.simulator.walker import Facing
-from reverie.models.pocket.world.actions import taken
+from reverie.models.pocket.world.actions import with_controls
 from reverie.models.pocket.world.first_frame import first_frame, first_state
 from reverie.models.pocket.world.frame_units import PocketFrameUnits, Result, Unit
 from reverie.models.pocket.world.prompts import PocketPrompts
@@ -31,7 +31,7 @@ class PocketUnits:
     Args:
         nets: the networks.
         instance: what they are part of.
-        policy: how a session is guided, by its scale.
+        policy: the guidance policy of a session, by its scale.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class PocketUnits:
         named = read_caption(prompt)
         biome = unit.state.biome if named.biome is None else named.biome
         hour = unit.state.hour if named.hour is None else named.hour
-        told = self.told(unit, prompt, biome, hour)
+        told = self.with_prompt(unit, prompt, biome, hour)
         return replace(told, state=replace(told.state, phase=PocketPhase.DENOISE))
 
-    def told(
+    def with_prompt(
         self,
         unit: Unit,
         prompt: str,
@@ -106,15 +106,19 @@ class PocketUnits:
         *,
         reminded: bool = True,
     ) -> Result:
-        """Let the controls of a unit act, under a prompt, where biome and hour are in force.
+        """Return the result of a unit that takes its controls under a prompt, biome and hour.
 
         Args:
-            reminded: whether the model is told of those that the prompt leaves open.
+            reminded: whether the encoded prompt names a biome and hour that the text does not.
         """
         kept = (biome, hour) if reminded else (None, None)
         text_T, notes = self._prompts.embed(prompt, *kept)
         state = replace(
-            taken(unit.state, unit.controls), prompt=prompt, biome=biome, hour=hour, text_T=text_T
+            with_controls(unit.state, unit.controls),
+            prompt=prompt,
+            biome=biome,
+            hour=hour,
+            text_T=text_T,
         )
         return StepResult(state, notes=notes)
 
@@ -133,7 +137,7 @@ class PocketUnits:
 
 
 def _finished(state: PocketState, clean_Zhw: Tensor) -> PocketState:
-    """Put the frame that was made into the window."""
+    """Append the finished frame to the window."""
     assert state.text_T is not None, "the prompt is read before the first frame"
     previous_Zhw = state.window[-1].clean_Zhw if state.window else torch.zeros_like(clean_Zhw)
     made = WindowFrame(clean_Zhw, previous_Zhw, state.action, state.text_T, state.facing)

@@ -1,4 +1,4 @@
-"""A stage on which the simulator plays, faultlessly or with one fault."""
+"""A model rig on which the simulator makes the pictures, without faults or with one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +38,8 @@ class Faults:
     speak: Callable[[str], str] = lambda text: text
 
 
-class SimulatedStage:
-    """Worlds of the simulator behind the interface of the served ones."""
+class SimulatedSessions:
+    """Worlds of the simulator with the interface of served sessions."""
 
     def __init__(self, worlds: Sequence[EvaluatedWorld], faults: Faults) -> None:
         self._state = self._before = true_states(worlds)
@@ -78,8 +78,8 @@ def _named(name: int | None, current: int) -> int:
     return current if name is None else int(name)
 
 
-class SimulatedTeller:
-    """Narrators that know the truth, behind the interface of those that look."""
+class SimulatedNarration:
+    """Narrators that know the truth, with the interface of served ones."""
 
     def __init__(
         self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action], faults: Faults
@@ -106,18 +106,20 @@ class SimulatedTeller:
 
 
 @dataclass(frozen=True)
-class SimulatedTheatre:
-    """A theatre in which the simulator plays."""
+class SimulatedModelRig:
+    """A model rig on which the simulator makes the pictures."""
 
     faults: Faults
 
-    def stage(self, worlds: Sequence[EvaluatedWorld]) -> SimulatedStage:
-        return SimulatedStage(worlds, self.faults)
+    def open_sessions(self, worlds: Sequence[EvaluatedWorld]) -> SimulatedSessions:
+        return SimulatedSessions(worlds, self.faults)
 
-    def teller(self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action]) -> SimulatedTeller:
-        return SimulatedTeller(worlds, ways, self.faults)
+    def open_narration(
+        self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action]
+    ) -> SimulatedNarration:
+        return SimulatedNarration(worlds, ways, self.faults)
 
 
-def simulated(faults: Faults | None = None) -> SimulatedTheatre:
-    """Return a theatre in which the simulator plays."""
-    return SimulatedTheatre(faults or Faults())
+def simulated(faults: Faults | None = None) -> SimulatedModelRig:
+    """Return a model rig on which the simulator makes the pictures."""
+    return SimulatedModelRig(faults or Faults())

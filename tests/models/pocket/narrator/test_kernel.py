@@ -13,8 +13,14 @@ from reverie.models.contract.controls import Controls, Turn
 from reverie.models.contract.loop import Idle, Output, StepBatch, StepUnit
 from reverie.models.pocket.narration.facts import SLOTS
 from reverie.models.pocket.narration.vocabulary import END, MOST_SAID, Topic
-from reverie.models.pocket.narrator.news import LOOK_EVERY, QUIET, looked, telling, wants_to_look
 from reverie.models.pocket.narrator.state import NarratorState
+from reverie.models.pocket.narrator.topic_choice import (
+    LOOK_EVERY,
+    QUIET,
+    mark_told,
+    note_look,
+    should_look,
+)
 from reverie.models.pocket.spec import POCKET
 
 QUESTION = "what is to the left"
@@ -116,45 +122,45 @@ def glance(**changed: int) -> tuple[int, ...]:
 def told_all(at: int = 0) -> NarratorState:
     state = NarratorState(narrate=True, glance=glance(), looked_at=at)
     for topic in Topic:
-        state = telling(state, topic)
+        state = mark_told(state, topic)
     return state
 
 
 def test_what_was_told_is_no_news() -> None:
-    state, topic = looked(told_all(), glance(), QUIET + 1)
+    state, topic = note_look(told_all(), glance(), QUIET + 1)
     assert topic is None
     assert state.looked_at == QUIET + 1
 
 
 def test_a_change_that_is_read_twice_is_news() -> None:
-    state, topic = looked(told_all(), glance(s1=7), QUIET)
+    state, topic = note_look(told_all(), glance(s1=7), QUIET)
     assert topic is None
-    state, topic = looked(state, glance(s1=7), QUIET + LOOK_EVERY)
+    state, topic = note_look(state, glance(s1=7), QUIET + LOOK_EVERY)
     assert topic is Topic.PLACE
-    assert looked(telling(state, topic), glance(s1=7), 3 * QUIET)[1] is None
+    assert note_look(mark_told(state, topic), glance(s1=7), 3 * QUIET)[1] is None
 
 
 def test_news_waits_until_it_was_quiet_for_long_enough() -> None:
-    state, _ = looked(told_all(), glance(s4=7), 2)
-    assert looked(state, glance(s4=7), QUIET - 1)[1] is None
-    assert looked(state, glance(s4=7), QUIET)[1] is Topic.LEFT
+    state, _ = note_look(told_all(), glance(s4=7), 2)
+    assert note_look(state, glance(s4=7), QUIET - 1)[1] is None
+    assert note_look(state, glance(s4=7), QUIET)[1] is Topic.LEFT
 
 
 def test_of_several_news_the_topic_that_was_not_told_for_longest_comes_first() -> None:
     state = told_all()
-    state = telling(state, Topic.LEFT)
-    state, _ = looked(state, glance(s4=7, s7=8), 2 * QUIET)
-    assert looked(state, glance(s4=7, s7=8), 2 * QUIET + 1)[1] is Topic.RIGHT
+    state = mark_told(state, Topic.LEFT)
+    state, _ = note_look(state, glance(s4=7, s7=8), 2 * QUIET)
+    assert note_look(state, glance(s4=7, s7=8), 2 * QUIET + 1)[1] is Topic.RIGHT
 
 
 def test_it_looks_every_few_frames_and_after_a_jump_back() -> None:
     state = NarratorState(narrate=True, looked_at=10)
-    assert not wants_to_look(state, 10 + LOOK_EVERY - 1)
-    assert wants_to_look(state, 10 + LOOK_EVERY)
-    assert wants_to_look(state, 4)
+    assert not should_look(state, 10 + LOOK_EVERY - 1)
+    assert should_look(state, 10 + LOOK_EVERY)
+    assert should_look(state, 4)
     silent = replace(state, narrate=False)
-    assert not wants_to_look(silent, 100)
-    assert wants_to_look(replace(silent, asked=(Turn("hm"),)), 10)
+    assert not should_look(silent, 100)
+    assert should_look(replace(silent, asked=(Turn("hm"),)), 10)
 
 
 # --- the contract of a kernel ---

@@ -5,7 +5,7 @@ from tiny_pocket import tiny_weights
 from torch import Tensor
 
 from reverie.models.pocket.checkpoint import load_pocket
-from reverie.models.pocket.network.noise_features import TELLING_CHANNELS, WAVES, luck_features
+from reverie.models.pocket.network.noise_features import TELLING_CHANNELS, WAVES, noise_features
 from reverie.models.pocket.network.world_model import WorldModel
 
 
@@ -24,15 +24,15 @@ def predicted(world: WorldModel, level: float) -> Tensor:
 def test_luck_is_the_quantile_of_the_noise_that_decides() -> None:
     noise = torch.zeros(1, 1, 1, 8 * 4)
     assert torch.allclose(
-        luck_features(noise, 8).view(4, WAVES)[0],
+        noise_features(noise, 8).view(4, WAVES)[0],
         torch.tensor([math.cos(math.pi * wave / 2) for wave in range(1, WAVES + 1)]),
         atol=1e-6,
     )
     noise.view(8, 4)[:TELLING_CHANNELS, 2] = 9.0
-    told = luck_features(noise, 8).view(4, WAVES)
+    told = noise_features(noise, 8).view(4, WAVES)
     assert torch.allclose(told[2], torch.tensor([-1.0, 1.0] * (WAVES // 2)), atol=1e-5)
     noise.view(8, 4)[TELLING_CHANNELS:] = 5.0
-    assert torch.equal(luck_features(noise, 8).view(4, WAVES), told)
+    assert torch.equal(noise_features(noise, 8).view(4, WAVES), told)
 
 
 def test_the_model_hears_its_luck_in_pure_noise_alone() -> None:

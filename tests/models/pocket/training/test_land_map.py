@@ -12,11 +12,11 @@ from reverie.models.pocket.simulator.simulator import WorldState, advance, rende
 from reverie.models.pocket.simulator.terrain import Tile
 from reverie.models.pocket.training.land_map import (
     WHOLE,
-    Land,
+    LandMap,
     carried,
     discovered,
     revised,
-    true_land,
+    true_map,
 )
 from reverie.models.pocket.training.legal_tiles import LegalTiles, TileReading
 from reverie.models.pocket.training.states import random_states
@@ -54,14 +54,14 @@ def test_frames_are_read_back_as_the_map_that_they_show(noise: float) -> None:
 def test_land_moves_under_the_walker(action: Action) -> None:
     state = worlds()
     after = advance(state, np.full(len(state), action))
-    moved = carried(true_land(state), state, after)
+    moved = carried(true_map(state), state, after)
     assert np.array_equal(moved.kinds, tiles_in_view(after))
 
 
 def test_what_the_model_made_up_stays_where_it_was_seen() -> None:
     state = replace(worlds(1), x=np.array([5]))
-    land = true_land(state)
-    made_up = Land(land.kinds.copy(), land.known)
+    land = true_map(state)
+    made_up = LandMap(land.kinds.copy(), land.known)
     made_up.kinds[0, 4, 4] = (land.kinds[0, 4, 4] + 1) % len(Tile)
     after = advance(state, np.array([Action.RIGHT]))
     moved = carried(made_up, state, after)
@@ -76,7 +76,7 @@ def test_new_land_is_taken_from_the_picture_and_known_land_is_not() -> None:
     wrong = ((tiles_in_view(state) + 1) % len(Tile)).astype(np.uint8)
     half = np.zeros(wrong.shape, bool)
     half[:, :, :4] = True
-    found = discovered(Land(wrong, half), read)
+    found = discovered(LandMap(wrong, half), read)
     shown = read.cells > 0
     assert np.array_equal(found.kinds[half], wrong[half])
     assert np.array_equal(found.kinds[~half & shown], tiles_in_view(state)[~half & shown])
@@ -86,7 +86,7 @@ def test_known_land_is_given_up_when_the_picture_clearly_shows_another_kind() ->
     state = worlds(2)
     read = reading(state)
     wrong = ((tiles_in_view(state) + 1) % len(Tile)).astype(np.uint8)
-    land = Land(wrong, np.ones(wrong.shape, bool))
+    land = LandMap(wrong, np.ones(wrong.shape, bool))
     after = revised(land, read, np.array([True, False]))
     whole = read.cells[0] == WHOLE
     assert np.array_equal(after.kinds[0][whole], tiles_in_view(state)[0][whole])

@@ -13,7 +13,7 @@ from reverie.models.pocket.simulator.walker import action_and_facing
 from reverie.models.pocket.training.own_walks import STANDS, WalkGroup
 from reverie.models.pocket.training.presets import recipe
 from reverie.models.pocket.training.served_walks import ServedWalks
-from reverie.models.pocket.training.world_training import Dreamer
+from reverie.models.pocket.training.world_training import TrainableNets
 
 CONFIG = recipe("tiny").config
 WALKS, FRAMES = 6, 3
@@ -22,13 +22,13 @@ WALKS, FRAMES = 6, 3
 def group_and_served() -> tuple[WalkGroup, ServedWalks]:
     with torch.random.fork_rng():
         torch.default_generator.manual_seed(4)
-        codec, dreamer = PictureCodec(CONFIG.codec), Dreamer(CONFIG)
+        codec, nets = PictureCodec(CONFIG.codec), TrainableNets(CONFIG)
     vocabulary, narration = Vocabulary.of_grammar(), NarrationVocabulary.of_grammar()
     nets = PocketNets(
         codec,
-        dreamer.text.requires_grad_(False),
-        dreamer.world.requires_grad_(False),
-        dreamer.narrator,
+        nets.text.requires_grad_(False),
+        nets.world.requires_grad_(False),
+        nets.narrator,
         vocabulary,
         narration,
         CONFIG,

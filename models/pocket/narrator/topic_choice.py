@@ -1,4 +1,4 @@
-"""When a narrator looks, and what it finds worth saying: pure functions of its state."""
+"""When a narrator looks at the frames, and which topic it chooses: pure functions of its state."""
 
 from dataclasses import replace
 
@@ -8,22 +8,24 @@ from reverie.models.pocket.narrator.state import NOTHING_SEEN, Glance, NarratorS
 LOOK_EVERY = 6
 """Frames from one look to the next."""
 QUIET = 30
-"""Frames from one unasked utterance to the next, at least."""
+"""Least number of frames between two unasked utterances."""
 
 
-def wants_to_look(state: NarratorState, frame: int) -> bool:
-    """Tell whether it is time to look at a frame; a frame before the last one looked at is news."""
+def should_look(state: NarratorState, frame: int) -> bool:
+    """Tell whether to look at a frame; after going back to an earlier frame the answer is yes."""
     if state.asked:
         return True
     since = frame - state.looked_at
     return state.narrate and (state.looked_at < 0 or since >= LOOK_EVERY or since < 0)
 
 
-def looked(state: NarratorState, glance: Glance, frame: int) -> tuple[NarratorState, Topic | None]:
-    """Note what a look has read; also return the topic to speak of unasked, if there is one.
+def note_look(
+    state: NarratorState, glance: Glance, frame: int
+) -> tuple[NarratorState, Topic | None]:
+    """Record what a look has read; also return the topic to speak of unasked, if there is one.
 
-    What was read the same twice and is not what was last told is news; of several topics that one
-    which was not spoken of for longest.
+    A topic is due when two looks read the same and it differs from what was last said. Of several
+    topics, the one that was not spoken of for longest is chosen.
     """
     backwards = frame < state.looked_at
     sure = NOTHING_SEEN if backwards else state.glance
@@ -40,8 +42,8 @@ def looked(state: NarratorState, glance: Glance, frame: int) -> tuple[NarratorSt
     return state, None
 
 
-def telling(state: NarratorState, topic: Topic) -> NarratorState:
-    """Return the state in which a topic counts as told, and its turn as over."""
+def mark_told(state: NarratorState, topic: Topic) -> NarratorState:
+    """Return the state in which a topic counts as told and goes to the end of the order."""
     slots = topic_slots(topic)
     told = tuple(
         state.glance[slot] if slot in slots else old for slot, old in enumerate(state.told)
