@@ -1,8 +1,9 @@
-"""What a session is, apart from sockets and models: its life, its commands and events, its people.
+"""What a session is, apart from sockets and models: its phases, commands, events and clients.
 
-Start at `session.py` for what a program sees, at `server_session.py` for the server's side, and at
-`commands.py` and `events.py` for the vocabulary. This room knows the pool by two protocols
-(`backend.py`) and hands frames to `media`; it never imports `rtc`, and never runs a model.
+Start at `client/session.py` for what a program sees, at `runtime/server_session.py` for the
+server's side, and at `protocol/commands.py` and `protocol/events.py` for the vocabulary. This
+package knows the pool by two protocols (`backend/session_backend.py`) and hands frames to `media`;
+it never imports `rtc`, and never runs a model.
 """
 
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role

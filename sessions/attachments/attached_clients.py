@@ -1,4 +1,4 @@
-"""Everybody who is attached to a session: at most one driver, and some viewers."""
+"""The clients that are attached to a session: at most one driver, and some viewers."""
 
 from collections.abc import Callable, Iterator
 
@@ -27,20 +27,20 @@ class AttachedClients:
 
     @property
     def driver(self) -> Attachment | None:
-        """Who may command, if anybody is there to."""
+        """The attachment that may give commands, if there is one."""
         return next((each for each in self if each.role is Role.DRIVER), None)
 
     @property
     def listening(self) -> bool:
-        """Whether anybody takes what comes."""
+        """Whether any attachment takes events."""
         return any(each.listening for each in self)
 
     def add(self, attachment: Attachment) -> None:
-        """Let somebody in."""
+        """Add an attachment."""
         self._attached[attachment.key] = attachment
 
     def remove(self, attachment: Attachment) -> None:
-        """Let somebody go, who must be in."""
+        """Remove an attachment, which must be there."""
         del self._attached[attachment.key]
 
     def tell(self, event: AnyEvent) -> None:
@@ -50,10 +50,10 @@ class AttachedClients:
             attachment.outbox.put(event)
 
     def overhear(self, call: Overhear | None) -> None:
-        """Have everything that is said in the session told to a recording too; None: no more."""
+        """Have a recording hear every command and event too; None: no longer."""
         self._overhear = call
 
     def overheard(self, said: AnyEvent | AnyCommand) -> None:
-        """Note what was said to or by one of them only."""
+        """Pass on to the recording what only one of them has sent or received."""
         if self._overhear is not None:
             self._overhear(said)

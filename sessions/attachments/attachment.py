@@ -27,18 +27,18 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """How somebody attaches.
+    """How a client attaches.
 
     Attributes:
         codec: how frames come.
         audio: how sound comes; None: it does not.
-        listening: whether anybody takes the events already; see `Attachment.listen`.
-        patient: a consumer inside this process: it is waited for and never idle.
-        message_bytes: what the transport lets in at most, told to the client; 0: no limit.
+        listening: whether the client takes events already; see `Attachment.listen`.
+        patient: a consumer inside this process: the session waits for it, and it is never idle.
+        message_bytes: the largest message of the transport, told to the client; 0: no limit.
         commands_per_s: likewise.
-        accounts: whom it is counted under, where there are too many.
-        in_time: what it says that it has seen counts once a viewer who plays at the media's own
-            speed can have seen it: it may have heard of a picture that comes by another way.
+        accounts: what it is counted under when there are too many attachments.
+        in_time: a playhead counts only once a viewer who plays at the media's own speed can have
+            seen it, because the client may know of a picture before it is shown.
     """
 
     codec: Codec = Codec.RGB24
@@ -56,7 +56,7 @@ Answer = RequestAccepted | Error
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """A command, who sent it, and where its one answer goes."""
+    """A command, its sender, and where its one answer goes."""
 
     sender: "Attachment"
     command: AnyCommand
@@ -66,18 +66,18 @@ class CommandRequest:
 class CommandSink(Protocol):
     """What an attachment needs of its session."""
 
-    def submit(self, order: CommandRequest) -> None:
-        """Carry out a command, after those before it; answers it exactly once."""
+    def submit(self, request: CommandRequest) -> None:
+        """Carry out a command after earlier ones; answers it exactly once."""
 
     def listening_changed(self, attachment: "Attachment") -> None:
         """Begin or stop to show it the streams."""
 
     def detach(self, attachment: "Attachment") -> None:
-        """Forget an attachment. Detaching twice is detaching once."""
+        """Remove an attachment; idempotent."""
 
 
 class Attachment:
-    """One driver or viewer of a session. Made by `HostedSession.attach`."""
+    """One driver or viewer of a session. Made by `ServerSession.attach`."""
 
     def __init__(
         self,
@@ -92,21 +92,21 @@ class Attachment:
         self.options = options
         self.outbox = outbox
         self.listening = options.listening
-        self.bits_per_s: int | None = None  # what its line takes, of each video; None: unknown
-        self.active_us = outbox.now_us()  # when it last asked for something or was shown something
+        self.bits_per_s: int | None = None  # bandwidth for each video; None: unknown
+        self.active_us = outbox.now_us()  # when it last sent a command or was shown something
         self._command_sink = command_sink
 
     @property
     def ended(self) -> str | None:
-        """Why it is over; what waits can still be taken."""
+        """Why it has ended; waiting events can still be taken."""
         return self.outbox.ended
 
     def note_active(self) -> None:
-        """Note that somebody is behind it."""
+        """Note a sign of life of the client."""
         self.active_us = self.outbox.now_us()
 
     def submit(self, command: AnyCommand, *, quiet: bool = False) -> None:
-        """Hand a command in; its answer comes as an event. Never waits.
+        """Submit a command; its answer comes as an event. Never waits.
 
         Args:
             quiet: only a refusal comes as an event.
@@ -114,11 +114,11 @@ class Attachment:
         self._submit(command, self._put_refusal if quiet else self.outbox.put)
 
     async def has_room(self) -> None:
-        """Wait until few events wait: a sender that heeds it is slowed, and never ended for it."""
+        """Wait until few events wait; a sender that calls it is slowed instead of ended."""
         await self.outbox.has_room()
 
     async def request(self, command: AnyCommand) -> Answer:
-        """Hand a command in and wait for its answer, which does not come as an event.
+        """Submit a command and wait for its answer, which does not come as an event.
 
         Safe to cancel: the command may still be carried out.
         """
@@ -151,13 +151,13 @@ class Attachment:
             return
 
     def listen(self, listening: bool) -> None:
-        """Say whether events are being taken; without, no frames come and nobody is waited for."""
+        """Say whether the client takes events; while not, it gets no frames."""
         if listening != self.listening:
             self.listening = listening
             self._command_sink.listening_changed(self)
 
     def detach(self) -> None:
-        """Leave. Never waits; leaving twice is leaving once."""
+        """Leave the session; idempotent. Never waits."""
         self._command_sink.detach(self)
 
     def _put_refusal(self, event: Answer) -> None:

@@ -1,14 +1,14 @@
 """What waits to be sent to one attachment: events and media in order, bounded.
 
-Events are never lost: when too many wait, or nothing is taken for too long, the attachment ends.
-Media are: when too many frames wait, all of them give way, and the next key frame goes on; it says
-how many were skipped. Sound that is too much loses its oldest packets, and the next one says so.
-Numbers are given when an item is taken, so that they count what was sent: `sequence` of the
-attachment and `index` of the stream are +1 always.
+Events are never dropped: when too many wait, or nothing is taken for too long, the attachment ends.
+Media may be dropped: when too many frames wait, all of them are dropped up to the next key frame,
+which says how many were skipped. Of too much sound the oldest packets are dropped, and the next
+packet says so. Numbers are given when an item is taken, so that they count what was sent:
+`sequence` of the attachment and `index` of the stream are +1 always.
 
     media.init    before the first chunk of a stream, and after any change of its format
     media.chunk   never after the stream's end
-    media.complete  once a stream that has begun, and last
+    media.complete  once for each stream that has begun, and last
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from reverie.sessions.protocol.events import (
 )
 
 ROOM_DIVISOR = 16
-"""Whoever causes events is slowed while more than this part of those that may wait do."""
+"""A sender is slowed while more than this part of the allowed events wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OutboxLimits:
         frames: pictures, of all streams.
         packets: of sound, of each stream.
         bytes: of all media.
-        endless: events over the limit push out the oldest instead of ending the attachment; for a
+        endless: events over the limit replace the oldest instead of ending the attachment; for a
             consumer inside this process that may not listen for a while.
     """
 
@@ -68,7 +68,7 @@ class _Stream:
     chunks: int = 0
     size_bytes: int = 0
     waiting: int = 0
-    skipped: int = 0  # frames lost since the last one that was put in (sound: taken out)
+    skipped: int = 0  # frames dropped since the last one that was put in (sound: taken out)
     wants_key: bool = False
     cut_us: int = -1  # frames before this media time are not wanted
     ended: bool = False
@@ -90,10 +90,10 @@ class Outbox:
     Attributes:
         session: the id that every event gets.
         overflowed: called once, when too many events wait.
-        wants_key: called with a stream that needs a key frame to go on.
+        wants_key: called with a stream that needs a key frame to continue.
         ended: why nothing more comes in; what waits can still be taken.
         moved_us: when something was last taken, or first had to wait.
-        skipped: frames and packets that gave way, of all streams.
+        skipped: frames and packets that were dropped, of all streams.
     """
 
     session: str
@@ -118,7 +118,7 @@ class Outbox:
         return len(self._items)
 
     def put(self, event: AnyEvent) -> None:
-        """Add an event that is no media. After the end it is ignored."""
+        """Add an event other than media. After the end it is ignored."""
         if self.ended is not None:
             return
         if len(self._items) - self._media >= self.limits.events:
@@ -129,7 +129,7 @@ class Outbox:
         self._append(event)
 
     def put_frame(self, init: MediaInit, chunk: MediaChunk) -> None:
-        """Add a frame and how to decode it, or lose it by the rule above."""
+        """Add a frame and how to decode it, or drop it by the rule above."""
         stream = self._streams.setdefault(chunk.stream, _Stream())
         if self.ended is not None or stream.ended or chunk.pts_us < stream.cut_us:
             return
@@ -150,12 +150,12 @@ class Outbox:
         self._append_media(init, chunk.model_copy(update={"dropped": lost}))
 
     def cut(self, stream: str, before_us: int) -> None:
-        """Drop the frames before a media time, now and as long as they may still come in."""
+        """Drop the frames before a media time: those that wait and those still to come."""
         self._streams.setdefault(stream, _Stream()).cut_us = before_us
         self._lose_frames(stream, lambda chunk: chunk.pts_us < before_us, count=False)
 
     def drop_text(self, stream: str) -> bool:
-        """Forget the words of a text stream that wait; tell whether there were any."""
+        """Drop the waiting text of a stream; return whether there was any."""
         kept = deque(
             waiting
             for waiting in self._items
@@ -166,26 +166,26 @@ class Outbox:
         return dropped
 
     def complete(self, stream: str, reason: str) -> None:
-        """End a stream: `media.complete` follows what waits of it, if it has begun."""
+        """End a stream: `media.complete` follows its waiting frames, if it has begun."""
         state = self._streams.setdefault(stream, _Stream())
         if self.ended is None and not state.ended:
             state.ended = True
             self._append(_StreamEnd(stream, reason))
 
     def drop_media(self) -> None:
-        """Forget every frame that waits."""
+        """Drop every waiting frame."""
         for stream in self._streams:
             self._lose_frames(stream, lambda _: True)
 
     def end(self, reason: str, last: AnyEvent) -> None:
-        """Take in this one event more, and then nothing. Ending twice is ending once."""
+        """Add one last event, and nothing after it; idempotent."""
         if self.ended is None:
             self._append(last)
             self.ended = reason
             self._taken.set()
 
     def abandon(self, reason: str) -> None:
-        """Forget what waits and take nothing more in: nobody will take from it any more."""
+        """Drop everything and add nothing more: no consumer will take from it again."""
         self.ended = self.ended or reason
         self._items.clear()
         self._frames = self._media = self._bytes = 0
@@ -193,10 +193,10 @@ class Outbox:
         self._taken.set()
 
     async def has_room(self) -> None:
-        """Wait until few events wait, so that whoever causes them can be slowed in time.
+        """Wait until few events wait, so that a sender that causes them is slowed in time.
 
-        What is under way already may still cause many more: the limit is a small part of
-        `limits.events`. Returns at once when nothing more comes in.
+        Commands under way may cause many more events, so the threshold is a small part of
+        `limits.events`. Returns at once when the outbox has ended.
         """
         few = self.limits.events // ROOM_DIVISOR
         while self.ended is None and len(self._items) - self._media > few:
@@ -223,7 +223,7 @@ class Outbox:
                 await self._ready.wait()
 
     def _take_one(self, waiting: _Waiting) -> AnyEvent | None:
-        """Return the event to send for the oldest item; None when it stands for nothing."""
+        """Return the event to send for the oldest item; None when it needs no event."""
         item = waiting.item
         if isinstance(item, _Frame):
             stream = self._streams[item.chunk.stream]
@@ -276,7 +276,7 @@ class Outbox:
         self._streams[item.chunk.stream].waiting -= 1
 
     def _put_sound(self, init: MediaInit, chunk: MediaChunk, stream: _Stream) -> None:
-        """Add a packet; the oldest of its stream gives way when there are too many."""
+        """Add a packet; when there are too many, the oldest of its stream is dropped."""
         if stream.waiting >= self.limits.packets:
             oldest = self._oldest(chunk.stream)
             self._lose_frames(chunk.stream, lambda waiting: waiting is oldest)
@@ -292,7 +292,7 @@ class Outbox:
                 yield waiting.item
 
     def _telling_loss(self, item: _Frame, stream: _Stream) -> MediaChunk:
-        """Return the chunk to send: of sound, the one after what was lost says how much."""
+        """Return the chunk to send: of sound, the one after dropped packets says how many."""
         if item.init.kind == "video" or not stream.skipped:
             return item.chunk
         lost, stream.skipped = stream.skipped + item.chunk.dropped, 0

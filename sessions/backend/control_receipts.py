@@ -1,8 +1,8 @@
 """One receipt for each control: when it took effect, or what took its place.
 
-A command may set several controls in one go (a prompt and parameters); each has an id of its own
-inside, and the command gets its one receipt when all are settled, or at the latest before the first
-frame that shows any of them. Ids inside are never reused, so that two clients may use equal ones.
+A command may set several controls in one step (a prompt and parameters); each has an internal id,
+and the command gets its one receipt when all are settled, at the latest before the first frame that
+shows any of them. Internal ids are never reused, so that two clients may use equal ids.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from reverie.sessions.protocol.events import ControlApplied, ControlSuperseded
 
 Receipt = ControlApplied | ControlSuperseded
 Tell = Callable[[Receipt], None]
-"""Takes the receipt to whoever sent the command, if they are still there."""
+"""Delivers the receipt to the sender of the command, if it is still attached."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +30,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class ControlReceipts:
-    """Every control that has been sent and not yet receipted. Bounded by who opens them."""
+    """Every control that was sent and has no receipt yet. The caller of `open` bounds them."""
 
     _ids: "count[int]" = field(default_factory=count)
     _owners: dict[ControlId, _Pending] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class ControlReceipts:
         return tuple(owner.waiting[control] for control, owner in self._owners.items())
 
     def applied(self, told: emissions.ControlApplied) -> None:
-        """Note that a control acts. Unknown ids are controls that the session itself sent."""
+        """Note that a control acts. Unknown ids belong to controls that the session itself sent."""
         pending = self._settle(told.control)
         if pending is None:
             return
@@ -83,7 +83,7 @@ class ControlReceipts:
         by = self._owners.get(told.by) if told.by is not None else None
         pending = self._settle(told.control)
         if pending is not None:
-            # A later part of the same command is no other command.
+            # A later part of the same command is not another command.
             pending.superseded_by = by.command if by and by is not pending else None
             self._tell_if_settled(pending)
 
@@ -93,13 +93,13 @@ class ControlReceipts:
         return owner.waiting.get(control) if owner is not None else None
 
     def before_frames(self) -> None:
-        """Give every receipt that has begun: the frames that show it come next."""
+        """Give the receipts of controls that act: the frames that show them come next."""
         begun, self._begun = self._begun, []
         for pending in begun:
             self._tell_applied(pending)
 
     def drop_all(self) -> None:
-        """Give up every control that waits: none of them will act any more."""
+        """Give up every waiting control: none of them will act."""
         self.before_frames()
         dropped = dict.fromkeys(self._owners.values())
         self._owners.clear()
@@ -124,7 +124,7 @@ class ControlReceipts:
             pending.tell(told)
 
     def _tell_applied(self, pending: _Pending) -> None:
-        assert pending.applied is not None, "only what was applied is told of"
+        assert pending.applied is not None, "only an applied control has this receipt"
         pending.tell(pending.applied)
         for control in pending.waiting:
             self._owners.pop(control, None)

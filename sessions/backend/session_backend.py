@@ -1,4 +1,4 @@
-"""What this room needs of whoever runs the models."""
+"""What sessions need of the pool that runs the models."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -10,28 +10,28 @@ from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.spec import ModelSpec
 
 OnPosition = Callable[[int], None]
-"""Called with the place in the waiting line, from 1 on, whenever it changes."""
+"""Called with the position in the wait queue, from 1 on, whenever it changes."""
 
 
 class SessionHandle(Protocol):
     """A session's place on an instance, until it is released."""
 
     def send(self, message: OneWay) -> None:
-        """Tell the loop something that needs no answer. Never waits."""
+        """Send the loop a message that needs no answer. Never waits."""
 
     async def ask(self, message: Request) -> Done:
-        """Ask the loop for something; the request number is filled in.
+        """Send the loop a request and wait for its answer; the request number is filled in.
 
         Raises:
             PoolError: it was refused, or its worker was lost.
         """
 
     async def release(self) -> None:
-        """End the loop and give the place back. Releasing twice is releasing once."""
+        """End the loop and give the place back; idempotent."""
 
 
 class SessionBackend(Protocol):
-    """All the places that there are."""
+    """The pool's models and the places on them."""
 
     @property
     def specs(self) -> Mapping[str, ModelSpec]:
@@ -41,7 +41,7 @@ class SessionBackend(Protocol):
         """Return what a session would get now: 0 is a place, else its position in the line.
 
         Raises:
-            PoolError: the line is full, or the model cannot be run.
+            PoolError: the wait queue is full, or the model cannot run.
         """
 
     async def lease(
@@ -50,5 +50,5 @@ class SessionBackend(Protocol):
         """Wait for a place and open the loop in it.
 
         Raises:
-            PoolError: the line is full, or the model cannot be run.
+            PoolError: the wait queue is full, or the model cannot run.
         """

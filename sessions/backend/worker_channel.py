@@ -1,6 +1,6 @@
-"""A session's line to its loop: the lease, and what was said before there was one.
+"""A session's channel to its loop: the lease, and what was sent before there was one.
 
-What a lost worker had been told, the pool tells its successor; nothing is said twice from here.
+The pool repeats to a new worker what the lost one had been told; nothing is sent twice from here.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from reverie.sessions.state import playheads
 
 
 class WorkerChannel:
-    """Speaks to the lease once the session has its place."""
+    """Sends to the lease once the session has its place."""
 
     def __init__(self, session: str, receipts: ControlReceipts, ask_limit_s: float) -> None:
         self._session = session
@@ -41,7 +41,7 @@ class WorkerChannel:
         self._seen: dict[str, int] = {}  # of each loop
 
     def connect(self, lease: SessionHandle) -> None:
-        """Use a lease that was just opened, and say what was put off until now."""
+        """Use a lease that was just opened, and send what has waited for it."""
         self._lease = lease
         if self._watched:
             self._send(Watched(self._session, True))
@@ -65,17 +65,17 @@ class WorkerChannel:
             self._send(PushInputs(self._session, inputs))
 
     def release_keys(self) -> None:
-        """Let go of every held key."""
+        """Release every held key."""
         self._send(ReleaseKeys(self._session))
 
     def watched(self, watched: bool) -> None:
-        """Say whether anybody watches."""
+        """Say whether any client watches."""
         if watched != self._watched:
             self._watched = watched
             self._send(Watched(self._session, watched))
 
     def seen(self, playhead: playheads.SeenPosition) -> None:
-        """Say what was seen, as far as that is news."""
+        """Say what was seen, if it is more than before."""
         if playhead.chunk > self._seen.get(playhead.loop, -1):
             self._seen[playhead.loop] = playhead.chunk
             self._send(
@@ -83,7 +83,7 @@ class WorkerChannel:
             )
 
     async def ask(self, message: Request) -> Done:
-        """Ask the loop for something, once there is a loop.
+        """Send the loop a request, once there is a loop, and wait for its answer.
 
         Raises:
             CommandError: it refused, or could not be asked.

@@ -1,1 +1,1 @@
-"""A session as a program uses it: the interface, events as a stream, and media that is pushed."""
+"""A session as a program uses it: the interface, events as a stream, and media upload."""

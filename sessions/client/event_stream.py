@@ -1,4 +1,4 @@
-"""What a session says, as an async iterator over which a program loops."""
+"""The events of a session, as an async iterator."""
 
 from collections.abc import Awaitable, Callable
 from typing import Self
@@ -8,10 +8,10 @@ from reverie.sessions.protocol.events import AnyEvent
 
 
 class EventStream:
-    """Events, one after the other, until the session or the attachment is over.
+    """Events, one after the other, until the session or the attachment ends.
 
     `anext` is safe to cancel, so it can be used under a timeout: the event stays for the next call.
-    Leaving a loop by `break` stops the stream when its last reference goes; `aclose` does at once.
+    Leaving a loop by `break` stops the stream with its last reference; `aclose` stops it at once.
     """
 
     def __init__(
@@ -26,8 +26,8 @@ class EventStream:
 
         Args:
             take: waits for the next event; raises `AttachmentEndedError` after the last.
-            shown: called with each event just before it is handed out.
-            back: called when the consumer comes back for more.
+            shown: called with each event just before it is returned.
+            back: called when the consumer asks for the next.
             left: called once, when nothing more will be taken.
         """
         self._take = take
@@ -52,7 +52,7 @@ class EventStream:
         return event
 
     def close(self) -> None:
-        """Take nothing more. Closing twice is closing once."""
+        """Take nothing more; idempotent."""
         if self._open:
             self._open = False
             self._left()

@@ -1,4 +1,4 @@
-"""A session in this process: straight to the hosted session, with exact pixels."""
+"""A session in this process, attached directly to the server session, with exact pixels."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from reverie.sessions.runtime.session_store import SessionStore
 
 
 class LocalSession(Session):
-    """Drives a hosted session, or watches it. It is waited for as long as it streams."""
+    """Drives a server session, or watches it. The session waits for it while it streams."""
 
     def __init__(
         self,
@@ -27,15 +27,15 @@ class LocalSession(Session):
         """Attach.
 
         Args:
-            hosted: to what.
-            role: who may do what; only one drives.
-            codec: what pictures come in.
-            audio: what sound comes in; None for none.
+            server_session: the session to attach to.
+            role: what the client may do; only one drives.
+            codec: of the pictures.
+            audio: codec of the sound; None: no sound.
             store: where it can be forked; None: it cannot be.
 
         Raises:
-            SessionEndedError: the session is over.
-            TooManyError: as many are attached as may be.
+            SessionEndedError: the session has ended.
+            TooManyError: the limit of attachments is reached.
         """
         super().__init__()
         self._server_session, self._store = server_session, store
@@ -55,9 +55,9 @@ class LocalSession(Session):
 
     @asynccontextmanager
     async def fork(self, chunk: int | None = None) -> AsyncGenerator["LocalSession", None]:
-        """Open a second future; see `Session.fork`."""
+        """Fork the session; see `Session.fork`."""
         if self._store is None or self._attachment.role is not Role.DRIVER:
-            raise CommandError(ErrorCode.READ_ONLY, "who only watches forks nothing")
+            raise CommandError(ErrorCode.READ_ONLY, "only the driver can fork the session")
         self._tell_seen()
         credentials = await self._store.fork(self.id, chunk)
         async with LocalSession(credentials.session, store=self._store) as other:

@@ -1,11 +1,11 @@
-"""The part of a session that takes media from a program: pictures, clips and sound.
+"""The part of a client's session that uploads media: pictures, clips and sound.
 
     await session.push_image("lake.jpg")
     await session.push_clip("walk.mp4")
     async for frame in camera:
         await session.push_video(frame)
 
-Whatever is pushed is brought to the size of its stream first, on a thread, by whoever pushes.
+The client first scales what it pushes to the size of the input stream, on a thread.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ from reverie.sessions.protocol.events import InputView, SessionView
 
 
 class MediaUpload(ABC):
-    """Pushes media; how a command gets to the session, a subclass says."""
+    """Pushes media; a subclass defines how a command gets to the session."""
 
     @property
     @abstractmethod
     def view(self) -> SessionView:
-        """The session, as it was when something of it was last told."""
+        """The session, as of the last event about it."""
 
     async def push_video(
         self,
@@ -47,14 +47,14 @@ class MediaUpload(ABC):
     ) -> str:
         """Push a picture of a camera, or the next frame of a clip.
 
-        Returns when there is room for the next one: a clip waits for the model, of a camera the
-        older pictures give way. Stream the session meanwhile, for it rests while nobody looks.
+        Returns when there is room for the next one: a clip waits for the model, while of a camera
+        the older pictures give way. Stream the session meanwhile: it pauses while no client does.
 
         Args:
-            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame. What overhangs the size
-                that the program takes is cut evenly.
+            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame. Other aspect
+                ratios are cropped evenly.
             pts_us: when it was taken; None takes the frame's own time, or now.
-            stream: None takes the program's first that takes pictures.
+            stream: None takes the program's first stream of pictures.
             last: it ends the clip; then there is a receipt for it.
         """
         into = find_input(self.view.inputs, stream, "video")
@@ -66,10 +66,10 @@ class MediaUpload(ABC):
         *,
         stream: str | None = None,
     ) -> str:
-        """Push a picture by itself: pixels, a file (JPEG, PNG, WebP, GIF), or its bytes.
+        """Push a single picture: pixels, a file (JPEG, PNG, WebP, GIF), or its bytes.
 
-        There is a receipt for it. Without `stream` it goes where clips go, else to the first that
-        takes pictures.
+        There is a receipt for it. Without `stream` it goes to the first stream of clips, else to
+        the first stream of pictures.
 
         Raises:
             OSError: there is no such file.
@@ -88,7 +88,7 @@ class MediaUpload(ABC):
     ) -> str:
         """Push sound: float32 [samples, channels] or [samples] in -1..1, at 8000 to 48,000 Hz.
 
-        Pieces follow on each other without a seam when their times do. Returns the last id.
+        Pieces join without a gap when their times do. Returns the id of the last command.
         """
         into = find_input(self.view.inputs, stream, "audio")
         at_us, command = MonotonicClock().now_us() if pts_us is None else pts_us, ""
@@ -101,12 +101,12 @@ class MediaUpload(ABC):
     ) -> str:
         """Push a clip: a file (MP4, MOV, WebM, AVI), or its bytes. Returns when all is pushed.
 
-        There is a receipt for its end. Without `stream` it goes where clips go; into a stream of a
-        camera it plays at its own pace.
+        There is a receipt for its end. Without `stream` it goes to the first stream of clips; into
+        a camera's stream it plays at its own rate.
 
         Raises:
-            CommandError: `bad_media`: it is none, too large, or broken; what came before the break
-                was pushed, and ends there.
+            CommandError: `bad_media`: it is not a clip, too large, or broken; the frames before the
+                broken one were pushed, and the clip ends there.
             OSError: there is no such file.
         """
         into = find_input(self.view.inputs, stream, "video", prefers="fifo")
@@ -141,5 +141,5 @@ class MediaUpload(ABC):
 
         Raises:
             CommandError: it was refused.
-            SessionError: it cannot be answered: the session or the connection is over.
+            SessionError: it cannot be answered: the session or the connection has ended.
         """

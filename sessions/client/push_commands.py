@@ -1,7 +1,7 @@
-"""What a program pushes, made into commands: pictures in the size of their stream, sound in pieces.
+"""From pushed media to commands: pictures in the size of their stream, sound in pieces.
 
-Done by whoever pushes, on a thread, so that a large picture costs no more to send than a small one
-and means the same in this process and over a network.
+The client does this on a thread, so that a large picture costs no more to send than a small one and
+gives the same result in this process and over a network.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ Pixels = NDArray[np.uint8]
 """A picture [H, W, 3] of any size."""
 
 EXACT_BYTES = 2**19
-"""A picture that takes more than this, some 400x400, goes as a JPEG: messages are bounded."""
+"""A larger picture, from about 400x400, is sent as a JPEG, because messages are bounded."""
 QUALITY = 95
 PIECE_S = 0.5
 """Longest piece of sound in one command."""
@@ -54,13 +54,13 @@ class Push:
 def find_input(
     inputs: tuple[InputView, ...], name: str | None, kind: str, *, prefers: str = ""
 ) -> InputView:
-    """Return the input stream that is meant.
+    """Return the input stream for a push.
 
     Args:
-        inputs: those of the program.
+        inputs: the input streams of the program.
         name: None takes the first of its kind.
         kind: `video` or `audio`.
-        prefers: the `merge` that is chosen when no name is given and both are there.
+        prefers: the `merge` to choose when no name is given and there are both.
 
     Raises:
         CommandError: there is none.
@@ -100,7 +100,7 @@ def picture_push(
             pixels = fit(read_picture(picture, IntakeLimits(), at_least=size), size)
         else:
             [piece] = VideoIntake(size).take(RawVideo(picture, pts_us))
-            pixels = piece.data.astype(np.uint8, copy=False)  # it is no sound
+            pixels = piece.data.astype(np.uint8, copy=False)  # a picture, not sound
     except BadInputError as error:
         raise CommandError(ErrorCode.BAD_MEDIA, str(error), field="data") from None
     return _pixels_push(Piece(pts_us, pixels, last), into)
@@ -110,7 +110,7 @@ class ClipPushes:
     """The pushes of a clip, one after the other, in the size and at the rate of its stream.
 
     Attributes:
-        broken: why it ended early; None when it did not.
+        broken: why the clip ended early; None when it did not.
     """
 
     def __init__(self, clip: "bytes | str | PathLike[str]", into: InputView) -> None:
@@ -165,7 +165,7 @@ def sound_pushes(
     """Yield the pushes of a piece of sound of any length: [samples, channels] or [samples].
 
     Raises:
-        CommandError: it is no sound.
+        CommandError: it is not sound.
     """
     _check_sound(samples, rate_hz)
     sound = samples[:, None] if samples.ndim == 1 else samples

@@ -6,7 +6,7 @@
             if event.type == "media.chunk":
                 show(session.picture(event))
 
-Subclasses say how a command gets to the session and how events come from it; all else is here.
+Subclasses define how a command gets to the session and how events come from it.
 """
 
 from abc import abstractmethod
@@ -37,15 +37,15 @@ from reverie.sessions.protocol.parsing import parse_command
 
 
 class Session(MediaUpload):
-    """One person's context with a model, for as long as they stay.
+    """One client's session with a model.
 
-    Every command returns its id once it is sure to act, and raises `CommandError` when it was
+    Every command returns its id once it is certain to act, and raises `CommandError` when it was
     refused; then nothing has changed. A control's receipt comes as an event that names the id.
 
     Attributes:
-        connection_changed: called with False when the connection to the session is lost and another
-            is tried, and with True once there is one; never for a session in this process. It must
-            neither wait nor raise.
+        connection_changed: called with False when the connection to the session is lost, and with
+            True once it is back; never for a session in this process. It must neither wait nor
+            raise.
     """
 
     connection_changed: Callable[[bool], None] | None
@@ -54,11 +54,11 @@ class Session(MediaUpload):
         self.connection_changed = None
         self._numbers = count()
         self._inits: dict[str, MediaInit] = {}  # the newest of each stream
-        self._shown: MediaChunk | None = None  # ends a chunk that was not yet told to be seen
+        self._shown: MediaChunk | None = None  # ends a chunk that was not yet reported as seen
         self._seen_chunk: int | None = None
         self._streaming: ref[EventStream] | None = None  # the newest
 
-    # --- what a session is ---
+    # --- the session ---
 
     @property
     @abstractmethod
@@ -68,17 +68,17 @@ class Session(MediaUpload):
     @property
     @abstractmethod
     def view(self) -> SessionView:
-        """The session, as it was when something of it was last told."""
+        """The session, as of the last event about it."""
 
-    # --- what it can be told ---
+    # --- commands ---
 
     async def push_text(
         self, text: str, *, mode: Literal["replace", "append", "turn"] = "replace"
     ) -> str:
-        """Say what the world should become; "" means that nothing in particular is wished for.
+        """Replace the prompt; mode `append` adds to it, and `""` clears it.
 
-        With mode `turn` it is said to the model, in a program that takes turns; the words of the
-        answer come as `text.delta` events whose `answers` is the id that this returns.
+        With mode `turn` the text is said to the model, in a program that takes turns; the answer
+        comes as `text.delta` events whose `answers` is the id that this returns.
         """
         return await self._command("push_text", text=text, mode=mode)
 
@@ -92,7 +92,7 @@ class Session(MediaUpload):
         return await self._command("push_action", action=dict(action), edge=edge)
 
     async def release_all(self) -> str:
-        """Let go of every held key."""
+        """Release every held key."""
         return await self._command("release_all")
 
     async def update(
@@ -102,23 +102,23 @@ class Session(MediaUpload):
         return await self._command("update", prompt=prompt, reset=reset, parameters=parameters)
 
     async def interrupt(self, loop: str | None = None) -> str:
-        """Drop what is unfinished or unseen, and go on from what was seen last.
+        """Drop what is unfinished or unseen, and continue from what was seen last.
 
-        A `loop` is interrupted alone; one of text ends what it is saying, and does not begin it
-        again. What it was asked and has not begun to answer, it still answers.
+        A `loop` is interrupted alone. A loop of text ends its utterance and does not begin it
+        again; turns that it has not begun to answer are still answered.
         """
         return await self._command("interrupt", loop=loop)
 
     async def rewind(self, chunk: int) -> str:
-        """Go on from an earlier chunk that is still kept."""
+        """Continue from an earlier chunk that is still kept."""
         return await self._command("rewind", chunk=chunk)
 
     async def pause(self) -> str:
-        """Stop before the next step. Pausing twice is pausing once."""
+        """Stop before the next step; idempotent."""
         return await self._command("pause")
 
     async def resume(self) -> str:
-        """Go on. Resuming what runs changes nothing."""
+        """Continue; idempotent."""
         return await self._command("resume")
 
     async def step(self, count: int = 1) -> str:
@@ -130,11 +130,11 @@ class Session(MediaUpload):
         return await self._command("reset", seed=seed)
 
     async def snapshot(self, name: str = "default") -> str:
-        """Keep the state of the newest shown chunk in memory."""
+        """Keep the state after the newest shown chunk in memory."""
         return await self._command("snapshot", name=name)
 
     async def restore(self, name: str = "default") -> str:
-        """Go on from a kept state."""
+        """Continue from a snapshot."""
         return await self._command("restore", name=name)
 
     async def record_start(self, *, inputs: bool = False) -> str:
@@ -146,11 +146,11 @@ class Session(MediaUpload):
         return await self._command("record_start", inputs=inputs)
 
     async def record_stop(self) -> str:
-        """End the recording; `artifact.completed` follows once it is whole."""
+        """End the recording; `artifact.completed` follows once it is complete."""
         return await self._command("record_stop")
 
     async def clip(self, seconds: float = 10.0) -> str:
-        """Keep the last seconds as a clip, if somebody watched them through an encoder."""
+        """Keep the last seconds as a clip, if a client watched them through an encoder."""
         return await self._command("clip", seconds=float(seconds))
 
     async def request_key_frame(self, stream: str = "video") -> str:
@@ -159,34 +159,34 @@ class Session(MediaUpload):
 
     @abstractmethod
     def fork(self, chunk: int | None = None) -> "AbstractAsyncContextManager[Session]":
-        """Open a second future: a session of its own that goes on from what was seen of this one.
+        """Fork: open another session that continues from what was seen of this one.
 
             async with session.fork() as other: ...
 
-        It has the prompt, the parameters and the world, and ends with the block. No held keys, no
-        snapshots. Both go on alike until they are told different things.
+        It has the prompt, the parameters and the world, no held keys and no snapshots, and it ends
+        with the block. Both continue alike until they get different commands.
 
         Args:
-            chunk: go on from this chunk, which must still be kept; None is the newest that was
+            chunk: continue from this chunk, which must still be kept; None is the newest that was
                 seen.
 
         Raises:
-            BadRequestError: the program cannot be forked, or the chunk is not kept any more.
-            SessionError: there is no place for it, it is not ours to fork, or this one is over.
+            BadRequestError: the program cannot be forked, or the chunk is no longer kept.
+            SessionError: there is no place, this client only watches, or this session has ended.
         """
 
     @abstractmethod
     async def close(self) -> None:
-        """End the session, and return when it has ended. Closing twice is closing once."""
+        """End the session, and return when it has ended; idempotent."""
 
-    # --- what it says ---
+    # --- events ---
 
     def stream(self) -> EventStream:
-        """Return what happens from now on; a stream begun before ends.
+        """Return the events from now on; an earlier stream ends.
 
-        Coming back for more after the last frame of a chunk, or sending a command then, says that
-        the chunk was seen: the generation keeps to the pace of whoever iterates, and stops when
-        they do. The last event says why it was the last.
+        Asking for the next event after the last frame of a chunk, or sending a command then,
+        reports the chunk as seen: the generation keeps pace with the iteration, and stops with it.
+        The last event says why it is the last.
         """
         if self._streaming is not None and (before := self._streaming()) is not None:
             before.close()
@@ -201,20 +201,20 @@ class Session(MediaUpload):
         """Return the frame [H, W, 3] of a chunk that came out of `stream`.
 
         Raises:
-            NotPixelsError: it needs a decoder, for its codec is not `rgb24`.
+            NotPixelsError: it needs a decoder, because its codec is not `rgb24`.
         """
         if chunk.stream not in self._inits:
-            raise NotPixelsError(f"nothing is known of a stream {chunk.stream!r}")
+            raise NotPixelsError(f"no media.init has come for stream {chunk.stream!r}")
         return to_picture(chunk, self._inits[chunk.stream])
 
     def samples(self, chunk: MediaChunk) -> NDArray[np.int16]:
         """Return the sound [N, C] of a chunk that came out of `stream`.
 
         Raises:
-            NotSamplesError: it needs a decoder, for its codec is not `pcm16`.
+            NotSamplesError: it needs a decoder, because its codec is not `pcm16`.
         """
         if chunk.stream not in self._inits:
-            raise NotSamplesError(f"nothing is known of a stream {chunk.stream!r}")
+            raise NotSamplesError(f"no media.init has come for stream {chunk.stream!r}")
         return to_samples(chunk, self._inits[chunk.stream])
 
     async def __aenter__(self) -> Self:
@@ -228,30 +228,30 @@ class Session(MediaUpload):
     ) -> None:
         await self.close()
 
-    # --- what a subclass brings ---
+    # --- for subclasses ---
 
     @abstractmethod
     async def _send(self, command: AnyCommand) -> RequestAccepted | Error:
         """Send a command and return its answer.
 
         Raises:
-            SessionError: it cannot be answered: the session or the connection is over.
+            SessionError: it cannot be answered: the session or the connection has ended.
         """
 
     @abstractmethod
     def _tell(self, command: Playhead) -> None:
-        """Send what needs no answer. Never waits, never raises."""
+        """Send a command that needs no answer. Never waits, never raises."""
 
     @abstractmethod
     async def _next(self) -> AnyEvent:
-        """Wait for the next event that is no answer. Safe to cancel: then nothing is lost.
+        """Wait for the next event that is not an answer. Safe to cancel: then nothing is lost.
 
         Raises:
-            AttachmentEndedError: there was the last one.
+            AttachmentEndedError: there are no more.
         """
 
     def _listen(self, listening: bool) -> None:
-        """Note whether anybody takes events from now on. Never waits, never raises."""
+        """Note whether the program takes events from now on. Never waits, never raises."""
 
     def _note(self, event: AnyEvent) -> None:
         if isinstance(event, MediaInit):

@@ -1,4 +1,4 @@
-"""What a person may ask of a session: one frozen model a command, the same on every transport.
+"""What a client may ask of a session: one frozen model a command, the same on every transport.
 
 A command is answered exactly once: `request.accepted`, or an `error` that names the field and
 leaves the session as it was. Sizes that depend on the deployment (prompt length) or on the program
@@ -30,11 +30,11 @@ class Command(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    id: CommandId = Field(description="Chosen by the client; its answer and its receipt name it.")
+    id: CommandId = Field(description="Chosen by the client; the answer and the receipt name it.")
 
 
 class PushText(Command):
-    """Say what the world should become, or say something to the model."""
+    """Change the prompt, or say something to the model."""
 
     type: Literal["push_text"] = "push_text"
     text: Text
@@ -61,13 +61,13 @@ class PushAction(Command):
 
 
 class ReleaseAll(Command):
-    """Let go of every held key."""
+    """Release every held key."""
 
     type: Literal["release_all"] = "release_all"
 
 
 class Update(Command):
-    """Change parameters, and with them the prompt or the world, in one go."""
+    """Change parameters, and with them the prompt or the world, in one step."""
 
     type: Literal["update"] = "update"
     parameters: dict[Name, Number] = Field(default_factory=dict, max_length=32)
@@ -76,29 +76,30 @@ class Update(Command):
 
 
 class Interrupt(Command):
-    """Drop what is unfinished or unseen, and go on from what was seen last."""
+    """Drop what is unfinished or unseen, and continue from what was seen last."""
 
     type: Literal["interrupt"] = "interrupt"
     loop: Name | None = Field(
-        default=None, description="One loop of the program; null: all. One of text falls silent."
+        default=None,
+        description="One loop of the program; null: all. A loop of text stops speaking.",
     )
 
 
 class Rewind(Command):
-    """Go on from an earlier chunk that is still kept."""
+    """Continue from an earlier chunk that is still kept."""
 
     type: Literal["rewind"] = "rewind"
     chunk: Count
 
 
 class Pause(Command):
-    """Stop before the next step. Pausing twice is pausing once."""
+    """Stop before the next step; idempotent."""
 
     type: Literal["pause"] = "pause"
 
 
 class Resume(Command):
-    """Go on. Resuming what runs changes nothing."""
+    """Continue; idempotent."""
 
     type: Literal["resume"] = "resume"
 
@@ -118,21 +119,21 @@ class Reset(Command):
 
 
 class Snapshot(Command):
-    """Keep the state of the newest shown chunk in memory."""
+    """Keep the state after the newest shown chunk in memory."""
 
     type: Literal["snapshot"] = "snapshot"
     name: Name = "default"
 
 
 class Restore(Command):
-    """Go on from a kept state."""
+    """Continue from a snapshot."""
 
     type: Literal["restore"] = "restore"
     name: Name = "default"
 
 
 class Playhead(Command):
-    """What the viewer has seen. Answered only when it is wrong, for it comes with every chunk."""
+    """What the viewer has seen. Comes with every chunk, so that only a wrong one is answered."""
 
     type: Literal["playhead"] = "playhead"
     chunk: Count = Field(description="The newest chunk of which every frame was shown.")
@@ -150,8 +151,8 @@ class PushMedia(Command):
     """Push a picture or a piece of sound into an input stream of the program.
 
     Its bytes come with it: on a WebSocket in a binary frame, behind this header. Answered when it
-    is decoded and there is room for it, so that whoever waits for the answer is slowed and never
-    refused. With `last` it also gets a receipt: for a picture by itself, or the end of a clip.
+    is decoded and there is room for it, so that a client that waits for the answer is slowed and
+    never refused. With `last` it also gets a receipt: for a single picture, or the end of a clip.
     """
 
     type: Literal["push_media"] = "push_media"
@@ -166,21 +167,22 @@ class PushMedia(Command):
     height: Annotated[int, Field(ge=0, le=2**16)] = Field(default=0, description="Of rgb24.")
     rate_hz: Annotated[int, Field(ge=0, le=2**20)] = Field(default=0, description="Of pcm.")
     channels: Annotated[int, Field(ge=0, le=64)] = Field(default=0, description="Of pcm.")
-    last: bool = Field(default=False, description="A picture by itself, or the end of a clip.")
+    last: bool = Field(default=False, description="A single picture, or the end of a clip.")
     data: bytes = Field(default=b"", exclude=True, repr=False)
 
 
 class RecordStart(Command):
-    """Record what the session puts out, until `record_stop` or its end."""
+    """Record what the session puts out, until `record_stop` or the session's end."""
 
     type: Literal["record_start"] = "record_start"
     inputs: bool = Field(
-        default=False, description="Also record the pictures that are pushed, to a file beside."
+        default=False,
+        description="Also record the pictures that are pushed, to a file of their own.",
     )
 
 
 class RecordStop(Command):
-    """End the recording that runs."""
+    """End the running recording."""
 
     type: Literal["record_stop"] = "record_stop"
 

@@ -1,6 +1,6 @@
-"""What a person is told about a field that the validation refused: its name, and what it may be.
+"""What a client is told about a field that the validation refused: its name, and what it may be.
 
-The library's own words speak of discriminators, unions and validation; these speak of the message.
+The library's own texts speak of discriminators, unions and validation; these speak of the message.
 """
 
 import re
@@ -54,7 +54,7 @@ def sentence(
 
     Args:
         field: its path, as the sender knows it.
-        detail: what the validation found; with its context.
+        detail: what the validation found, with its context.
         fields: what the object may hold, for a field that it may not.
         same: everything found at that field, when it may be one of several kinds.
     """

@@ -1,15 +1,15 @@
 """What can go wrong with a session.
 
 SessionError
-├── CommandError           a person asked for what cannot be; tell them, nothing has changed
-├── IllegalTriggerError    the life of a session has no such edge; a fault of this room
-├── SessionEndedError      the session is over, for a typed reason; open another
-├── AttachmentEndedError   an attachment is over, for a typed reason; the session may go on
-├── UnknownSessionError    there is no session of that id, or the token is not one of its own
-├── UnknownOwnerError      nobody was issued that owner's secret; ask without one
+├── CommandError           a command was refused; tell its sender, nothing has changed
+├── IllegalTriggerError    no edge leads from that phase; a fault of this package
+├── SessionEndedError      the session has ended, for a typed reason; open another
+├── AttachmentEndedError   an attachment has ended, for a typed reason; the session may continue
+├── UnknownSessionError    there is no session of that id, or the token is not one of its tokens
+├── UnknownOwnerError      this server did not issue that owner's secret; ask without one
 ├── BadRequestError        a session cannot be opened with that; names the field
-├── TooManyError           a limit of the deployment is reached; try again after a while
-├── RecordingsError        the folder for recordings cannot be used; an operator must look
+├── TooManyError           a limit of the deployment is reached; try again later
+├── RecordingsError        the folder for recordings cannot be used; the operator must act
 ├── VoiceError             the voice that the deployment names is not on this host; likewise
 ├── NotPixelsError         a frame needs a decoder; ask for `rgb24`
 └── NotSamplesError        sound needs a decoder; ask for `pcm16`
@@ -19,7 +19,7 @@ from enum import StrEnum
 
 
 class ErrorCode(StrEnum):
-    """Why a command was refused: stable, for programs to look at."""
+    """Why a command was refused: stable, for programs."""
 
     WRONG_TYPE = "wrong_type"
     MISSING = "missing"
@@ -53,7 +53,7 @@ class ErrorCode(StrEnum):
 
 
 class SessionError(Exception):
-    """Base of all errors of this room."""
+    """Base of all errors of this package."""
 
 
 class CommandError(SessionError):
@@ -61,10 +61,10 @@ class CommandError(SessionError):
 
     Attributes:
         code: one of `ErrorCode`, or what the loop refused a request with.
-        message: for a person; names the limit where there is one.
+        message: for people; names the limit where there is one.
         field: path of the offending field, such as `action.move`; None when no field is.
         command: id of the command, as far as it is known.
-        retry_after_s: when it may be worth another try.
+        retry_after_s: when to try again.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class CommandError(SessionError):
 
 
 class IllegalTriggerError(SessionError):
-    """A session in that phase knows no such trigger; nothing has changed."""
+    """No edge leads from that phase by that trigger; nothing has changed."""
 
 
 class SessionEndedError(SessionError):
-    """The session is over.
+    """The session has ended.
 
     Attributes:
         reason: stable and short, such as `closed`, `abandoned`, `worker_lost`.
     """
 
     def __init__(self, reason: str, message: str = "") -> None:
-        super().__init__(message or f"the session is over: {reason}")
+        super().__init__(message or f"the session has ended: {reason}")
         self.reason = reason
 
 
@@ -108,16 +108,16 @@ class AttachmentEndedError(SessionError):
     """
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the attachment is over: {reason}")
+        super().__init__(f"the attachment has ended: {reason}")
         self.reason = reason
 
 
 class UnknownSessionError(SessionError):
-    """No session of that id; the same is said of a wrong token, so that ids cannot be probed."""
+    """No session of that id. A wrong token gives the same error, so that ids cannot be probed."""
 
 
 class UnknownOwnerError(SessionError):
-    """An owner's secret that this server did not issue, or not since it was started."""
+    """An owner's secret that this server did not issue since it started."""
 
 
 class BadRequestError(SessionError):
@@ -141,7 +141,7 @@ class TooManyError(SessionError):
     Attributes:
         what: the name of the limit in the deployment.
         limit: its value.
-        retry_after_s: when it may be worth another try.
+        retry_after_s: when to try again.
     """
 
     def __init__(self, what: str, limit: int, retry_after_s: float = 5.0) -> None:

@@ -1,9 +1,10 @@
 """What a session says: one frozen model an event, the same on every transport.
 
 Every event carries the session, a sequence number that counts what this attachment was sent (+1
-always), and a monotonic time in microseconds. `attach` fills those three in, so that whoever makes
-an event says only what happened. `media.init` comes before the first chunk of a stream and again
-after any change of codec or size; `media.complete` comes exactly once, after the last chunk.
+always), and a monotonic time in microseconds. The outbox fills those three in, so that the code
+that makes an event says only what happened. `media.init` comes before the first chunk of a stream
+and again after any change of codec or size; `media.complete` comes exactly once, after the last
+chunk.
 """
 
 from typing import Annotated, Literal
@@ -14,7 +15,7 @@ from reverie.sessions.protocol.commands import CutReason
 
 
 class Value(BaseModel):
-    """Base of everything that events consist of."""
+    """Base of all parts of events."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
@@ -70,11 +71,11 @@ class StreamView(Value):
 
     name: str
     kind: Literal["video", "audio", "text"]
-    loop: str = Field(description="What puts it out; `interrupt` can name it.")
+    loop: str = Field(description="The loop that puts it out; `interrupt` can name it.")
 
 
 class SessionView(Value):
-    """All that a client shows of a session."""
+    """What a client shows of a session."""
 
     state: Literal["created", "queued", "active", "paused", "detached", "failed", "closed"]
     model: str
@@ -89,24 +90,24 @@ class SessionView(Value):
     takes_turns: bool = Field(default=False, description="Whether push_text takes mode turn.")
     viewers: int = 0
     lead_chunks: int = 1
-    recording: str | None = Field(default=None, description="The recording that runs, if any.")
+    recording: str | None = Field(default=None, description="The running recording, if any.")
 
 
 class LimitsView(Value):
-    """The limits that a client can run into; the deployment sets them."""
+    """The deployment's limits that a client can reach."""
 
     message_bytes: int
     commands_per_s: int
     prompt_chars: int
     recording: bool = Field(default=False, description="Whether the session can be recorded.")
-    clip_s: float = Field(default=0.0, description="How much is held for clips; 0: none.")
+    clip_s: float = Field(default=0.0, description="Seconds that are kept for clips; 0: none.")
 
 
 # --- requests and the session itself ---
 
 
 class RequestAccepted(Event):
-    """A command was carried out, or is sure to act at the next step."""
+    """A command was carried out, or will act at the next step."""
 
     type: Literal["request.accepted"] = "request.accepted"
     command: str
@@ -120,13 +121,13 @@ class RequestQueued(Event):
 
 
 class RequestStarted(Event):
-    """The session has its place on an instance."""
+    """The session has its place on a model instance."""
 
     type: Literal["request.started"] = "request.started"
 
 
 class SessionAttached(Event):
-    """The first event of an attachment: the protocol, and the session as it is."""
+    """The first event of an attachment: the protocol, and the session as it is now."""
 
     type: Literal["session.attached"] = "session.attached"
     protocol: int
@@ -151,18 +152,22 @@ class SessionInterrupted(Event):
     type: Literal["session.interrupted"] = "session.interrupted"
     command: str
     reason: CutReason
-    chunk: int = Field(ge=-1, description="The chunk gone back to; -1 is before the first.")
-    seen_us: int = Field(description="Media time of the last frame that was seen; -1 when none.")
+    chunk: int = Field(
+        ge=-1, description="The chunk that the session returned to; -1 is before the first."
+    )
+    seen_us: int = Field(
+        description="Media time of the last frame that was seen; -1 before the first."
+    )
     next_us: int = Field(description="Media time at which the next frame begins.")
-    loops: tuple[str, ...] = Field(default=(), description="Those that were cut.")
+    loops: tuple[str, ...] = Field(default=(), description="The loops that were cut.")
 
 
 class SessionRecovering(Event):
-    """The worker was lost; the session goes on from its last snapshot, as soon as can be."""
+    """The worker was lost; the session will continue from its last kept state."""
 
     type: Literal["session.recovering"] = "session.recovering"
     reason: str
-    chunk: int = Field(ge=-1, description="The newest chunk that came before the loss.")
+    chunk: int = Field(ge=-1, description="The newest chunk before the loss.")
 
 
 class SessionClosed(Event):
@@ -188,13 +193,12 @@ class ControlApplied(Event):
     truncated_at: int | None = None
     dropped_messages: int = Field(
         default=0,
-        description="Of a turn: so many of the oldest messages have given way, and are not read "
-        "any more.",
+        description="Of a turn: how many of the oldest messages the model no longer reads.",
     )
 
 
 class ControlSuperseded(Event):
-    """A control never acted; `by` took its place, or None when there were too many."""
+    """A control never acted; `by` took its place, or null when no other did."""
 
     type: Literal["control.superseded"] = "control.superseded"
     control: str
@@ -225,7 +229,7 @@ class MediaInit(Event):
 class MediaChunk(Event):
     """One access unit, picture or packet of sound; its bytes come with it.
 
-    `sequence` of the stream is `index`: it counts what this attachment was sent, +1 always.
+    `index` counts what this attachment was sent of the stream, +1 always.
     """
 
     type: Literal["media.chunk"] = "media.chunk"
@@ -235,7 +239,7 @@ class MediaChunk(Event):
     duration_us: int
     key: bool
     chunk: int = Field(description="The loop's chunk that the frame belongs to.")
-    frame: int = Field(ge=0, description="Which frame of its chunk.")
+    frame: int = Field(ge=0, description="Number of the frame in its chunk.")
     last: bool = Field(description="Whether it is the last frame of its chunk.")
     step: int
     discontinuity: bool = False
@@ -244,7 +248,7 @@ class MediaChunk(Event):
     )
     size_bytes: int = Field(ge=0)
     rtp_timestamp: int | None = Field(
-        default=None, ge=0, lt=2**32, description="Of the frame on WebRTC, which has its bytes."
+        default=None, ge=0, lt=2**32, description="On WebRTC: of the frame that carries the bytes."
     )
     data: bytes = Field(default=b"", exclude=True, repr=False)
 
@@ -262,33 +266,35 @@ class MediaComplete(Event):
 class TextDelta(Event):
     """More text of an utterance: whole words, each with the space behind it.
 
-    After `session.attached` the first one holds all that the newest utterance has said so far.
+    After `session.attached` the first one holds all of the newest utterance so far.
     """
 
     type: Literal["text.delta"] = "text.delta"
     stream: str
     text: str
-    utterance: int = Field(ge=0, description="Its number; a higher one has ended those before.")
+    utterance: int = Field(ge=0, description="Its number; a higher one ends those before.")
     pts_us: int = Field(description="Media time of the session when it was said.")
     final: bool = Field(default=False, description="Whether the utterance ends with it.")
-    cut: bool = Field(default=False, description="Whether it was broken off: no more will come.")
+    cut: bool = Field(
+        default=False, description="Whether the utterance was broken off: no more will come."
+    )
     answers: str | None = Field(default=None, description="The push_text that it answers.")
 
 
-# --- what is heard ---
+# --- speech in input streams ---
 
 
 class TurnStarted(Event):
-    """Somebody begins to speak, in the sound that is pushed into a stream."""
+    """Speech begins in the sound that a client pushes into a stream."""
 
     type: Literal["turn.started"] = "turn.started"
     stream: str
-    pts_us: int = Field(description="Where in the stream, on the clock of whoever pushes it.")
-    interrupts: bool = Field(default=False, description="Whether the model stops to speak for it.")
+    pts_us: int = Field(description="Where in the stream, on the clock of the client that pushes.")
+    interrupts: bool = Field(default=False, description="Whether it makes the model stop speaking.")
 
 
 class TurnEnded(Event):
-    """They have stopped."""
+    """Speech has ended in the sound that a client pushes."""
 
     type: Literal["turn.ended"] = "turn.ended"
     stream: str
@@ -300,7 +306,7 @@ class TurnEnded(Event):
 
 
 class ArtifactCreated(Event):
-    """Something is kept from now on: a snapshot, a recording or a clip."""
+    """A snapshot, a recording or a clip is kept from now on."""
 
     type: Literal["artifact.created"] = "artifact.created"
     kind: Literal["snapshot", "recording", "clip"]
@@ -309,7 +315,7 @@ class ArtifactCreated(Event):
 
 
 class ArtifactUpdated(Event):
-    """A recording has grown. Comes about once a second of it."""
+    """A recording has grown. Comes about once a second."""
 
     type: Literal["artifact.updated"] = "artifact.updated"
     kind: Literal["recording", "clip"]
@@ -320,7 +326,7 @@ class ArtifactUpdated(Event):
 
 
 class ArtifactCompleted(Event):
-    """A recording or a clip is whole: it can be fetched, and grows no more."""
+    """A recording or a clip is complete and can be fetched."""
 
     type: Literal["artifact.completed"] = "artifact.completed"
     kind: Literal["recording", "clip"]
@@ -329,17 +335,17 @@ class ArtifactCompleted(Event):
     frames: int = Field(ge=0)
     duration_us: int = Field(ge=0)
     size_bytes: int = Field(ge=0)
-    left_out: int = Field(default=0, ge=0, description="Frames that are missing in it.")
+    left_out: int = Field(default=0, ge=0, description="Frames that are missing.")
 
 
 class Error(Event):
-    """Something failed; the session goes on unless `session.closed` follows.
+    """Something failed; the session continues unless `session.closed` follows.
 
     Attributes:
         code: stable and short, such as `too_large`, `unknown_field`, `non_finite`.
         field: the path of the offending field, such as `action.move`.
         command: the command that it answers.
-        loop: what has failed, when it was a loop.
+        loop: the loop that failed, if one did.
     """
 
     type: Literal["error"] = "error"

@@ -1,7 +1,7 @@
 """From a decoded JSON object to a command, or to one error that names the field.
 
-`rtc` refuses what is no JSON object before this; here are types, ranges and names that do not
-depend on what the session runs.
+`rtc` refuses what is not a JSON object before this. Checked here are types, ranges and names that
+do not depend on the session's program.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,10 +42,10 @@ _CODES = {
 
 
 def parse_command(given: Mapping[str, object]) -> AnyCommand:
-    """Return the command that `given` says.
+    """Return the command that `given` describes.
 
     Raises:
-        CommandError: it says none; names the first offending field.
+        CommandError: it describes none; names the first offending field.
     """
     try:
         return COMMAND.validate_python(dict(given))
@@ -55,7 +55,7 @@ def parse_command(given: Mapping[str, object]) -> AnyCommand:
 
 
 def check_opening(prompt: object, seed: object, parameters: object) -> None:
-    """Hold what a program says when it opens a session to the rules for its commands.
+    """Check the request that opens a session by the rules for commands.
 
     Raises:
         BadRequestError: names the field that is of a wrong type, not finite or far out of range.
@@ -99,7 +99,7 @@ def _message(field: str, first: ErrorDetails, details: Sequence[ErrorDetails]) -
 
 
 def _most_telling(details: Sequence[ErrorDetails]) -> ErrorDetails:
-    """Return the first error; of the members of one union, the one that is no mere type error."""
+    """Return the first error; of the members of one union, one that is not only a type error."""
     first = details[0]
     same_place = [each for each in details if each["loc"][:3] == first["loc"][:3]]
     for each in same_place:
@@ -111,12 +111,12 @@ def _most_telling(details: Sequence[ErrorDetails]) -> ErrorDetails:
 def _code(detail: ErrorDetails) -> ErrorCode:
     value = detail["input"]
     if isinstance(value, int) and abs(value) > LARGEST:
-        return ErrorCode.OUT_OF_RANGE  # also where a number that large is no float at all
+        return ErrorCode.OUT_OF_RANGE  # also where a number that large is not a float
     return _CODES.get(detail["type"], ErrorCode.WRONG_TYPE)
 
 
 def _path(loc: Sequence[int | str], given: object) -> str:
-    """Return the part of pydantic's location that a client would recognise: no union members."""
+    """Return pydantic's location without union members, which a client does not know."""
     path: list[str] = []
     for part in loc:
         if isinstance(given, Mapping):

@@ -10,11 +10,11 @@ from reverie.sessions.protocol.commands import COMMAND, PROTOCOL
 from reverie.sessions.protocol.events import EVENT
 
 FILE = Path(str(files("reverie.sessions.protocol").joinpath("schema.json")))
-"""Where the schema lies, in the checkout and in the wheel."""
+"""Path of the schema, in the checkout and in the wheel."""
 
 
 def protocol_schema() -> dict[str, object]:
-    """Return the schema: `command` and `event` say what may go in and what comes out."""
+    """Return the schema: `command` and `event` describe what goes in and what comes out."""
     roots, definitions = TypeAdapter.json_schemas(
         [("command", "validation", COMMAND), ("event", "serialization", EVENT)],
         ref_template="#/$defs/{model}",

@@ -1,4 +1,4 @@
-"""Which recordings there are, whose they are, and which must go. Pure: no file, no clock."""
+"""Which recordings there are, their owners, and which must be deleted. Pure: no file, no clock."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -10,7 +10,7 @@ from reverie.sessions.recording.recording import Entry, Progress, RecordedInput,
 
 
 class RecordingCatalogue:
-    """Entries by id, oldest first, and how much each takes of the disk."""
+    """Entries by id, oldest first, and the size of each on the disk."""
 
     def __init__(self, options: RecordingOptions) -> None:
         self._options = options
@@ -25,8 +25,8 @@ class RecordingCatalogue:
         """Add the newest.
 
         Args:
-            entry: what it is, and whose.
-            address: where it was asked for; empty: it does not count. Kept in memory only.
+            entry: the recording with its keys.
+            address: the network address that started it; empty: it does not count. In memory only.
         """
         if address:
             self._addresses[entry.recording.id] = address
@@ -34,13 +34,13 @@ class RecordingCatalogue:
         self._bytes[entry.recording.id] = entry.recording.size_bytes
 
     def remove(self, id: str) -> bool:
-        """Forget one; tell whether it was there."""
+        """Remove one; return whether it was there."""
         self._bytes.pop(id, None)
         self._addresses.pop(id, None)
         return self._entries.pop(id, None) is not None
 
     def entry(self, id: str) -> Entry | None:
-        """Return one with its keys."""
+        """Return a recording with its keys."""
         return self._entries.get(id)
 
     def get(self, session: str, id: str) -> Recording | None:
@@ -67,16 +67,16 @@ class RecordingCatalogue:
         reason: str = "",
         inputs: tuple[RecordedInput, ...] = (),
     ) -> Recording | None:
-        """Note how far a recording has come; None when it is not there any more.
+        """Note the progress of a recording; None when it was deleted.
 
         Args:
-            id: which one.
+            id: the recording.
             recorded: what its video holds.
             from_us: media time at which it begins; -1 before its first frame.
             size_bytes: of all its files.
-            state: what has become of it.
-            reason: why it is over.
-            inputs: what went in and was recorded.
+            state: its new state.
+            reason: why it ended.
+            inputs: the recorded input streams.
         """
         entry = self._entries.get(id)
         if entry is None:
@@ -100,7 +100,7 @@ class RecordingCatalogue:
     def limit_reached(self, address: str) -> str | None:
         """Return the setting that forbids one more recording of an address; None when none does.
 
-        Owners need none: their own oldest go.
+        Owners are not limited here, because their own oldest recordings are deleted.
         """
         options = self._options
         if self._is_full(list(self._entries), options.keep_count, options.keep_bytes):
@@ -113,7 +113,7 @@ class RecordingCatalogue:
         return None
 
     def oldest_of(self, owner: str, running: Collection[str], address: str = "") -> str | None:
-        """Return an owner's oldest recording that is whole, of an address only if one is given."""
+        """Return an owner's oldest complete recording, only from `address` if one is given."""
         for id, entry in self._entries.items():
             here = not address or self._addresses.get(id) == address
             if entry.keys.owner == owner and id not in running and here:
@@ -121,10 +121,10 @@ class RecordingCatalogue:
         return None
 
     def to_let_go(self, now_s: float, running: Collection[str]) -> list[str]:
-        """Return those that are too old, and the oldest of an owner who has too many or too much.
+        """Return those to delete: too old ones, and the oldest of an owner over a limit.
 
-        Where all together are too much, those go whose owners record; only when nobody does, as
-        after a start with less room, the oldest of all.
+        When all together are over a limit, recordings of owners who are recording go first; when
+        no owner is, as after a restart with lower limits, the oldest of all.
         """
         options, owners = self._options, self._owners()
         gone = {
@@ -143,7 +143,7 @@ class RecordingCatalogue:
         return [id for id in self._entries if id in gone]
 
     def to_stop(self, running: Collection[str]) -> dict[str, str]:
-        """Return those that must end, each with the setting that it has run into."""
+        """Return the running ones that must end, each with the setting that it exceeds."""
         options, owners = self._options, self._owners()
         sizes, of_addresses = Counter[str](), Counter[str]()
         for id, size in self._bytes.items():
@@ -164,7 +164,7 @@ class RecordingCatalogue:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether what is there takes more than it may."""
+        """Whether all together are over a limit."""
         options = self._options
         full = sum(self._bytes.values()) > options.keep_bytes
         return full or len(self._entries) > options.keep_count
@@ -176,7 +176,7 @@ class RecordingCatalogue:
         return len(ids) >= count or sum(self._bytes[id] for id in ids) >= size
 
     def _beyond(self, ids: Sequence[str], may_go: Sequence[str], count: int, size: int) -> set[str]:
-        """Return the oldest of `may_go`, until the rest of `ids` is no more than may be."""
+        """Return the oldest of `may_go`, until the rest of `ids` is within the limits."""
         left, total, gone = len(ids), sum(self._bytes[id] for id in ids), set[str]()
         for id in may_go:
             if left <= count and total <= size:

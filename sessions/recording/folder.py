@@ -1,4 +1,4 @@
-"""The folder that recordings lie in. Plain file work, for the one thread that does it."""
+"""The folder of the recordings. Blocking file work, for the one thread that does it."""
 
 import contextlib
 import logging
@@ -22,7 +22,7 @@ VIDEO, EVENTS, ENTRY = ".mp4", ".jsonl", ".json"
 
 
 def input_suffix(number: int) -> str:
-    """Return how the file of a recording's input ends, the first of them being 0."""
+    """Return the suffix of the file of an input stream; the first is number 0."""
     return f".input-{number + 1}.mp4" if number else ".input.mp4"
 
 
@@ -30,7 +30,7 @@ class RecordingFolder:
     """Files by the id of their recording."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Use a folder, or a private one (None) that is made for the first recording only.
+        """Use a folder, or a private one (None) that is made with the first recording.
 
         Raises:
             OSError: it cannot be made, or cannot be written to.
@@ -44,22 +44,24 @@ class RecordingFolder:
                 raise PermissionError(f"recordings cannot be written to {self._path}")
 
     def file(self, recording: str, suffix: str) -> Path:
-        """Return where a file of a recording lies, be it there or not."""
-        assert re.fullmatch(ID_PATTERN, recording), "ids are made here, and checked where they come"
+        """Return the path of a recording's file, which need not exist."""
+        assert re.fullmatch(ID_PATTERN, recording), (
+            "ids are made here, and checked where they come in"
+        )
         return self._path / f"{recording}{suffix}"
 
     def create(self, path: Path) -> int:
         """Return a descriptor to append to a new file of the folder.
 
         Raises:
-            OSError: it is there already, or cannot be made.
+            OSError: it exists already, or cannot be made.
         """
         if self._private:
             self._make()
         return create_file(path)
 
     def write(self, entry: Entry) -> None:
-        """Write what a recording is, all at once.
+        """Write the entry of a recording, atomically.
 
         Raises:
             OSError: it cannot be written.
@@ -76,7 +78,7 @@ class RecordingFolder:
         temporary.replace(path)
 
     def delete(self, recording: str) -> None:
-        """Delete the files of a recording; those that are not there are no error."""
+        """Delete the files of a recording; missing ones are not an error."""
         inputs = self._path.glob(f"{self.file(recording, '').name}.input*.mp4")
         for path in (
             *(self.file(recording, suffix) for suffix in (VIDEO, EVENTS, ENTRY, ".new")),
@@ -86,9 +88,9 @@ class RecordingFolder:
                 path.unlink()
 
     def read_all(self) -> list[Entry]:
-        """Return what a server before this one has left, oldest first.
+        """Return the entries that an earlier server left, oldest first.
 
-        What it was writing when it was lost ends with its last whole fragment.
+        A recording that it was writing when it was lost ends with its last whole fragment.
         """
         entries = []
         for path in self._path.glob(f"*{ENTRY}"):
@@ -96,13 +98,13 @@ class RecordingFolder:
                 continue
             try:
                 entry = Entry.model_validate_json(path.read_text())
-                entries.append(self._mended(entry) if _was_lost(entry) else entry)
+                entries.append(self._repaired(entry) if _was_lost(entry) else entry)
             except (OSError, ValidationError) as error:
                 logger.warning("recording %s cannot be read: %s", path.stem, error)
         return sorted(entries, key=lambda entry: entry.recording.started_s)
 
     def mend(self, recording: str, suffix: str = VIDEO) -> Recorded:
-        """End a video with its last whole fragment; return what it holds, maybe nothing.
+        """End a video with its last whole fragment; return what it holds, which may be nothing.
 
         Raises:
             OSError: it cannot be done.
@@ -116,14 +118,14 @@ class RecordingFolder:
             return Recorded()
 
     def remove_if_private(self) -> None:
-        """Take a private folder away, with all that is in it."""
+        """Delete a private folder, with all that is in it."""
         if self._private:
             shutil.rmtree(self._path, ignore_errors=True)
 
     def _make(self) -> None:
         self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def _mended(self, entry: Entry) -> Entry:
+    def _repaired(self, entry: Entry) -> Entry:
         recording = entry.recording.id
         found = self.mend(recording)
         inputs = tuple(

@@ -1,4 +1,4 @@
-"""The pictures that go into a session while it is recorded, encoded for the recording alone."""
+"""The pictures that clients push while a session is recorded, encoded only for the recording."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from reverie.media.video.h264 import H264Encoder
 logger = logging.getLogger(__name__)
 
 WAITING = 8
-"""Pictures that may wait for the encoder; more are left out, and counted."""
+"""Pictures that may wait for the encoder; beyond it, they are left out and counted."""
 
 KEY_EVERY_US = 2_000_000
 _FRAME_US = 33_333
@@ -27,9 +27,9 @@ class InputRecordingWriter:
         """Record nothing yet.
 
         Args:
-            file: what grows.
+            file: the file to append to.
             executor: encodes, one job at a time.
-            now_us: of a monotonic clock.
+            now_us: a monotonic clock.
         """
         self._file = file
         self._executor = executor
@@ -45,7 +45,7 @@ class InputRecordingWriter:
 
     @property
     def size_bytes(self) -> int:
-        """Of the file."""
+        """Size of the file."""
         return self._mp4.recorded.size_bytes
 
     @property
@@ -54,7 +54,7 @@ class InputRecordingWriter:
         return self._mp4.recorded.frames
 
     def picture(self, picture: Picture) -> None:
-        """Take the next picture; it must not be changed afterwards."""
+        """Record the next picture; it must not be changed afterwards."""
         if self._over:
             return
         if self._waiting >= WAITING:
@@ -72,11 +72,11 @@ class InputRecordingWriter:
         encoding.add_done_callback(lambda done: self._encoded(done, pts_us))
 
     def stop(self) -> None:
-        """Take nothing more. Stopping twice is stopping once."""
+        """Record nothing more; idempotent."""
         self._over = True
 
     async def finish(self) -> None:
-        """Return once all that was taken is in the file, and it is closed."""
+        """Return once all pictures are in the file, and it is closed."""
         await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
         self._file.append(self._mp4.finish())
         await self._file.close()
@@ -97,6 +97,6 @@ class InputRecordingWriter:
             tag = FrameTag(pts_us, _FRAME_US, chunk=0, frame=0, last=False, step=0)
             self._file.append(self._mp4.picture(MediaFrame(done.result(), tag)))
         except (MediaError, asyncio.CancelledError) as error:
-            logger.warning("a picture that went in was not recorded: %s", error)
+            logger.warning("a pushed picture was not recorded: %s", error)
             self.left_out += 1
             self._mp4.lose()

@@ -1,7 +1,7 @@
-"""What a session puts out, encoded, for consumers that are no viewers: recordings and clips.
+"""The encoded output of a session for recordings and clips.
 
-It takes part in the encoding that viewers have already: one subscription to the pictures' H.264 and
-one to each Opus stream, however many consumers there are.
+It shares the encoding with the viewers: one subscription to the H.264 of the pictures and one to
+each Opus stream, however many consumers there are.
 """
 
 from typing import Protocol
@@ -17,11 +17,11 @@ from reverie.media import (
 from reverie.sessions.streams.output_streams import OutputStreams
 
 KEY_EVERY_US = 2_000_000
-"""Key frames come this often at least, so that a player can seek and a clip can begin."""
+"""A key frame comes at least this often, so that a player can seek and a clip can begin."""
 
 
 class TapConsumer(Protocol):
-    """Takes what comes, at once, on the event loop."""
+    """Takes encoded media on the event loop. Never waits."""
 
     def picture(self, media: MediaFrame) -> None:
         """Take a frame of the first video stream."""
@@ -31,7 +31,7 @@ class TapConsumer(Protocol):
 
 
 class MediaTap:
-    """Open as long as there are consumers."""
+    """Subscribed for as long as there are consumers."""
 
     def __init__(self, outputs: OutputStreams) -> None:
         self._outputs = outputs
@@ -42,7 +42,7 @@ class MediaTap:
 
     @property
     def has_pictures(self) -> bool:
-        """Whether there is a video stream that goes on."""
+        """Whether there is a video stream that has not ended."""
         return any(video.stream.reason is None for video in self._outputs.videos[:1])
 
     @property
@@ -53,7 +53,7 @@ class MediaTap:
         )
 
     def add(self, consumer: TapConsumer) -> None:
-        """Feed a consumer too; its first key frame comes soon. There must be pictures."""
+        """Add a consumer; its first key frame comes soon. There must be pictures."""
         self._consumers.append(consumer)
         if self._video is None:
             self._open()
@@ -61,7 +61,7 @@ class MediaTap:
             self._video.request_key_frame()
 
     def remove(self, consumer: TapConsumer) -> None:
-        """Feed a consumer no more. Removing twice is removing once."""
+        """Remove a consumer; idempotent."""
         if consumer in self._consumers:
             self._consumers.remove(consumer)
         if not self._consumers:

@@ -1,4 +1,4 @@
-"""What an operator may set about recordings; every default is safe on a shared machine."""
+"""The operator's settings of recordings; every default is safe on a shared machine."""
 
 from pathlib import Path
 
@@ -6,23 +6,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RecordingOptions(BaseModel):
-    """Where recordings lie, how long they may be, and when they go.
+    """Where recordings are kept, how long they may be, and when they are deleted.
 
     Attributes:
         enabled: whether sessions can be recorded at all.
-        folder: null makes a private one that goes with the server; in one that is named, recordings
-            outlive the server, with those who may fetch them.
-        keep_s: a recording is deleted so long after it was begun.
-        keep_bytes: of all recordings. Nobody's go for somebody else's: beyond it the oldest of an
-            owner who records go, then their running ones end, and others are refused new ones.
+        folder: null makes a private one that is deleted with the server; in a named one, recordings
+            and the keys to fetch them outlive the server.
+        keep_s: a recording is deleted so long after it began.
+        keep_bytes: of all recordings. Beyond it the oldest of an owner who is recording are
+            deleted, then that owner's running ones end, and new ones of others are refused.
         keep_count: likewise, by number.
-        keep_bytes_per_owner: of one owner's; beyond it their own oldest go.
+        keep_bytes_per_owner: of one owner; beyond it the owner's oldest are deleted.
         keep_count_per_owner: likewise, by number.
-        keep_bytes_per_address: of those that were asked for from one address, whoever owns them,
-            since the server began; beyond it new ones are refused.
+        keep_bytes_per_address: of those started from one address, of any owner, since the server
+            started; beyond it new ones are refused.
         keep_count_per_address: likewise, by number.
-        longest_s: a recording ends by itself after so much media time.
-        clip_s: how much of each session is held in memory for clips; 0 holds nothing.
+        longest_s: a recording ends after so much media time.
+        clip_s: how much of each session is kept in memory for clips; 0 keeps nothing.
         clip_bytes: likewise, in bytes.
     """
 

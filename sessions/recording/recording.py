@@ -1,4 +1,4 @@
-"""What a recording is, for people and for the folder that keeps it."""
+"""What is known of a recording, for clients and for its entry in the folder."""
 
 import hashlib
 import secrets
@@ -13,17 +13,17 @@ Kind = Literal["recording", "clip"]
 Progress = Literal["running", "complete", "failed"]
 
 ID_PATTERN = r"^[0-9a-f]{24}([0-9a-f]{8})?$"
-"""Earlier servers made shorter ones."""
+"""Ids of earlier servers were shorter."""
 
 
 _OF_ONE_INPUT = ("input", "input_frames")
 
 
 class RecordedInput(BaseModel):
-    """Pictures that went into a stream while a session was recorded.
+    """Pictures that were pushed into a stream while a session was recorded.
 
     Attributes:
-        frames: how many of them.
+        frames: how many.
         left_out: pictures that came faster than they could be encoded.
     """
 
@@ -35,16 +35,16 @@ class RecordedInput(BaseModel):
 
 
 class Recording(BaseModel):
-    """A recording or a clip, as far as it has come.
+    """A recording or a clip so far.
 
     Attributes:
-        reason: why it is over: `stopped`, `session_over`, `longest_s`, `keep_bytes`,
+        reason: why it ended: `stopped`, `session_over`, `longest_s`, `keep_bytes`,
             `keep_bytes_per_owner`, `keep_bytes_per_address`, `disk_full`,
             `disk_slow`, `write_failed`, `server_lost`; empty while it runs.
         started_s: Unix time.
         from_us: the session's media time at which it begins; -1 before its first frame.
-        left_out: frames that are missing in it.
-        inputs: the streams whose pushed pictures are recorded beside it, a file each.
+        left_out: frames that are missing.
+        inputs: the input streams that are recorded with it, a file each.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,7 +68,7 @@ class Recording(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_one_input(cls, value: object) -> object:
-        """Read what earlier servers wrote, which recorded one stream at the most."""
+        """Read entries of earlier servers, which recorded at most one input stream."""
         if not isinstance(value, Mapping) or "input" not in value:
             return value
         rest = {name: each for name, each in value.items() if name not in _OF_ONE_INPUT}
@@ -112,11 +112,11 @@ class Entry(BaseModel):
 
 
 def new_id() -> str:
-    """Return an id that nobody guesses and that is safe as a file's name."""
+    """Return an id that cannot be guessed and is safe as a file's name."""
     return secrets.token_hex(16)
 
 
 def hashed(secret: str) -> str:
-    """Return what a secret is known by where it is not to be told."""
-    # The secrets are random and long: a plain hash tells nothing of them.
+    """Return the hash by which a secret is recognised where it must not be stored."""
+    # The secrets are random and long, so that a plain hash does not reveal them.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""One recording while it is made: pictures and sound to one file, what was said to another."""
+"""A running recording: pictures and sound go to one file, commands and events to another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from reverie.media.files.fragmented_mp4 import FragmentedMp4, Recorded
 from reverie.sessions.recording.input_recording_writer import InputRecordingWriter
 
 _LINES_BYTES = 2**14
-"""Lines are written with the next fragment, or when there are so many."""
+"""Lines are written with the next fragment, or when they reach this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingEnds:
-    """Who hears from a tape, on the event loop.
+    """Callbacks of a writer, on the event loop.
 
     Attributes:
-        grew: it holds more; about once a second.
-        over: it cannot go on, for this reason; `finish` it.
+        grew: the recording has grown; about once a second.
+        over: it has ended, for this reason; `finish` it.
     """
 
     grew: Callable[[], None]
@@ -27,7 +27,7 @@ class RecordingEnds:
 
 
 class RecordingWriter:
-    """Takes what comes out of a session until `finish`. Never waits: the disk is another's."""
+    """Records the output of a session until `stop`. Never waits for the disk."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class RecordingWriter:
 
         Args:
             sounds: the audio streams to come, each with its channels.
-            longest_us: it is over after so much media time.
-            inputs: take the pictures that go in, by their stream.
+            longest_us: it ends after so much media time.
+            inputs: the writers of pushed pictures, by input stream.
         """
         self._video = video
         self._lines = lines
@@ -64,9 +64,9 @@ class RecordingWriter:
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
-        beside = sum(each.size_bytes for each in self.inputs.values())
-        return self._mp4.recorded.size_bytes + self._lines_bytes + beside
+        """Size of all files."""
+        inputs = sum(each.size_bytes for each in self.inputs.values())
+        return self._mp4.recorded.size_bytes + self._lines_bytes + inputs
 
     @property
     def from_us(self) -> int | None:
@@ -74,7 +74,7 @@ class RecordingWriter:
         return self._mp4.from_us
 
     def picture(self, media: MediaFrame) -> None:
-        """Take the next frame."""
+        """Record the next frame."""
         if self._over:
             return
         try:
@@ -87,12 +87,12 @@ class RecordingWriter:
             self._append(data)
 
     def sound(self, stream: str, packet: SoundPacket) -> None:
-        """Take the next packet of an audio stream."""
+        """Record the next packet of an audio stream."""
         if not self._over:
             self._mp4.sound(stream, packet)
 
     def line(self, kind: str, text: str) -> None:
-        """Take something that was said: a JSON object, of a kind, at this moment."""
+        """Record a command or an event as a JSON object of that kind, at the present media time."""
         if self._over:
             return
         at_us = self._newest_us - self.from_us if self.from_us is not None else 0
@@ -103,7 +103,7 @@ class RecordingWriter:
             self._write_lines()
 
     def stop(self, reason: str) -> None:
-        """Take nothing more. Stopping twice is stopping once; `over` is told."""
+        """Record nothing more, and call `over`; idempotent."""
         if not self._over:
             self._over = True
             self._video.append(self._mp4.finish())
@@ -113,7 +113,7 @@ class RecordingWriter:
             self._ends.over(reason)
 
     async def finish(self) -> str | None:
-        """Return once all files are closed; why not all is in them, if so."""
+        """Return once all files are closed; the reason if not everything is in them."""
         for each in self.inputs.values():
             await each.finish()
         await self._video.close()

@@ -1,11 +1,11 @@
-"""All recordings of a server: where they lie, who may have them, and when they go.
+"""All recordings of a server: their files, who may fetch them, and when they are deleted.
 
-A recording is three files with one id of this server's making: `.mp4` (what was seen and heard),
-`.jsonl` (what was said, a line each) and `.json` (what it is, and hashes of the secrets that open
-it, so that it outlives its session and, in a folder that is named, the server). No name that a
-client sends ever becomes part of a path.
+A recording is three files named by an id that this server makes: `.mp4` (pictures and sound),
+`.jsonl` (commands and events, a line each) and `.json` (the entry, with hashes of the secrets that
+open it, so that it outlives its session and, in a named folder, the server). No name that a client
+sends ever becomes part of a path.
 
-One thread does all file work. `run` is a child of whoever runs the server.
+One thread does all file work. `run` is a child of the server's task group.
 """
 
 import asyncio
@@ -33,51 +33,53 @@ from reverie.sessions.recording.recording_writer import RecordingEnds, Recording
 logger = logging.getLogger(__name__)
 
 SWEEP_S = 30.0
-"""How often at least what is too old is looked for."""
+"""How often at least old recordings are looked for."""
 
 JOB_S = 60.0
-"""For the disk to take what was recorded; then it is left as it is."""
+"""Time for the disk to take a job; after that the job is given up."""
 
 LEAVE_S = 5.0
-"""Likewise in all, once the server is leaving."""
+"""Time for all remaining jobs, once the server is shutting down."""
 
 FULL_S = 60.0
-"""When to ask again for a recording that there was no room for."""
+"""When to try again after a refusal for lack of room."""
 
 FAILURES = frozenset({"disk_full", "disk_slow", "write_failed", "bad_format"})
-"""Reasons that are nobody's wish."""
+"""Reasons that are failures."""
 
 T = TypeVar("T")
 Told = Callable[[Recording], None]
-"""Hears how far a recording has come, and last that it is over; on the event loop."""
+"""Is told the progress of a recording, and last its end; on the event loop."""
 
 
 class Recordings:
-    """For one event loop. Nothing waits for the disk but `start`, `run` and `close`."""
+    """For one event loop. Only `start`, `run` and `close` wait for the disk."""
 
     def __init__(self, options: RecordingOptions, wall_s: Callable[[], float] = time.time) -> None:
         """Touch no file yet: `start` does.
 
         Args:
-            wall_s: seconds since 1970, for tests to own.
+            wall_s: seconds since 1970; tests replace it.
         """
         self.options = options
         self._wall_s = wall_s
         self._folder: RecordingFolder | None = None
         self._catalogue = RecordingCatalogue(options)
         self._writers: dict[str, RecordingWriter] = {}  # those that run
-        self._told: dict[str, Told] = {}  # of those that are not whole
+        self._told: dict[str, Told] = {}  # of those that are not complete
         self._jobs: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
-        self._leave_by_s: float | None = None  # when all jobs must be done, once it is leaving
-        self._news = asyncio.Event()  # something is over, or was deleted
+        self._leave_by_s: float | None = (
+            None  # when all jobs must be done, once the server is shutting down
+        )
+        self._news = asyncio.Event()  # a recording has ended, or was deleted
         self._thread = JobThread("recordings")
 
-    # --- its life ---
+    # --- running ---
 
     async def start(self) -> None:
-        """Open the folder and find what is in it.
+        """Open the folder and read its entries.
 
-        Where nothing is recorded, only what an earlier server has left in it is taken care of.
+        Where recording is not enabled, only recordings of an earlier server are kept up.
 
         Raises:
             RecordingsError: it cannot be used.
@@ -87,7 +89,7 @@ class Recordings:
         try:
             self._folder = await self._in_thread(lambda: RecordingFolder(self.options.folder))
         except OSError as error:
-            without = "recordings.enabled: false does without"
+            without = "recordings.enabled: false runs without it"
             raise RecordingsError(
                 f"recordings.folder cannot be used: {error}; {without}"
             ) from error
@@ -95,7 +97,7 @@ class Recordings:
             self._catalogue.enter(entry)
 
     async def run(self) -> None:
-        """Finish what is over and delete what is too old, until `leave`."""
+        """Finish recordings that have ended and delete old ones, until `leave`."""
         while True:
             try:
                 async with asyncio.timeout(SWEEP_S):
@@ -109,20 +111,20 @@ class Recordings:
             self._sweep()
 
     def leave(self) -> None:
-        """End what still runs, and `run` once it is finished, or after a limit."""
+        """End running recordings, and `run` once they are finished, or after a limit."""
         self._leave_by_s = asyncio.get_running_loop().time() + LEAVE_S
         for writer in tuple(self._writers.values()):
             writer.stop("shutdown")
         self._jobs.put_nowait(None)
 
     async def close(self) -> None:
-        """Let go of the folder, and of a private one for good. `run` has ended."""
+        """Close the folder, and delete a private one. `run` has ended."""
         if self._folder is not None:
             try:
                 async with asyncio.timeout(LEAVE_S):
                     await self._in_thread(self._folder.remove_if_private)
             except TimeoutError:
-                logger.error("the disk hangs; the folder of recordings is left as it is")
+                logger.error("the disk does not answer; the folder of recordings is left as it is")
         self._thread.shutdown(wait=False)
 
     def now_s(self) -> float:
@@ -132,21 +134,21 @@ class Recordings:
     # --- recording ---
 
     def make_room(self, keys: Keys, address: str = "") -> None:
-        """Have room for another recording of an owner, who gives their own oldest for it.
+        """Make room for another recording by deleting the owner's oldest ones.
 
         Args:
-            keys: whose.
-            address: where it is asked for; empty: that does not count.
+            keys: of the new recording.
+            address: the network address that starts it; empty: it does not count.
 
         Raises:
-            CommandError: there is none; names the setting.
+            CommandError: there is no room; names the setting.
         """
         while (limit := self._catalogue.limit_reached(address)) is not None:
             here = address if limit.endswith("_per_address") else ""
             oldest = self._catalogue.oldest_of(keys.owner, self._told, here)
             if oldest is None:
                 most = getattr(self.options, limit)
-                text = f"recordings have no room left: at most {most} are kept ({limit})"
+                text = f"there is no room for another recording: at most {most} are kept ({limit})"
                 raise CommandError(ErrorCode.TOO_MANY, text, retry_after_s=FULL_S)
             self.delete(oldest)
 
@@ -158,7 +160,7 @@ class Recordings:
         told: Told,
         address: str = "",
     ) -> RecordingWriter:
-        """Begin a recording; it goes on until its tape is stopped."""
+        """Begin a recording; it runs until its writer is stopped."""
         id = recording.id
         self._enter(Entry(recording=recording, keys=keys), told, address)
         ends = RecordingEnds(
@@ -198,7 +200,7 @@ class Recordings:
             self._writers[id].stop("stopped")
 
     async def completed(self, recording: Recording) -> Recording:
-        """Wait until a recording is whole; return it as it is then. Safe to cancel."""
+        """Wait until a recording is complete; return it as it is then. Safe to cancel."""
         while (entry := self._catalogue.entry(recording.id)) is not None:
             if entry.recording.state != "running":
                 return entry.recording
@@ -206,7 +208,7 @@ class Recordings:
             await self._news.wait()
         return recording.model_copy(update={"state": "complete", "reason": "deleted"})
 
-    # --- looking ---
+    # --- finding ---
 
     def role(self, session: str, secret: str) -> Role | None:
         """Return the most that a secret allows with the recordings of a session, if anything."""
@@ -221,11 +223,11 @@ class Recordings:
         return self._catalogue.get(session, id)
 
     def file(self, recording: Recording, suffix: str) -> Path:
-        """Return where a file of a recording lies."""
+        """Return the path of a recording's file."""
         return self._opened.file(recording.id, suffix)
 
     def delete(self, id: str) -> None:
-        """Delete a recording; one that runs ends first. Deleting twice is deleting once."""
+        """Delete a recording, which ends first if it runs; idempotent."""
         if id in self._writers:
             self._writers[id].stop("deleted")
             self._note(id, self._writers[id], "complete", "deleted")
@@ -269,7 +271,7 @@ class Recordings:
         failure = await writer.finish()
         del self._writers[id]
         if failure is not None and id in self._catalogue:
-            folder = self._opened  # what does not end with a whole fragment cannot be played
+            folder = self._opened  # a video must end with a whole fragment to be playable
             recorded = await self._in_thread(lambda: folder.mend(id))
         failed = failure is not None and not recorded.frames
         state: Progress = "failed" if failed else "complete"
@@ -284,7 +286,7 @@ class Recordings:
         reason: str = "",
         recorded: Recorded | None = None,
     ) -> None:
-        """Note how far a tape has come, and tell."""
+        """Note the progress of a recording, and tell it."""
         from_us = -1 if writer.from_us is None else writer.from_us
         inputs = tuple(
             RecordedInput(stream=stream, frames=each.frames, left_out=each.left_out)
@@ -324,7 +326,7 @@ class Recordings:
     async def _over(self, id: str) -> None:
         self._told.pop(id, None)
         entry = self._catalogue.entry(id)
-        if entry is not None:  # else it was deleted meanwhile
+        if entry is not None:  # else it was deleted
             await self._write(entry)
         self._news.set()
 
@@ -338,18 +340,20 @@ class Recordings:
         except TimeoutError:
             logger.error("a recording's files took over %g s", limit_s)
         except Exception:
-            # The boundary of housekeeping: one recording that goes wrong ends no server.
-            logger.exception("a recording could not be taken care of")
+            # The boundary of housekeeping: a failure with one recording must not end the server.
+            logger.exception("a job for a recording failed")
 
     async def _write(self, entry: Entry) -> None:
         folder = self._opened
         try:
             await self._in_thread(lambda: folder.write(entry))
         except OSError as error:
-            logger.warning("what recording %s is cannot be written: %s", entry.recording.id, error)
+            logger.warning(
+                "the entry of recording %s cannot be written: %s", entry.recording.id, error
+            )
 
     def _sweep(self) -> None:
-        """Let go of what is too old, or too much of its owner: the oldest first, what runs last."""
+        """Delete old recordings and the oldest over a limit; stop running ones last."""
         for id in self._catalogue.to_let_go(self._wall_s(), self._told):
             self.delete(id)
         for id, reason in self._catalogue.to_stop(self._writers).items():

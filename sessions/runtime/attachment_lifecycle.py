@@ -1,4 +1,4 @@
-"""Who comes and goes: letting in, replacing, ending and forgetting attachments of one session."""
+"""The attachments of one session: admitting, replacing, ending and removing them."""
 
 from itertools import count
 
@@ -19,7 +19,7 @@ from reverie.sessions.state.session_state import SessionPhase, Trigger
 
 
 class AttachmentLifecycle:
-    """Keeps everything that depends on who is there in step with who is there."""
+    """Keeps playheads, streams, keys and the phase in step with the attachments."""
 
     def __init__(self, context: SessionContext) -> None:
         self._state = context.state
@@ -31,21 +31,21 @@ class AttachmentLifecycle:
         self._limits = context.limits
         self._clock = context.clock
         self._keys = count()
-        self.unattended_us: int | None = context.clock.now_us()  # since when nobody is there
+        self.unattended_us: int | None = context.clock.now_us()  # since when no client is attached
 
     def admit(self, role: Role, options: AttachOptions, command_sink: CommandSink) -> Attachment:
-        """Let somebody in. A new driver takes the place of the one before, who is told so.
+        """Admit a client. A new driver replaces the one before, which is told so.
 
         Raises:
-            SessionEndedError: the session is over.
-            TooManyError: as many are here as may be.
+            SessionEndedError: the session has ended.
+            TooManyError: the limit of attachments is reached.
         """
         if self._state.over:
             raise SessionEndedError(self._state.reason or "closed")
         if role is Role.VIEWER:
-            self._make_room(options.accounts)
+            self._require_room(options.accounts)
         elif self._attached.driver is not None:
-            why = "the session is driven from elsewhere now"
+            why = "another client drives the session now"
             self.dismiss(self._attached.driver, "replaced", why)
         attachment = self._new_attachment(role, options, command_sink)
         self._attached.add(attachment)
@@ -62,11 +62,11 @@ class AttachmentLifecycle:
         self._views.changed()
         return attachment
 
-    def _make_room(self, newcomer: Accounts) -> None:
-        """Have room for a viewer, and keep that of the driver.
+    def _require_room(self, newcomer: Accounts) -> None:
+        """Make room for a viewer; one attachment is kept for the driver.
 
         Raises:
-            TooManyError: as many watch as may, and no address has two viewers more than this one.
+            TooManyError: the limit is reached, and no address has two viewers more than this one.
         """
         viewers = [each for each in self._attached if each.role is Role.VIEWER]
         if len(viewers) < self._limits.attachments - 1:
@@ -76,27 +76,27 @@ class AttachmentLifecycle:
         leaver = who_gives_way(holders, newcomer, held)
         if leaver is None:
             raise TooManyError("attachments", self._limits.attachments)
-        text = "others want to watch, and your address has more viewers than they have"
+        text = "another viewer took the place, because your address has more viewers"
         self.dismiss(leaver, "too_many_attachments", f"{text} (attachments)")
 
     def dismiss(self, attachment: Attachment, reason: str, message: str) -> None:
-        """End an attachment whose session goes on: it is told why, and gets nothing more."""
+        """End an attachment whose session continues: it is told why, and gets nothing more."""
         if attachment in self._attached:
             self._forget(attachment)
             attachment.outbox.drop_media()
             attachment.outbox.end(reason, Error(code=reason, message=message))
 
     def leave(self, attachment: Attachment) -> None:
-        """Let somebody go who wants nothing more. Leaving twice is leaving once."""
+        """Remove an attachment whose client has left; idempotent."""
         if attachment in self._attached:
             self._forget(attachment)
         attachment.outbox.abandon("detached")
 
     def listening_changed(self, attachment: Attachment) -> None:
-        """Begin or stop to show the streams to an attachment, as its `listening` says.
+        """Begin or stop showing the streams to an attachment, as its `listening` says.
 
-        The first of all is shown the beginning. Whoever comes later is shown the newest picture
-        at once, so all before it counts as seen.
+        The first attachment is shown the beginning. A later one is shown the newest picture at
+        once, so that all before it counts as seen.
         """
         if attachment not in self._attached:
             return
@@ -113,7 +113,7 @@ class AttachmentLifecycle:
         else:
             self._hide_all(attachment)
             attachment.outbox.drop_media()
-        self._eyes_changed()
+        self._playheads_changed()
 
     def _forget(self, attachment: Attachment) -> None:
         self._attached.remove(attachment)
@@ -124,7 +124,7 @@ class AttachmentLifecycle:
             self.unattended_us = self._clock.now_us()
             if self._state.phase in (SessionPhase.ACTIVE, SessionPhase.PAUSED):
                 self._state.move(Trigger.DETACH)
-        self._eyes_changed()
+        self._playheads_changed()
         self._views.changed()
 
     def _hide_all(self, attachment: Attachment) -> None:
@@ -132,7 +132,7 @@ class AttachmentLifecycle:
             output.hide(attachment)
         self._state.playheads.leave(attachment.key)
 
-    def _eyes_changed(self) -> None:
+    def _playheads_changed(self) -> None:
         self._link.seen(self._state.playheads.governing)
         self._link.watched(self._attached.listening)
 
@@ -145,7 +145,7 @@ class AttachmentLifecycle:
                 limits=self._views.limits(attachment.options),
             )
         )
-        if self._state.recovering:  # the others were told when the worker was lost
+        if self._state.recovering:  # earlier attachments were told when the worker was lost
             recovering = SessionRecovering(reason="worker_lost", chunk=self._state.chunk)
             attachment.outbox.put(recovering)
         if self._state.queue_position is not None:
@@ -163,7 +163,7 @@ class AttachmentLifecycle:
         )
 
         def overflowed() -> None:
-            message = f"over {limits.events} events wait (outbox_events)"
+            message = f"more than {limits.events} events wait to be sent (outbox_events)"
             self.dismiss(attachment, "slow_viewer", message)
 
         def wants_key(stream: str) -> None:

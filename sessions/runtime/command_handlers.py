@@ -1,4 +1,4 @@
-"""What each command does. One at a time, in the order in which they came."""
+"""What each queued command does: one at a time, in the order in which they came."""
 
 from reverie.engine.errors import SnapshotLimitError
 from reverie.engine.inputs import ControlInput, PromptInput, TurnInput
@@ -32,22 +32,22 @@ class CommandHandlers:
         self._pending_limit = context.limits.pending_controls
         self._turn_limit = context.limits.pending_turns
 
-    async def carry_out(self, order: CommandRequest) -> None:
+    async def carry_out(self, request: CommandRequest) -> None:
         """Do what a command says, or nothing.
 
         Raises:
             CommandError: it cannot be done; nothing has changed.
         """
         session = self._state.session
-        match order.command:
+        match request.command:
             case commands.PushText() as command:
-                self._push_text(order.sender, command)
+                self._push_text(request.sender, command)
             case commands.PushAction() as command:
-                self._push_action(order.sender, command)
+                self._push_action(request.sender, command)
             case commands.ReleaseAll():
                 self._link.release_keys()
             case commands.Update() as command:
-                await self._update(order.sender, command)
+                await self._update(request.sender, command)
             case commands.Pause():
                 await self._pause()
             case commands.Resume():
@@ -70,7 +70,7 @@ class CommandHandlers:
     def _push_text(self, sender: Attachment, command: commands.PushText) -> None:
         self._check_length("text", command.text)
         if command.mode == "turn":
-            self._say(sender, command)
+            self._push_turn(sender, command)
             return
         before = self._state.prompt
         after = (
@@ -83,15 +83,15 @@ class CommandHandlers:
         self._push(sender, command.id, (PromptInput(self._receipts.new_id(), after.whole),))
         self._views.changed()
 
-    def _say(self, sender: Attachment, command: commands.PushText) -> None:
+    def _push_turn(self, sender: Attachment, command: commands.PushText) -> None:
         if not self._controls.takes_turns:
-            message = f"nobody answers in {self._state.program}"
+            message = f"program {self._state.program} does not take turns"
             raise CommandError(ErrorCode.NO_TURNS, message, field="mode")
         text = command.text.strip()
         if not text:
-            raise CommandError(ErrorCode.OUT_OF_RANGE, "a turn says something", field="text")
+            raise CommandError(ErrorCode.OUT_OF_RANGE, "a turn needs text", field="text")
         if self._turns.waiting >= self._turn_limit:
-            message = f"{self._turn_limit} turns wait for their answer (pending_turns)"
+            message = f"{self._turn_limit} turns wait for an answer already (pending_turns)"
             raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)
         self._check_room(())
         control = self._receipts.new_id()
@@ -108,7 +108,7 @@ class CommandHandlers:
         if command.edge != "release":
             self._check_room(inputs)
         elif not self._has_room(inputs):
-            # A release is never refused for lack of room: it becomes the release of every key.
+            # A release is never refused for lack of room: it becomes the release of all keys.
             self._link.release_keys()
             sender.outbox.put(ControlSuperseded(control=command.id, by=None))
             return
@@ -147,13 +147,13 @@ class CommandHandlers:
 
     async def _step(self, count: int) -> None:
         if not self._state.paused:
-            raise CommandError(ErrorCode.NOT_PAUSED, "stepping is for a paused session")
+            raise CommandError(ErrorCode.NOT_PAUSED, "only a paused session can be stepped")
         await self._link.ask(messages.Advance(0, self._state.session, count))
 
     async def _snapshot(self, name: str) -> None:
-        # Known here, so that a flood of refusals does not wait for the loop, one after the other.
+        # Checked here, so that a flood of refusals does not wait for the loop, one by one.
         if name not in self._state.artifacts and len(self._state.artifacts) >= _SNAPSHOTS:
-            message = f"a session keeps at most {_SNAPSHOTS} snapshots; give one of their names"
+            message = f"a session keeps at most {_SNAPSHOTS} snapshots; reuse one of their names"
             raise CommandError(SnapshotLimitError.code, message, field="name")
         done = await self._link.ask(messages.TakeSnapshot(0, self._state.session, name))
         self._state.artifacts[name] = done.chunk
@@ -183,7 +183,7 @@ class CommandHandlers:
         self._link.push(command, inputs, tell)
 
     def _move(self, trigger: Trigger) -> None:
-        if self._state.phase is not SessionPhase.DETACHED:  # `paused` says it on the return
+        if self._state.phase is not SessionPhase.DETACHED:  # on attaching, `paused` tells
             self._state.move(trigger)
         self._views.changed()
 
@@ -198,5 +198,7 @@ class CommandHandlers:
 
     def _check_room(self, inputs: tuple[ControlInput, ...]) -> None:
         if not self._has_room(inputs):
-            message = f"{self._pending_limit} controls wait for their receipt (pending_controls)"
+            message = (
+                f"{self._pending_limit} controls wait for a receipt already (pending_controls)"
+            )
             raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)

@@ -1,7 +1,7 @@
 """Where commands come in: each gets exactly one answer, whatever happens to it.
 
-What needs no loop is done at once (a playhead, a key frame, the end); all else goes through the
-queue, so that it acts in the order in which it was sent.
+Commands that need no loop are carried out at once (playhead, key frame, recording, close). All
+others go through the queue, so that they act in the order in which they were sent.
 """
 
 from collections.abc import Callable
@@ -31,82 +31,84 @@ class CommandQueue:
     def __init__(
         self,
         context: SessionContext,
-        commanding: CommandHandlers,
+        handlers: CommandHandlers,
         recorder: SessionRecorder,
         close: Callable[[str], None],
     ) -> None:
         """Take commands; `close` ends the session for a reason."""
         self._state = context.state
-        self._commanding = commanding
+        self._handlers = handlers
         self._recorder = recorder
         self._attached = context.attached
         self._link = context.link
         self._outputs = context.outputs
         self._inputs = context.inputs
         self._pending_limit = context.limits.pending_commands
-        self._inbox = PendingCommands(self._pending_limit)
+        self._pending = PendingCommands(self._pending_limit)
         self._close = close
         self._current: CommandRequest | None = None  # taken from the queue and not yet answered
 
-    def submit(self, order: CommandRequest) -> None:
+    def submit(self, request: CommandRequest) -> None:
         """Carry out a command now or soon. Never waits."""
         self._state.commands += 1
-        self._attached.overheard(order.command)
+        self._attached.overheard(request.command)
         try:
             if self._state.over:
-                raise CommandError(ErrorCode.CLOSED, f"the session is over: {self._state.reason}")
-            if order.sender.ended is not None:
-                raise CommandError(ErrorCode.CLOSED, f"ended: {order.sender.ended}")
-            self._admit(order)
+                raise CommandError(ErrorCode.CLOSED, f"the session has ended: {self._state.reason}")
+            if request.sender.ended is not None:
+                raise CommandError(
+                    ErrorCode.CLOSED, f"the attachment has ended: {request.sender.ended}"
+                )
+            self._admit(request)
         except CommandError as error:
-            _refuse(order, error)
+            _refuse(request, error)
 
     async def serve(self) -> None:
-        """Work off the queue until cancelled."""
+        """Carry out queued commands until cancelled."""
         while True:
-            order = self._current = await self._inbox.take()
+            request = self._current = await self._pending.take()
             error: CommandError | None = None
             try:
-                await self._commanding.carry_out(order)
+                await self._handlers.carry_out(request)
             except CommandError as refused:
                 error = refused
-            if self._current is order:
+            if self._current is request:
                 self._current = None
                 if error is None:
-                    _accept(order)
+                    _accept(request)
                 else:
-                    _refuse(order, error)
-            if self._inbox.take_owed():
+                    _refuse(request, error)
+            if self._pending.take_owed():
                 self._link.release_keys()
 
     def shut(self, reason: str) -> None:
-        """Answer what waits: it will not be carried out any more."""
-        waiting = self._inbox.take_all()
+        """Refuse the waiting commands: they will not be carried out."""
+        waiting = self._pending.take_all()
         if self._current is not None:
             waiting.insert(0, self._current)
             self._current = None
-        for order in waiting:
-            _refuse(order, CommandError(ErrorCode.CLOSED, f"the session is over: {reason}"))
+        for request in waiting:
+            _refuse(request, CommandError(ErrorCode.CLOSED, f"the session has ended: {reason}"))
 
-    def _admit(self, order: CommandRequest) -> None:
-        match order.command:
+    def _admit(self, request: CommandRequest) -> None:
+        match request.command:
             case Playhead(chunk=chunk, pts_us=pts_us):
-                self._playhead(order.sender, self._state.seen(chunk, pts_us))
+                self._playhead(request.sender, self._state.seen(chunk, pts_us))
             case RequestKeyFrame(stream=stream):
-                self._outputs.video(stream).request_key_frame(order.sender)
-                _accept(order)
-            case _ if order.sender.role is not Role.DRIVER:
+                self._outputs.video(stream).request_key_frame(request.sender)
+                _accept(request)
+            case _ if request.sender.role is not Role.DRIVER:
                 raise CommandError(ErrorCode.READ_ONLY, "a viewer cannot change the session")
             case PushMedia() as command:
-                self._inputs.submit(order, command)
+                self._inputs.submit(request, command)
             case RecordStart() | RecordStop() | MakeClip() as command:
                 self._record(command)
-                _accept(order)
+                _accept(request)
             case Close():
-                _accept(order)
+                _accept(request)
                 self._close("closed")
             case _:
-                self._enqueue(order)
+                self._enqueue(request)
 
     def _record(self, command: RecordStart | RecordStop | MakeClip) -> None:
         match command:
@@ -117,13 +119,13 @@ class CommandQueue:
             case MakeClip(seconds=seconds):
                 self._recorder.clip(seconds)
 
-    def _enqueue(self, order: CommandRequest) -> None:
-        if self._inbox.put(order):
+    def _enqueue(self, request: CommandRequest) -> None:
+        if self._pending.put(request):
             return
-        if not self._inbox.owe_release(order):
+        if not self._pending.owe_release(request):
             message = f"{self._pending_limit} commands wait already (pending_commands)"
             raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)
-        _accept(order)
+        _accept(request)
 
     def _playhead(self, sender: Attachment, seen: SeenPosition) -> None:
         newest = self._state.newest_of(seen.loop)
@@ -132,17 +134,17 @@ class CommandQueue:
             self._link.seen(self._state.playheads.governing)
 
 
-def _accept(order: CommandRequest) -> None:
-    order.answer(RequestAccepted(command=order.command.id))
+def _accept(request: CommandRequest) -> None:
+    request.answer(RequestAccepted(command=request.command.id))
 
 
-def _refuse(order: CommandRequest, error: CommandError) -> None:
-    order.answer(
+def _refuse(request: CommandRequest, error: CommandError) -> None:
+    request.answer(
         Error(
             code=error.code,
             message=error.message,
             field=error.field,
-            command=order.command.id,
+            command=request.command.id,
             retry_after_s=error.retry_after_s,
         )
     )

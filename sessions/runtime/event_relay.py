@@ -1,7 +1,7 @@
-"""From what the pool says of a session to the events that everybody there gets, in order.
+"""From the pool's notifications of a session to the events that its attachments get, in order.
 
-While a cut is asked for (interrupt, rewind, reset, restore), what comes is held back: only the
-answer says which of the frames are old. Nothing old leaves afterwards.
+During a cut (interrupt, rewind, reset, restore), notifications are held back, because only the
+answer says which of the frames are old. No old frame leaves afterwards.
 """
 
 import logging
@@ -45,55 +45,55 @@ class EventRelay:
         self._fail = fail
         self._held: list[Notification] | None = None
 
-    def __call__(self, notice: Notification) -> None:
-        """EventRelay a notice, or hold it back."""
+    def __call__(self, notification: Notification) -> None:
+        """Relay a notification, or hold it back."""
         if self._held is not None:
-            self._held.append(notice)
+            self._held.append(notification)
         else:
-            self._event_relay(notice)
+            self._relay(notification)
 
     def hold(self) -> None:
-        """Hold back what comes from now on."""
+        """Hold back notifications from now on."""
         assert self._held is None, "cuts come one after the other"
         self._held = []
 
     def let_go(self, from_us: int = 0, loop: str | None = None) -> None:
-        """Relay what was held, in order, but for what has been dropped.
+        """Relay what was held, in order, except what a cut has dropped.
 
         Args:
-            from_us: the media time before which that was made.
-            loop: the only one of which it was; None: of all.
+            from_us: media before this time was dropped.
+            loop: the only loop of which it was; None: of all.
         """
         held, self._held = self._held or [], None
-        for notice in held:
-            if not _is_dropped(notice, from_us, loop):
-                self._event_relay(notice)
+        for notification in held:
+            if not _is_dropped(notification, from_us, loop):
+                self._relay(notification)
 
-    def _event_relay(self, notice: Notification) -> None:
+    def _relay(self, notification: Notification) -> None:
         if self._state.over:
             return
-        match notice:
+        match notification:
             case FramesOut():
-                self._frames(notice)
+                self._frames(notification)
             case SamplesOut():
                 self._receipts.before_frames()
-                self._outputs.sound(notice.stream).publish(notice)
+                self._outputs.sound(notification.stream).publish(notification)
             case TextOut():
                 self._receipts.before_frames()
-                self._outputs.text(notice.stream).publish(notice)
+                self._outputs.text(notification.stream).publish(notification)
             case emissions.ControlApplied(control=control) if control == OPENING:
-                self._opening.settle(notice, self._attached.driver)
+                self._opening.settle(notification, self._attached.driver)
             case emissions.ControlSuperseded(control=control) if control == OPENING:
-                self._opening.settle(notice, self._attached.driver)
+                self._opening.settle(notification, self._attached.driver)
             case emissions.ControlApplied():
-                self._receipts.applied(notice)
+                self._receipts.applied(notification)
             case emissions.ControlSuperseded():
-                self._receipts.superseded(notice)
+                self._receipts.superseded(notification)
             case emissions.ControlFailed():
-                self._control_failed(notice)
+                self._control_failed(notification)
             case StepFailed():
-                self._step_failed(notice)
-            case WorkerLost():  # how, the pool has logged
+                self._step_failed(notification)
+            case WorkerLost():  # the pool has logged how
                 self._state.workers_lost += 1
                 self._state.recovering = True
                 for text in self._outputs.texts:
@@ -102,13 +102,15 @@ class EventRelay:
                 self._attached.tell(SessionRecovering(reason="worker_lost", chunk=chunk))
             case Recovered():
                 self._state.recovering = False
-                self._state.artifacts.clear()  # which are left, only the new worker knows
-                self._views.changed()  # the pool has told the new worker all that it must know
+                self._state.artifacts.clear()  # only the new worker knows which are left
+                self._views.changed()
             case SessionLost(code=code, message=message):
-                logger.warning("session %s was given up: %s", self._state.session, message)
+                logger.warning(
+                    "session %s was given up by the pool: %s", self._state.session, message
+                )
                 self._fail(code, public_errors.session_lost(code))
             case _:
-                pass  # snapshots are the pool's own; nobody here asks for traces
+                pass  # such as kept states, which are the pool's own
 
     def _frames(self, out: FramesOut) -> None:
         self._receipts.before_frames()
@@ -118,7 +120,7 @@ class EventRelay:
             self._fail("bad_shape", str(error))
 
     def _control_failed(self, failed: emissions.ControlFailed) -> None:
-        """Take a control back that could not be read, unless a newer one has come since."""
+        """Take back a control that could not be read, unless a newer one has come since."""
         item = self._receipts.waits(failed.control)
         self._receipts.superseded(emissions.ControlSuperseded(failed.session, failed.control, None))
         code = failed.code.value
@@ -135,7 +137,9 @@ class EventRelay:
     def _step_failed(self, failed: StepFailed) -> None:
         self._state.steps_failed += 1
         code = failed.code.value
-        if failed.code is not FaultCode.STEP_RAISED:  # the worker has logged that one, and where
+        if (
+            failed.code is not FaultCode.STEP_RAISED
+        ):  # the worker has logged that one with its traceback
             logger.warning("session %s: %s: %s", self._state.session, code, failed.message)
         message = public_errors.step_failed(code, failed.message)
         loop = failed.loop or None
@@ -153,8 +157,8 @@ class EventRelay:
             self._attached.tell(told)
 
 
-def _is_dropped(notice: Notification, from_us: int, loop: str | None) -> bool:
-    match notice:
+def _is_dropped(notification: Notification, from_us: int, loop: str | None) -> bool:
+    match notification:
         case FramesOut(FramesHeader(pts_us=pts_us, loop=made_by)):
             return pts_us < from_us and loop in (None, made_by)
         case SamplesOut(pts_us=pts_us, loop=made_by):

@@ -1,10 +1,10 @@
-"""Going back: what was not seen is dropped everywhere, and nothing old comes after the word of it.
+"""Cuts: unseen output is dropped everywhere, and no old frame follows `session.interrupted`.
 
-hold what comes -> ask the loop -> flush encoders and outboxes -> `session.interrupted`
-                -> let go of what is new
+hold notifications -> ask the loop -> flush encoders and outboxes -> `session.interrupted`
+                   -> relay what is new
 
-A loop of text is not gone back in: what it was saying is broken off, which its last `text.delta`
-says.
+A loop of text does not return to an earlier state: its utterance is broken off, and its last
+`text.delta` says so.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ class Interruption:
         self._event_relay = event_relay
         self._outputs = context.outputs
         self._attached = context.attached
-        self._cutting = asyncio.Lock()  # commands queue, but who speaks does not ask by one
+        self._cutting = asyncio.Lock()  # commands are queued, but a barge-in is not
 
     async def interrupt(self, command: str, loop: str | None = None) -> None:
-        """Drop what is unseen and go on from what the governing eyes have seen.
+        """Drop what is unseen and continue from the playhead that counts.
 
         Args:
-            command: who asks.
+            command: the id of the command.
             loop: the one to interrupt; None interrupts all.
 
         Raises:
@@ -49,13 +49,15 @@ class Interruption:
     async def cut(
         self, command: str, reason: CutReason, message: Request, loop: str | None = None
     ) -> None:
-        """Ask the loops to go back, and cut their streams there. If they refuse, nothing is lost.
+        """Have the loops return to an earlier state, and cut their streams there.
+
+        If they refuse, nothing is dropped.
 
         Args:
-            command: who asks.
-            reason: what for.
-            message: what is asked.
-            loop: the only one that goes back; None: all do.
+            command: the id of the command.
+            reason: the command's type.
+            message: the request to the loops.
+            loop: the only loop that it is for; None: for all.
 
         Raises:
             CommandError: it was refused, or could not be asked.
@@ -97,7 +99,7 @@ class Interruption:
             self._event_relay.let_go(from_us, loop)
 
     async def _cancel_speech(self, loop: str) -> None:
-        """Break off what a loop of text is saying."""
+        """Break off the utterance of a loop of text."""
         await self._link.connected()
         async with self._cutting:
             self._event_relay.hold()

@@ -1,11 +1,10 @@
-"""The server's side of a session: its parts, who comes and goes, and how it ends.
+"""The server's side of a session: its parts, its attachments, and how it ends.
 
-    lease  -> relay -> outputs -> outboxes -> attachments -> transports
-    loop link <- commanding <- front desk <- attachments <- transports
+    lease -> event relay -> output streams -> outboxes -> attachments -> transports
+    worker channel <- command handlers <- command queue <- attachments <- transports
 
-One TaskGroup runs it all; a child ends the session by raising. However it ends, `end` decides the
-reason in one place, and the order of the last events: answers, receipts, the streams' ends, the
-session's.
+One TaskGroup runs it all; a child ends the session by raising. `_end` decides the reason in one
+place, and the order of the last events: answers, receipts, ends of streams, end of the session.
 """
 
 import asyncio
@@ -56,7 +55,7 @@ _E = TypeVar("_E", bound=Exception)
 
 
 class ServerSession:
-    """One session. `run` is its life; everything else may be called while it runs."""
+    """One session. `run` runs it; everything else may be called meanwhile."""
 
     def __init__(
         self,
@@ -72,23 +71,23 @@ class ServerSession:
         origin: ForkOrigin | None = None,
         accounts: Accounts = (),
     ) -> None:
-        """Put the parts together; nothing moves before `run`.
+        """Put the parts together; nothing starts before `run`.
 
         Args:
-            origin: where it parts from another session; None begins anew.
-            accounts: whom its place is counted under: its owner, then the address if that counts.
+            origin: where it forks from another session; None: it is new.
+            accounts: what its place is counted under: its owner, then the address if that counts.
         """
         self._origin = origin
         self._accounts = accounts
         self.state = state
-        self.message = ""  # for a person: why it is over
+        self.message = ""  # for people: why it has ended
         self._context = context = SessionContext.of(state, spec, limits, clock, open_fanout)
         self.scope = context.scope
         self._backend = backend
         self._limits = limits
         self._over = asyncio.Event()
         self._gone = asyncio.Event()  # its place was given back
-        self._placed = asyncio.Event()  # has a place, waits in the line, or was refused
+        self._placed = asyncio.Event()  # has a place, waits in the queue, or was refused
         self._refused: PoolFullError | None = None
         self._event_relay = EventRelay(context, self.fail)
         self._voice: SpeechStream | None = None
@@ -98,17 +97,19 @@ class ServerSession:
         interruption = Interruption(context, self._event_relay)
         self._barge_in = BargeIn(state, context.controls, context.attached, interruption.interrupt)
         context.inputs.listen(self._barge_in.heard)
-        commanding = CommandHandlers(context, interruption)
-        self._command_sink = CommandQueue(context, commanding, self.recorder, self.end)
+        handlers = CommandHandlers(context, interruption)
+        self._commands = CommandQueue(context, handlers, self.recorder, self.end)
         self._attachment_lifecycle = AttachmentLifecycle(context)
         self._lifetime = SessionTimeouts(
             context,
             self._attachment_lifecycle,
-            abandon=lambda: self.end("abandoned", f"nobody came for {limits.grace_s:g} s"),
+            abandon=lambda: self.end(
+                "abandoned", f"no client was attached for {limits.grace_s:g} s (grace_s)"
+            ),
         )
         self.scope.on_cancel(lambda _: self._over.set())
 
-    # --- what anybody may look at ---
+    # --- its state ---
 
     @property
     def id(self) -> str:
@@ -117,7 +118,7 @@ class ServerSession:
 
     @property
     def has_sound(self) -> bool:
-        """Whether there is anything to hear."""
+        """Whether it has an audio stream."""
         return bool(self._context.outputs.sounds)
 
     @property
@@ -127,14 +128,14 @@ class ServerSession:
 
     @property
     def parting(self) -> ForkOrigin:
-        """Where another session can part from this one: after what was seen of it last."""
+        """Where another session can fork from this one: after what was seen of it last."""
         seen = self.state.playheads.governing
         return ForkOrigin(self.id, seen.chunk if seen.chunk >= 0 else None, seen_of=seen.loop)
 
-    # --- its life ---
+    # --- running and ending ---
 
     async def run(self) -> None:
-        """Live until `end`; then give everything back. Cancelling it ends the session."""
+        """Run until `end`; then give everything back. Cancelling it ends the session."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._context.outputs.start(tasks)
@@ -143,7 +144,7 @@ class ServerSession:
                 self._context.inputs.start(tasks)
                 tasks.create_task(self._barge_in.run(), name=f"{self.id} barge-in")
                 tasks.create_task(self._take_place(), name=f"{self.id} place")
-                tasks.create_task(self._command_sink.serve(), name=f"{self.id} commands")
+                tasks.create_task(self._commands.serve(), name=f"{self.id} commands")
                 tasks.create_task(self._context.views.tell_changes(), name=f"{self.id} views")
                 tasks.create_task(self._lifetime.watch(), name=f"{self.id} lifetime")
                 await self._over.wait()
@@ -155,7 +156,7 @@ class ServerSession:
             self.fail("pool_full", str(self._refused))
         except* PoolError as group:
             error = _first(group)
-            logger.warning("session %s could not begin: %s", self.id, error)
+            logger.warning("session %s could not start: %s", self.id, error)
             self.fail(*public_errors.not_opened(error))
         except* InputStuckError as group:
             logger.error("session %s: %s", self.id, _first(group))
@@ -165,36 +166,36 @@ class ServerSession:
             self.fail("encode_failed", public_errors.NOT_ENCODED)
         except* Exception:
             logger.exception("session %s failed", self.id)
-            self.fail("internal_error", "the server made a mistake; its log says more")
+            self.fail("internal_error", "the server failed; its log says more")
         finally:
             self.end("shutdown")
             await self._give_back()
             self._gone.set()
 
     async def placed(self) -> None:
-        """Return once it has its place, waits for one, or is over.
+        """Return once it has its place, waits for one, or has ended.
 
         Raises:
-            PoolFullError: there is no place, not even to wait.
+            PoolFullError: there is no place, and the wait queue is full.
         """
         await self._placed.wait()
         if self._refused is not None:
             raise self._refused
 
     def fail(self, reason: str, message: str = "") -> None:
-        """End it because it cannot go on."""
+        """End it because it cannot continue."""
         self._end(Trigger.FAIL, reason, message)
 
     def end(self, reason: str, message: str = "") -> None:
-        """End it for everybody. Ending twice is ending once; the first reason stands."""
+        """End it for all attachments; idempotent, the first reason is kept."""
         self._end(Trigger.CLOSE, reason, message)
 
     async def ended(self) -> None:
-        """Return once it is over; its place may be given back a little later."""
+        """Return once it has ended; its place may be given back a little later."""
         await self._over.wait()
 
     async def gone(self) -> None:
-        """Return once it is over and its place was given back."""
+        """Return once it has ended and its place was given back."""
         await self._gone.wait()
 
     async def drain(self, limit_s: float, reason: str = "shutdown") -> None:
@@ -205,43 +206,43 @@ class ServerSession:
                     await self._context.link.ask(Pause(0, self.state.session))
                 await self._context.outputs.drain()
         except (TimeoutError, CommandError):
-            logger.info("session %s did not come to rest within %g s", self.id, limit_s)
+            logger.info("session %s did not pause within %g s", self.id, limit_s)
         self.end(reason)
 
-    # --- who comes and goes ---
+    # --- attachments ---
 
     def attach(self, role: Role, options: AttachOptions) -> Attachment:
-        """Let somebody in. A new driver takes the place of the one before, who is told so.
+        """Attach a client. A new driver replaces the one before, which is told so.
 
         Raises:
-            SessionEndedError: it is over.
-            TooManyError: as many are here as may be.
+            SessionEndedError: it has ended.
+            TooManyError: the limit of attachments is reached.
         """
         attachment = self._attachment_lifecycle.admit(role, options, self)
         self.recorder.watched_in(options.codec)
         return attachment
 
-    def submit(self, order: CommandRequest) -> None:
+    def submit(self, request: CommandRequest) -> None:
         """Carry out a command of an attachment; see `CommandQueue`."""
-        self._command_sink.submit(order)
+        self._commands.submit(request)
 
     def listening_changed(self, attachment: Attachment) -> None:
-        """Begin or stop to show the streams to an attachment."""
+        """Begin or stop showing the streams to an attachment."""
         self._attachment_lifecycle.listening_changed(attachment)
 
     def limit_video(self, attachment: Attachment, bits_per_s: int) -> None:
-        """Note how many bits a second somebody's line can take, for all pictures together."""
+        """Note the bits a second that a client's connection can take for each video stream."""
         attachment.bits_per_s = bits_per_s
         for video in self._context.outputs.videos:
             video.limit_changed(attachment)
 
     def show_again(self, attachment: Attachment) -> None:
-        """Show somebody the newest pictures once more, who has lost them on the way."""
+        """Send an attachment the newest pictures again, because they were lost on the way."""
         for video in self._context.outputs.videos:
             video.show_again(attachment)
 
     def detach(self, attachment: Attachment) -> None:
-        """Let somebody go. Keys that they held are released. Twice is once."""
+        """Remove an attachment; idempotent. A driver's held keys are released."""
         self._attachment_lifecycle.leave(attachment)
 
     # --- media from a track: no command, no answer ---
@@ -256,17 +257,17 @@ class ServerSession:
     ) -> None:
         """Take a picture for an input stream; it is turned upright and scaled on a thread.
 
-        Never waits. What turns out to be unreadable is told to everybody as `bad_media`, once.
+        Never waits. Attachments are told once about unreadable pictures, as `bad_media`.
 
         Args:
             stream: None takes the program's first that takes pictures.
-            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame; leave it alone after.
+            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame; must not change after.
             pts_us: when it was taken, on the sender's own clock.
-            last: it ends a clip, or is a picture by itself.
+            last: it ends a clip, or is a single picture.
 
         Raises:
-            CommandError: `unknown_stream`: the program takes no such thing, so do not decode it;
-                `too_many`: a `fifo` stream is full, so drop it; `closed`: the session is over.
+            CommandError: `unknown_stream`: the program takes no such media, so do not decode it;
+                `too_many`: a `fifo` stream is full, so drop it; `closed`: the session has ended.
         """
         self._context.inputs.put(stream, RawVideo(frame, pts_us, last=last))
 
@@ -285,11 +286,11 @@ class ServerSession:
         """Take a whole picture or clip for an input stream; return how many frames it had.
 
         Raises:
-            CommandError: it cannot be read, or is not taken in time.
+            CommandError: it cannot be read, or is not accepted in time.
         """
         return await self._context.inputs.feed(stream, data)
 
-    # --- its place ---
+    # --- its place in the pool ---
 
     async def _take_place(self) -> None:
         state = self.state
@@ -307,7 +308,7 @@ class ServerSession:
         lease = await self._backend.lease(opening, self._event_relay, self._queued)
         self._context.link.connect(lease)
         if state.over:
-            return  # it ended as the place came; `run` gives it back
+            return  # it ended as it got the place; `run` gives that back
         state.queue_position = None
         state.move(Trigger.START)
         if not len(self._context.attached):
@@ -333,7 +334,7 @@ class ServerSession:
             return
         self.state.move(trigger)
         self.state.reason, self.message = reason, message
-        self._command_sink.shut(reason)
+        self._commands.shut(reason)
         self._context.inputs.shut(reason)
         self._context.receipts.drop_all()
         self.recorder.end()
@@ -341,7 +342,7 @@ class ServerSession:
         for attachment in self._context.attached:
             attachment.outbox.end(reason, SessionClosed(reason=reason, message=message))
         self._placed.set()
-        logger.info("session %s is over: %s %s", self.id, reason, message)
+        logger.info("session %s has ended: %s %s", self.id, reason, message)
 
     async def _give_back(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What one session consists of, for those parts of it that act on the others."""
+"""What one session consists of, for those of its parts that use the others."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -20,7 +20,7 @@ from reverie.sessions.streams.pending_turns import PendingTurns
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """Made once a session; who holds it may use any of them.
+    """Made once for each session.
 
     Attributes:
         scope: the session's; cancelling it ends the streams.

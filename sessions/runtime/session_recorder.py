@@ -27,15 +27,15 @@ logger = logging.getLogger(__name__)
 _MESSAGES: Mapping[str, str] = {
     "disk_full": "the disk is full; what was recorded until then is kept",
     "disk_slow": "the disk does not keep up; what was recorded until then is kept",
-    "keep_bytes": "all recordings together are as large as they may be (keep_bytes)",
-    "keep_bytes_per_owner": "yours are as large as they may be (keep_bytes_per_owner)",
-    "keep_bytes_per_address": "those from your address are as large as they may be "
+    "keep_bytes": "all recordings together are as large as allowed (keep_bytes)",
+    "keep_bytes_per_owner": "the owner's recordings are as large as allowed (keep_bytes_per_owner)",
+    "keep_bytes_per_address": "the recordings from your address are as large as allowed "
     "(keep_bytes_per_address)",
 }
 
 
 class SessionRecorder:
-    """What can be asked of one session's recordings. Nothing here waits."""
+    """Starts and stops the recordings and clips of one session. Never waits."""
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class SessionRecorder:
         """Record nothing yet.
 
         Args:
-            recordings: where they go; None: nothing can be recorded.
-            keys: who may have them.
-            address: where the session was asked for; empty: that does not count.
+            recordings: where they are kept; None: nothing can be recorded.
+            keys: who may fetch them.
+            address: the network address that opened the session; empty: it does not count.
         """
         self._address = address
         self._state = context.state
@@ -72,7 +72,7 @@ class SessionRecorder:
             inputs: also record the pictures that are pushed, to a file for each stream of them.
 
         Raises:
-            CommandError: it is recorded already, or cannot be.
+            CommandError: it is being recorded already, or cannot be.
         """
         recordings, keys = self._usable()
         if self._writer is not None:
@@ -101,10 +101,10 @@ class SessionRecorder:
         return recording
 
     def stop(self, reason: str = "stopped") -> str:
-        """End the recording that runs, and return its id.
+        """End the running recording, and return its id.
 
         Raises:
-            CommandError: none does.
+            CommandError: none is running.
         """
         writer, id = self._writer, self._state.recording
         if writer is None or id is None:
@@ -114,22 +114,22 @@ class SessionRecorder:
         return id
 
     def clip(self, seconds: float) -> Recording:
-        """Keep the last seconds, as far as they are held in memory.
+        """Keep the last seconds, as far as they are in memory.
 
-        Where nobody has watched through an encoder yet, the first call begins to hold them.
+        Where no client has watched through an encoder yet, the first call begins to keep them.
 
         Raises:
-            CommandError: nothing is held, or the clip before is not finished.
+            CommandError: nothing is in memory, or the previous clip is not finished.
         """
         recordings, keys = self._usable()
         groups = self._replay.last(round(seconds * 1e6)) if self._replay else ()
         if not groups:
-            text = f"nothing is held for clips yet (clip_s is {recordings.options.clip_s:g})"
+            text = f"no media is kept for clips yet (clip_s is {recordings.options.clip_s:g})"
             if self._replay is None and self._hold(recordings):
-                text = "pictures were not encoded so far: the last seconds are held from now on"
+                text = "no picture was encoded so far; the last seconds are kept from now on"
             raise CommandError(ErrorCode.NOTHING_TO_RECORD, text)
         if self._clipping:
-            text = "the clip before is not finished"
+            text = "the previous clip is not finished"
             raise CommandError(ErrorCode.TOO_MANY, text, retry_after_s=1.0)
         recordings.make_room(keys, self._address)
         self._clipping = True
@@ -139,12 +139,12 @@ class SessionRecorder:
         return clip
 
     def watched_in(self, codec: Codec) -> None:
-        """Begin to hold the last seconds, once somebody watches through an encoder."""
+        """Begin to keep the last seconds, once a client watches through an encoder."""
         if self._recordings is not None and self._replay is None and codec is not Codec.RGB24:
             self._hold(self._recordings)
 
     def _hold(self, recordings: Recordings) -> bool:
-        """Begin to hold the last seconds; tell whether there is anything to hold, and leave."""
+        """Begin to keep the last seconds; return whether there is anything to keep."""
         options = recordings.options
         if not (options.clip_s and self._tap.has_pictures):
             return False
@@ -153,7 +153,7 @@ class SessionRecorder:
         return True
 
     def end(self) -> None:
-        """End what runs: the session is over."""
+        """End what is running, because the session has ended."""
         if self._writer is not None:
             self.stop("session_over")
         if self._replay is not None:
@@ -161,7 +161,7 @@ class SessionRecorder:
 
     def _usable(self) -> tuple[Recordings, Keys]:
         if self._recordings is None or self._keys is None:
-            text = "nothing can be recorded here (recordings.enabled)"
+            text = "recording is not enabled (recordings.enabled)"
             raise CommandError(ErrorCode.NOT_ENABLED, text)
         return self._recordings, self._keys
 
@@ -187,7 +187,7 @@ class SessionRecorder:
         self._attached.tell(created)
 
     def _told(self, recording: Recording) -> None:
-        """Pass on how far a recording has come."""
+        """Tell the attachments the progress of a recording."""
         if recording.state == "running":
             self._attached.tell(
                 ArtifactUpdated(
@@ -205,7 +205,7 @@ class SessionRecorder:
             self._let_go()
         if recording.reason in FAILURES or recording.reason in _MESSAGES:
             logger.error("recording %s has ended: %s", recording.id, recording.reason)
-            message = _MESSAGES.get(recording.reason, "the recording cannot go on")
+            message = _MESSAGES.get(recording.reason, "the recording failed")
             self._attached.tell(Error(code=recording.reason, message=message))
         self._attached.tell(
             ArtifactCompleted(

@@ -1,4 +1,4 @@
-"""What somebody asks for when they open a session, held against what is served."""
+"""The request that opens a session, checked against the models that are served."""
 
 import secrets
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from reverie.sessions.state.prompt_memory import PromptMemory
 from reverie.sessions.state.session_state import SessionState, new_session_id
 
 SEEDS = 2**53
-"""Seeds are below this, so that every client's numbers can hold them."""
+"""Seeds are below this, so that JSON numbers of every client can hold them."""
 
 
 STOPS = 16
@@ -25,16 +25,16 @@ STOP_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What to open.
+    """The session to open.
 
     Attributes:
         program: empty takes the model's first.
-        seed: None takes one at random; it is told in the view.
-        owner: the secret of whoever opens it, which an earlier session's ticket holds; None makes
-            a new one.
-        voice: have what the model says spoken.
-        stop: texts that end an answer, which is said up to them.
-        address: where the request came from, to be counted; None inside this process.
+        seed: None takes one at random; the view tells it.
+        owner: the secret of the owner, from an earlier session's credentials; None makes a new
+            one.
+        voice: have the model's text spoken.
+        stop: texts that end an answer; it ends before them.
+        address: the network address of the client, to be counted; None inside this process.
     """
 
     model: str
@@ -50,10 +50,10 @@ class SessionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest:
-    """A request that can be granted, as far as the models are concerned.
+    """A request that a served model can fulfil.
 
     Attributes:
-        controls: what its program can be told.
+        controls: what its program accepts.
     """
 
     request: SessionRequest
@@ -93,18 +93,18 @@ class CheckedRequest:
         )
 
     def voice(self, speech: Speech | None) -> Speech | None:
-        """Return what is to speak in the session; None when nobody asks for a voice.
+        """Return the voice of the session; None when the request asks for none.
 
         Raises:
-            BadRequestError: somebody asks and there is none, or nothing that it could say.
+            BadRequestError: it asks for one, and the server has none or the program no text.
         """
         if not self.request.voice:
             return None
         if speech is None:
-            text = "there is no voice here (voice.engine)"
+            text = "this server has no voice (voice.engine)"
             raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
         if not any(stream.kind is StreamKind.TEXT for _, stream in self.controls.streams):
-            text = f"program {self.controls.program} says nothing that could be spoken"
+            text = f"program {self.controls.program} has no text to speak"
             raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="voice")
         return speech
 

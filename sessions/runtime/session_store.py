@@ -1,7 +1,7 @@
-"""All sessions of a server: opening, finding, listing by owner, ending; and who may do what.
+"""All sessions of a server: opening, finding, listing by owner, ending; and access to them.
 
-Three secrets, none derived from another: the owner's lists sessions, a session's token drives it,
-its watch token only watches. Ids are no secrets.
+Three secrets, none derived from another: the owner's secret lists sessions, a session's token
+drives it, its watch token only watches. Ids are not secret.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from reverie.sessions.streams.output_streams import OpenFanout
 logger = logging.getLogger(__name__)
 
 REMEMBERED = 1000
-"""Ended sessions whose reason is still known, to those who have their secrets."""
+"""Ended sessions whose reason is kept, for clients that have their secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class SessionStore:
         recordings: Recordings | None = None,
         speech: Speech | None = None,
     ) -> None:
-        """Hold nothing yet; sessions run as children of `tasks`.
+        """Open no session yet; sessions run as children of `tasks`.
 
         Args:
-            recordings: where sessions are recorded to; None: they cannot be.
+            recordings: where sessions are recorded to; None: they cannot be recorded.
             speech: the voice for sessions that ask for one; None: there is none.
         """
         self._speech = speech
@@ -86,7 +86,9 @@ class SessionStore:
         self._clock = clock or MonotonicClock()
         self._open_fanout = open_fanout
         self._credentials_by_id: dict[str, SessionCredentials] = {}
-        self._ended: OrderedDict[str, tuple[str, Keys]] = OrderedDict()  # why, and who may know
+        self._ended: OrderedDict[str, tuple[str, Keys]] = (
+            OrderedDict()
+        )  # why, and the keys of those who may know
         self._closing: str | None = None
         self._owners = OwnerSecrets()
 
@@ -96,19 +98,17 @@ class SessionStore:
 
     @property
     def input_pixels(self) -> int:
-        """Of one picture that is pushed into a session, at most."""
+        """The largest picture that can be pushed into a session."""
         return self._limits.input_pixels
 
     async def create(self, request: SessionRequest) -> SessionCredentials:
-        """Open a session; return once it has a place or waits for one.
-
-        If it is cancelled, there is no session.
+        """Open a session; return once it has a place or waits for one. Cancelling ends it.
 
         Raises:
             BadRequestError: names the field of the request that is wrong.
-            UnknownOwnerError: the owner's secret is none of this server's.
-            TooManyError: a limit is reached, or no place is free, not even to wait.
-            SessionEndedError: the store is being closed, or the session could not begin.
+            UnknownOwnerError: this server did not issue the owner's secret.
+            TooManyError: a limit is reached, or no place is free and the wait queue is full.
+            SessionEndedError: the store is closing, or the session could not start.
         """
         self._require_open()
         if request.owner is not None:
@@ -144,21 +144,21 @@ class SessionStore:
     async def fork(
         self, session: str, chunk: int | None = None, address: str | None = None
     ) -> SessionCredentials:
-        """Open a session of the same owner that goes on from what was seen of another one.
+        """Open a session of the same owner that continues from what was seen of another one.
 
         It has prompt, parameters and world of the other, no held keys, no snapshots and no voice.
-        It waits for no place: the other would go on meanwhile.
+        It does not wait for a place, because the other would continue meanwhile.
 
         Args:
             session: the other one.
-            chunk: part from this very chunk; None is what was seen last.
-            address: where the request came from.
+            chunk: fork from exactly this chunk; None is what was seen last.
+            address: the network address of the client.
 
         Raises:
-            UnknownSessionError: there is none of that id, or not any more.
+            UnknownSessionError: there is none of that id.
             BadRequestError: its program cannot be forked, or the chunk is not kept.
             TooManyError: a limit is reached, or no place is free.
-            SessionEndedError: it is over, or the store is being closed, or it could not begin.
+            SessionEndedError: it has ended, the store is closing, or the fork could not start.
         """
         self._require_open()
         other = self.get(session)
@@ -211,35 +211,35 @@ class SessionStore:
         return credentials
 
     def accounts(self, owner: str, address: str | None) -> Accounts:
-        """Return whom something is counted under that an owner asks for from an address."""
+        """Return what a request of an owner from an address is counted under."""
         return f"owner {hashed(owner)}", *self.address_accounts(address)
 
     def address_accounts(self, address: str | None) -> Accounts:
-        """Return whom something is counted under that anybody asks for from an address."""
+        """Return what a request from an address, of any owner, is counted under."""
         counted = address is not None and self._limits.sessions_per_address is not None
         return (f"address {address}",) if counted else ()
 
     def _require_open(self) -> None:
         if self._closing is not None:
-            raise SessionEndedError(self._closing, "no new sessions: the server is leaving")
+            raise SessionEndedError(self._closing, "no new sessions: the server is shutting down")
 
     def get(self, session: str) -> ServerSession:
         """Return a session.
 
         Raises:
-            SessionEndedError: it is over.
-            UnknownSessionError: there is none of that id, or not any more.
+            SessionEndedError: it has ended.
+            UnknownSessionError: there is none of that id.
         """
         return self._credentials(session).session
 
     def admit(self, session: str, token: str) -> tuple[ServerSession, Role]:
         """Return a session and the most that a token allows in it.
 
-        Who has no secret of a session learns nothing of it, not even that it was there.
+        A client without one of its secrets does not learn whether the session exists.
 
         Raises:
-            SessionEndedError: it is over; told to those who have one of its secrets.
-            UnknownSessionError: there is none of that id, or the token is not its own.
+            SessionEndedError: it has ended; only a client with one of its secrets is told.
+            UnknownSessionError: there is none of that id, or the token is not one of its tokens.
         """
         ended = self._ended.get(session)
         if ended is not None and ended[1].role(token) is not None:
@@ -252,16 +252,16 @@ class SessionStore:
         return self.get(session), Role.DRIVER if drives else Role.VIEWER
 
     def check_owner(self, owner: str) -> None:
-        """Accept the secrets that this server has issued to owners, and no others.
+        """Check that this server issued an owner's secret.
 
         Raises:
-            UnknownOwnerError: it is none of them.
+            UnknownOwnerError: it did not.
         """
         if not self._owners.issued(owner):
-            raise UnknownOwnerError("this server has issued no such owner")
+            raise UnknownOwnerError("this server did not issue that owner's secret")
 
     def list(self, owner: str) -> tuple[ServerSession, ...]:
-        """Return the sessions of whoever knows that secret, oldest first."""
+        """Return the sessions of the owner with that secret, oldest first."""
         return tuple(
             credentials.session
             for credentials in self._credentials_by_id.values()
@@ -272,13 +272,13 @@ class SessionStore:
         """End a session.
 
         Raises:
-            SessionEndedError: it is over already.
+            SessionEndedError: it has ended already.
             UnknownSessionError: there is none of that id.
         """
         self.get(session).end(reason)
 
     async def drain(self, limit_s: float, reason: str = "shutdown") -> None:
-        """Open nothing any more, and end all sessions at a chunk's end, or after `limit_s`."""
+        """Refuse new sessions, and end all at the end of a chunk, or after `limit_s`."""
         self._closing = reason
         async with asyncio.TaskGroup() as tasks:
             for credentials in tuple(self._credentials_by_id.values()):
@@ -310,7 +310,7 @@ class SessionStore:
             raise TooManyError("sessions", self._limits.sessions)
         if len(self.list(owner)) >= self._limits.sessions_per_owner:
             raise TooManyError("sessions_per_owner", self._limits.sessions_per_owner)
-        # Whoever asks without an owner gets a new one each time: the address is what stays.
+        # A request without an owner gets a new owner each time; only its address stays the same.
         most = self._limits.sessions_per_address
         here = [
             credentials

@@ -1,4 +1,4 @@
-"""What a client shows of a session, and telling everybody when it has changed."""
+"""What a client shows of a session, and telling the attachments when it has changed."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from reverie.sessions.state.session_state import SessionState
 
 
 class SessionViews:
-    """Makes views, and tells changes: the newest only, at a bounded rate."""
+    """Makes views, and sends changed ones: only the newest, at a bounded rate."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class SessionViews:
         )
 
     def limits(self, options: AttachOptions) -> LimitsView:
-        """Return the limits that an attachment can run into."""
+        """Return the limits that an attachment can reach."""
         return LimitsView(
             message_bytes=options.message_bytes,
             commands_per_s=options.commands_per_s,
@@ -62,11 +62,11 @@ class SessionViews:
         )
 
     def changed(self) -> None:
-        """Have everybody told soon."""
+        """Have the attachments told soon."""
         self._changed.set()
 
     async def tell_changes(self) -> None:
-        """Tell changes until cancelled; those closer together than the rate allows as one."""
+        """Send changes until cancelled; those closer together than the rate allows as one."""
         while True:
             await self._changed.wait()
             self._changed.clear()

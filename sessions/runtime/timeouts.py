@@ -1,7 +1,4 @@
-"""How long nothing may happen.
-
-For an attachment that takes nothing or does nothing, and for a session that nobody attends.
-"""
+"""Time limits for an attachment without activity, and for a session without attachments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,26 +13,31 @@ SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CloseReason:
-    """What an attachment is ended for."""
+    """Why an attachment is ended."""
 
     reason: str
     message: str
 
 
 def close_reason(attachment: Attachment, now_us: int, limits: SessionLimits) -> CloseReason | None:
-    """Return why an attachment must go, if it must."""
+    """Return why an attachment must end; None when it need not."""
     if attachment.options.patient:
         return None
     outbox = attachment.outbox
     if len(outbox) and now_us - outbox.moved_us >= limits.stall_s * SECOND_US:
-        return CloseReason("slow_viewer", f"nothing was taken for {limits.stall_s:g} s (stall_s)")
+        return CloseReason(
+            "slow_viewer", f"the client took no event for {limits.stall_s:g} s (stall_s)"
+        )
     if now_us - attachment.active_us >= limits.idle_s * SECOND_US:
-        return CloseReason("idle", f"nothing was done or shown for {limits.idle_s:g} s (idle_s)")
+        return CloseReason(
+            "idle",
+            f"the client sent nothing and was shown nothing for {limits.idle_s:g} s (idle_s)",
+        )
     return None
 
 
 class SessionTimeouts:
-    """Watches the clock for one session."""
+    """Ends what is overdue in one session."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class SessionTimeouts:
         attachment_lifecycle: AttachmentLifecycle,
         abandon: Callable[[], None],
     ) -> None:
-        """Watch nothing yet; `abandon` ends the session."""
+        """Watch nothing yet; `abandon` is called to end the session."""
         self._attached = context.attached
         self._attachment_lifecycle = attachment_lifecycle
         self._limits = context.limits
@@ -51,10 +53,10 @@ class SessionTimeouts:
         self._abandon = abandon
 
     async def watch(self) -> None:
-        """End what has lasted too long, until cancelled.
+        """End what is overdue, until cancelled.
 
-        Sleeps to the next moment at which anything can be due: a limit that begins to count after
-        it has looked is due no sooner than the shortest limit from then on.
+        Sleeps until something can be due: a limit that begins to count during the sleep is due no
+        sooner than the shortest limit from then on.
         """
         while True:
             now_us = self._clock.now_us()

@@ -14,7 +14,7 @@ OnCancel = Callable[[str], None]
 
 
 class ScopeKind(StrEnum):
-    """How much a scope holds."""
+    """What a scope covers."""
 
     SESSION = "session"
     PROGRAM = "program"

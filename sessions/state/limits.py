@@ -6,37 +6,38 @@ from reverie.engine.mailbox import TURNS
 
 
 class SessionLimits(BaseModel):
-    """Counts, sizes and times of sessions. An error that comes of one of them names it.
+    """Counts, sizes and times of sessions. An error about a limit names it.
 
     Attributes:
         sessions: open at once, waiting ones included.
         sessions_per_owner: of them, those of one owner.
-        sessions_per_address: likewise, those that were asked for over the network from one address,
-            whoever owns them; null does not count them, for behind a proxy all have one address.
-        attachments: connections to one session, of which one is kept for who drives.
+        sessions_per_address: likewise, those that were opened over the network from one address, of
+            any owner; null does not count them, because behind a proxy all have one address.
+        attachments: connections to one session, of which one is kept for the driver.
         prompt_chars: characters of the whole prompt.
-        pending_commands: commands of a session that may wait for those before them.
+        pending_commands: commands of a session that may wait for earlier ones.
         pending_controls: controls of a session that may wait for their receipt.
         pending_turns: turns of a session that may wait until the model takes them up.
-        outbox_frames: frames that may wait for one attachment; then it loses what waits, to the
-            next key frame.
+        outbox_frames: frames that may wait for one attachment; beyond it, the waiting ones are
+            dropped up to the next key frame.
         outbox_packets: packets of sound (20 ms each) of a stream that may wait for one attachment;
-            then it loses the oldest.
+            beyond it, the oldest are dropped.
         outbox_bytes: of media, likewise.
-        outbox_events: events that may wait for one attachment; then it ends as `slow_viewer`.
-        stall_s: an attachment that takes nothing of what waits for it ends as `slow_viewer`.
-        idle_s: an attachment that asks for nothing and is shown nothing ends as `idle`.
+        outbox_events: events that may wait for one attachment; beyond it, it ends as `slow_viewer`.
+        stall_s: an attachment that takes nothing for so long while events wait ends as
+            `slow_viewer`.
+        idle_s: an attachment that sends nothing and is shown nothing for so long ends as `idle`.
         grace_s: a session without attachments is kept for so long.
         command_s: a request to the loop that takes longer counts as failed. More than the pool's
             `ask_limit_s`, so that the pool replaces the worker first.
-        close_s: for the loop to end and give its place back.
-        views_per_s: how often at most a changed view is told.
+        close_s: time for the loop to end and give its place back.
+        views_per_s: how often at most a changed view is sent.
         input_pieces: pictures or pieces of sound of one input stream that may wait to be decoded.
         input_bytes: likewise, in bytes.
-        input_pixels: of one picture that is pushed, width times height.
-        input_wait_s: a piece that the loop has no room for in that time is refused.
-        input_gap_s: a clip, or sound, that nothing more of comes for so long has ended.
-        decode_s: a session ends as `decode_failed` when something pushed takes longer to decode.
+        input_pixels: of one pushed picture, width times height.
+        input_wait_s: a piece is refused that the loop does not accept within this time.
+        input_gap_s: a clip, or sound, ends when nothing more of it comes for so long.
+        decode_s: a session ends as `decode_failed` when a push takes longer to decode.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

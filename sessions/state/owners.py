@@ -1,7 +1,7 @@
-"""The secrets of owners: made here only, and known again without a list of them.
+"""The secrets of owners: made only here, and recognised without a list of them.
 
-A secret carries its own proof, which only this process can make, so nobody can choose a secret
-for others to be counted under, and no number of owners takes memory. They end with the process.
+A secret carries its own proof, which only this process can make. So no client can invent a secret
+for others to be counted under, and owners take no memory. The secrets end with the process.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""What has been seen, by whom, and whose eyes count.
+"""What each attachment has seen, and which playhead counts.
 
-The driver's playhead paces the generation; viewers never do, unless nobody drives. Chunks that an
-interrupt has dropped count for nothing, however late a client speaks of them.
+The driver's playhead paces the generation. A viewer's does only while there is no driver. Reports
+of chunks that an interrupt has dropped are ignored, however late they come.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from reverie.sessions.protocol.errors import CommandError, ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class SeenPosition:
-    """How far somebody has seen.
+    """How far a client has seen.
 
     Attributes:
         chunk: the last one of which every frame was shown; -1 before the first.
         pts_us: media time of the last frame that was shown; -1 before the first.
-        loop: whose chunk it is: loops of one program have chunks of their own lengths.
+        loop: the loop of the chunk: chunks of two loops may differ in length.
         in_time: it counts once it can have been played; see `AttachOptions.in_time`.
     """
 
@@ -36,26 +36,26 @@ class Playheads:
 
     _seen: dict[int, SeenPosition] = field(default_factory=dict)
     _driver: int | None = None
-    # Of each loop, chunks up to here, and after the one gone back to, do not exist.
+    # Of each loop: chunks after the one that was returned to, up to here, no longer exist.
     _dropped_to: dict[str, int] = field(default_factory=dict)
 
     def enter(self, key: int, drives: bool, shown: SeenPosition, *, in_time: bool = False) -> None:
-        """Count somebody from now on, who is shown all up to `shown` at once."""
+        """Count an attachment from now on; all up to `shown` counts as seen."""
         self._seen[key] = replace(shown, in_time=in_time)
         if drives:
             self._driver = key
 
     def leave(self, key: int) -> None:
-        """Count somebody no longer."""
+        """Stop counting an attachment."""
         self._seen.pop(key, None)
         if self._driver == key:
             self._driver = None
 
     def advance(self, key: int, seen: SeenPosition, newest: int) -> bool:
-        """Note what somebody has seen; tell whether it is news.
+        """Note what an attachment has seen; return whether that is more than before.
 
         Args:
-            key: who.
+            key: the attachment.
             seen: up to where.
             newest: the newest chunk that the same loop has put out.
 
@@ -74,17 +74,17 @@ class Playheads:
         pts_us = max(before.pts_us, seen.pts_us)
         if before.chunk < 0 or before.loop == seen.loop:
             after = SeenPosition(max(before.chunk, seen.chunk), pts_us, seen.loop, before.in_time)
-        else:  # chunks of two loops have only their media time in common
+        else:  # chunks of two loops compare only by media time
             after = replace(seen, in_time=before.in_time) if seen.pts_us == pts_us else before
         self._seen[key] = after
         return after != before
 
     def cut(self, back_to: Mapping[str, int], newest: Mapping[str, int]) -> None:
-        """Go back.
+        """Return to earlier chunks.
 
         Args:
-            back_to: of each loop that does, the last chunk that counts as seen.
-            newest: up to where later ones are gone.
+            back_to: of each loop that returns, the last chunk that counts as seen.
+            newest: of each loop, the last chunk that was dropped.
         """
         for loop, chunk in newest.items():
             self._dropped_to[loop] = max(self._dropped_to.get(loop, -1), chunk)

@@ -1,4 +1,4 @@
-"""What a program can be told: the rules of its loops, and from a command to the loop's inputs."""
+"""What a program accepts: the rules of its loops, and from a command to the loop's inputs."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -19,7 +19,7 @@ EDGES_OF = {
 
 
 class ProgramControls:
-    """The controls and parameters of a program; of two loops with equal names, the first's."""
+    """The controls and parameters of a program; where two loops share a name, the first counts."""
 
     def __init__(self, model: ModelSpec, program: str) -> None:
         """Read them from the loops of `program`, which must exist."""
@@ -48,14 +48,14 @@ class ProgramControls:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether any loop can be spoken to."""
+        """Whether any loop answers turns."""
         return any(loop.takes_turns for loop in self.loops)
 
     def loop(self, name: str) -> LoopSpec:
         """Return a loop of the program.
 
         Raises:
-            CommandError: it runs none of that name.
+            CommandError: the program has no loop of that name.
         """
         for loop in self.loops:
             if loop.name == name:
@@ -64,14 +64,14 @@ class ProgramControls:
         raise CommandError(ErrorCode.UNKNOWN_LOOP, f"no such loop; known: {known}", field="loop")
 
     def defaults(self) -> dict[str, float]:
-        """Return the value that each parameter has when nothing is said."""
+        """Return the default of each parameter."""
         return {name: spec.default for name, spec in self._parameters.items()}
 
     def action_inputs(self, command: PushAction, new_id: NewId) -> tuple[ControlInput, ...]:
-        """Return what an action means to the loop, one input a control.
+        """Return the loop inputs of an action, one for each control.
 
         Raises:
-            CommandError: names the first field that is wrong; nothing is said of the others.
+            CommandError: names the first wrong field only.
         """
         checked = [
             (self._control(name), self._checked_amount(name, value))
@@ -84,7 +84,7 @@ class ProgramControls:
     def parameter_inputs(
         self, values: Mapping[str, float], new_id: NewId
     ) -> tuple[ParameterInput, ...]:
-        """Return one input for each parameter, or none at all.
+        """Return one input for each parameter.
 
         Raises:
             CommandError: names the first parameter that is unknown or out of range.
@@ -94,7 +94,7 @@ class ProgramControls:
         return tuple(ParameterInput(new_id(), name, float(value)) for name, value in values.items())
 
     def check_parameter(self, name: str, value: float) -> None:
-        """Accept a value for a parameter.
+        """Check a value for a parameter.
 
         Raises:
             CommandError: there is no such parameter, or it does not take the value.
@@ -110,7 +110,9 @@ class ProgramControls:
             message = f"{value:g} is outside {spec.low:g} to {spec.high:g}"
             raise CommandError(ErrorCode.OUT_OF_RANGE, message, field=field)
         if spec.integer and not float(value).is_integer():
-            raise CommandError(ErrorCode.OUT_OF_RANGE, f"{value:g} is no whole number", field=field)
+            raise CommandError(
+                ErrorCode.OUT_OF_RANGE, f"{value:g} is not a whole number", field=field
+            )
 
     def control_views(self) -> tuple[ControlView, ...]:
         """Return what a client needs to offer the controls."""

@@ -1,15 +1,14 @@
-"""What a person has asked the world to be, remembered for as long as the session lasts."""
+"""The session's prompt: the texts that make it up, kept for as long as the session lasts."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMemory:
-    """The prompt in effect, as the texts that it was said in, oldest first.
+    """The prompt in effect, as the texts that it was built from, oldest first.
 
-    An empty prompt means that the person wishes for nothing in particular; blank text is empty
-    text. The whole never exceeds `limit_chars`: when an addition does not fit, the oldest texts
-    are forgotten. A single text over the limit is refused before it comes here.
+    Blank text counts as empty. The whole never exceeds `limit_chars`: when an addition does not
+    fit, the oldest texts are dropped. A single text over the limit is refused before it gets here.
     """
 
     limit_chars: int
@@ -21,11 +20,11 @@ class PromptMemory:
         return " ".join(self.texts)
 
     def replaced(self, text: str) -> "PromptMemory":
-        """Return the memory of this one text."""
+        """Return the memory with this text alone."""
         return replace(self, texts=()).appended(text)
 
     def appended(self, text: str) -> "PromptMemory":
-        """Return the memory with one text more; blank text adds nothing."""
+        """Return the memory with one more text; blank text adds nothing."""
         said = text.strip()
         if not said:
             return self

@@ -1,10 +1,10 @@
-"""What a session is: plain data, and the only moves that its life can make.
+"""What a session is: plain data, its phases, and the edges between them.
 
     created -> queued -> active <-> paused -> detached -> closed
 
     A rejoin leads from detached to active; any of these may fail.
 
-`EDGES` is the whole table. A pair that it does not hold is a fault of this room and raises.
+`EDGES` is the whole table. A pair that it does not hold is a fault of this package and raises.
 """
 
 import secrets
@@ -22,7 +22,7 @@ from reverie.sessions.state.prompt_memory import PromptMemory
 SessionId = NewType("SessionId", str)
 
 ID_BYTES = 16
-"""So that nobody guesses one, though an id by itself opens nothing."""
+"""Long enough that ids cannot be guessed, though an id alone opens nothing."""
 
 
 def new_session_id() -> SessionId:
@@ -31,7 +31,7 @@ def new_session_id() -> SessionId:
 
 
 class SessionPhase(StrEnum):
-    """Where a session stands in its life."""
+    """The phases of a session."""
 
     CREATED = "created"
     QUEUED = "queued"
@@ -43,7 +43,7 @@ class SessionPhase(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What moves a session on."""
+    """What moves a session to another phase."""
 
     ENQUEUE = "enqueue"
     START = "start"
@@ -56,10 +56,10 @@ class Trigger(StrEnum):
 
 
 SPANS = 64
-"""Chunks whose times are known, to tell whose chunk a viewer speaks of."""
+"""Chunks whose times are kept, to tell which loop's chunk a viewer reports."""
 
 OVER = frozenset({SessionPhase.FAILED, SessionPhase.CLOSED})
-"""Phases that nothing leads out of."""
+"""Phases without an edge to another."""
 
 EDGES: dict[tuple[SessionPhase, Trigger], SessionPhase] = {
     (SessionPhase.CREATED, Trigger.ENQUEUE): SessionPhase.QUEUED,
@@ -93,14 +93,14 @@ def next_phase(phase: SessionPhase, trigger: Trigger) -> SessionPhase:
 
 @dataclass(slots=True)
 class StreamState:
-    """An output stream, as far as it has come.
+    """An output stream so far.
 
     Attributes:
-        loop: what feeds it; empty for one of the server's own.
+        loop: the loop that feeds it; empty for one of the server's own.
         chunk: the newest one put out; -1 before the first, and of text.
         newest_us: media time of the newest frame; -1 before the first.
         spans: the newest chunks, and between which media times each was put out.
-        reason: why it ended; None while it goes on.
+        reason: why it ended; None before that.
     """
 
     name: str
@@ -115,11 +115,11 @@ class StreamState:
 
     @property
     def is_media(self) -> bool:
-        """Whether a loop of the program feeds it with what can be seen or heard."""
+        """Whether a loop of the program feeds it with pictures or sound."""
         return bool(self.loop) and self.kind is not StreamKind.TEXT
 
     def put_out(self, chunk: int, from_us: int, to_us: int) -> None:
-        """Note what was put out of a chunk."""
+        """Note output of a chunk."""
         self.chunk = max(self.chunk, chunk)
         self.spans.append((chunk, from_us, to_us))
 
@@ -130,13 +130,13 @@ class StreamState:
 
 @dataclass(slots=True)
 class InputState:
-    """An input stream, as far as it has come.
+    """An input stream so far.
 
     Attributes:
         pieces: pictures or pieces of sound that were handed to the loop.
         dropped: pushes that gave way to newer ones.
-        refused: pushes that could not be read or found no room.
-        newest_us: time of the newest piece, on the clock of whoever pushes; -1 before the first.
+        refused: pushes that could not be read or had no room.
+        newest_us: time of the newest piece, on the client's clock; -1 before the first.
     """
 
     name: str
@@ -150,7 +150,7 @@ class InputState:
 
 @dataclass(slots=True)
 class SessionState:
-    """Everything of a session that is worth keeping. Whoever holds it may read; the room writes.
+    """The data of a session. Other packages may read it; only this package writes.
 
     Attributes:
         parameters: the value of every parameter.
@@ -158,11 +158,11 @@ class SessionState:
         streams: the outputs, by name.
         inputs: the input streams, by name.
         playheads: what each attachment has seen.
-        artifacts: names of snapshots kept since the worker began, and where each stands.
-        recording: the id of the recording that runs.
-        paused: whether it is paused, also while nobody is there.
-        recovering: whether its worker was lost and no other has taken it over yet.
-        reason: why it is over.
+        artifacts: names of the snapshots that the worker keeps, and the chunk of each.
+        recording: the id of the running recording.
+        paused: whether it is paused, also while no client is attached.
+        recovering: whether its worker was lost and no other has it yet.
+        reason: why it ended.
     """
 
     session: SessionId
@@ -188,7 +188,7 @@ class SessionState:
     workers_lost: int = 0
 
     def move(self, trigger: Trigger) -> bool:
-        """Make a move; tell whether the phase has changed.
+        """Apply a trigger; return whether the phase has changed.
 
         Raises:
             IllegalTriggerError: there is no such edge.
@@ -198,7 +198,7 @@ class SessionState:
 
     @property
     def over(self) -> bool:
-        """Whether nothing will come of it any more."""
+        """Whether it has ended."""
         return self.phase in OVER
 
     @property
@@ -221,12 +221,12 @@ class SessionState:
 
     @property
     def newest(self) -> SeenPosition:
-        """All that was put out, as a viewer who is shown it reports it."""
+        """All that was put out, as a viewer who has seen it would report it."""
         loop = next(iter(self.reported), "")
         return SeenPosition(self.newest_of(loop), self.newest_us, loop)
 
     def seen(self, chunk: int, pts_us: int) -> SeenPosition:
-        """Return what a viewer speaks of, whose word names no loop."""
+        """Return the position that a viewer reports without naming a loop."""
         loops = self.reported
         holding = [
             stream.loop

@@ -1,7 +1,7 @@
-"""When somebody speaks: everybody is told, and the model stops to speak if the session wants that.
+"""Barge-in: when a client speaks, the attachments are told, and the model stops speaking.
 
-A program asks for it by a parameter of its loop of text that is called `barge_in`. The turn is told
-at once; what the model was saying is broken off at its next step.
+A program enables it by a parameter `barge_in` of its loop of text. The turn is told at once; the
+model's utterance is broken off at its next step.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from reverie.sessions.state.session_state import SessionState
 logger = logging.getLogger(__name__)
 
 BARGE_IN = "barge_in"
-"""The parameter that asks for it: 1 or 0."""
+"""The parameter that enables it: 1 or 0."""
 
 
 class SpeechCancel(Protocol):
-    """What breaks a loop off; `Cutter.interrupt`."""
+    """Breaks off the utterance of a loop; `Interruption.interrupt`."""
 
     async def __call__(self, command: str, loop: str | None = None) -> None:
-        """Break off what a loop is saying.
+        """Break off the utterance of a loop.
 
         Raises:
             CommandError: it refused, or could not be asked.
@@ -34,7 +34,7 @@ class SpeechCancel(Protocol):
 
 
 class BargeIn:
-    """Hears of turns, and interrupts. `run` is a child of the session."""
+    """Is told of speech, and interrupts. `run` is a child of the session."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class BargeIn:
 
     @property
     def wanted(self) -> bool:
-        """Whether the session asks for it now."""
+        """Whether it is enabled now."""
         return self._state.parameters.get(BARGE_IN, 0.0) >= 0.5 and bool(self._loops)
 
     def heard(self, stream: str, edge: SpeechEdge) -> None:
-        """Tell of a turn. Called on the event loop; never waits."""
+        """Tell the attachments of a turn. Called on the event loop; never waits."""
         if not edge.began:
             ended = TurnEnded(stream=stream, pts_us=edge.pts_us, duration_us=edge.duration_us)
             self._attached.tell(ended)

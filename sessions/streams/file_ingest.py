@@ -1,7 +1,7 @@
-"""A whole file that somebody uploads, into an input stream: a picture, or a clip frame by frame.
+"""A whole uploaded file, into an input stream: a picture, or a clip frame by frame.
 
-The clip is decoded no faster than the loop takes it, one frame ahead; of a camera's stream it plays
-at its own pace.
+A clip is decoded no faster than the loop takes it, one frame ahead; into a camera's stream it plays
+at its own rate.
 """
 
 import asyncio
@@ -30,21 +30,23 @@ from reverie.sessions.streams.input_stream import InputStream
 
 
 async def feed(stream: InputStream, data: bytes, limits: IntakeLimits) -> int:
-    """Hand a file over; return how many frames it had, once all are with the loop.
+    """Push a file; return how many frames it had, once all are with the loop.
 
-    A loop that rests (paused, not watched) keeps as many as its stream's capacity for later.
+    A loop that is paused or not watched keeps as many as its stream's capacity.
 
-    Safe to cancel: what was handed over stays, and ends there.
+    Safe to cancel: frames that were pushed stay, and the clip ends there.
 
     Raises:
-        CommandError: it cannot be read (`bad_media`), or the loop takes nothing (`too_many`); what
-            came before the trouble was handed over.
+        CommandError: it cannot be read (`bad_media`), or the loop takes nothing (`too_many`); the
+            frames before that were pushed.
     """
     if not is_clip(data):
         if not is_picture(data):
             other = unread_kind(data)
             text = (
-                f"this is {other}, which is not" if other else "this is no picture or clip that is"
+                f"this is {other}, which is not"
+                if other
+                else "this is not a picture or clip that is"
             )
             known = f"{', '.join(FORMATS)}; {CLIP_KINDS}"
             raise CommandError(ErrorCode.BAD_MEDIA, f"{text} read here ({known})", field="data")

@@ -1,4 +1,4 @@
-"""What was pushed into one input stream and waits to be decoded: bounded in pieces and in bytes."""
+"""Pushes of one input stream that wait to be decoded, bounded in pieces and in bytes."""
 
 import asyncio
 from collections import deque
@@ -16,9 +16,9 @@ class Pushed:
     """One push.
 
     Attributes:
-        command: its id; empty when it came from a track, which asks for no answer.
-        done: called once, with what was wrong or with nothing.
-        receipt: takes its receipt; None when nobody wants one.
+        command: its id; empty when it came from a track, which gets no answer.
+        done: called once, with an error or None.
+        receipt: takes the receipt; None when the client wants none.
     """
 
     raw: RawVideo | RawAudio
@@ -30,8 +30,8 @@ class Pushed:
 class InputQueue:
     """The queue of one stream; one consumer takes from it.
 
-    `LATEST` keeps the newest picture alone, the one before gives way; what later pieces need to be
-    decoded (H.264, sound) never gives way. `FIFO` keeps all, and refuses what finds no room.
+    `LATEST` keeps only the newest picture. Pieces that later ones need for decoding (H.264, sound)
+    are never dropped. `FIFO` keeps all, and refuses what has no room.
     """
 
     def __init__(self, merge: Merge, pieces: int, size_bytes: int) -> None:
@@ -47,14 +47,14 @@ class InputQueue:
 
     @property
     def newest_stands_alone(self) -> bool:
-        """Whether something waits that makes what came before it worthless."""
+        """Whether the newest push replaces all earlier ones."""
         return bool(self._waiting) and self._waiting[-1].raw.stands_alone
 
     def put(self, pushed: Pushed) -> tuple[Pushed, ...]:
-        """Add a push; return those that gave way to it.
+        """Add a push; return those that it replaces.
 
         Raises:
-            CommandError: there is no room; try again in a moment.
+            CommandError: there is no room; try again soon.
         """
         size_bytes = pushed.raw.size_bytes
         takes_over = self._merge is Merge.LATEST and pushed.raw.stands_alone
@@ -83,7 +83,7 @@ class InputQueue:
         return pushed
 
     def take_all(self) -> tuple[Pushed, ...]:
-        """Take what waits."""
+        """Take all that wait."""
         waiting = tuple(self._waiting)
         self._waiting.clear()
         self._bytes = 0

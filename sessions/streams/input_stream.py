@@ -1,10 +1,10 @@
-"""One input stream of a session: from what is pushed to what the loop is handed.
+"""One input stream of a session: from a client's pushes to the loop's inputs.
 
     push -> InputQueue -> decoding thread (`media`) -> the loop's mailbox -> receipt: room for more
 
-Nothing is decoded on the event loop. At most as much is under way to the loop as its mailbox
-holds, so that a loop that rests (paused, not watched) makes whoever pushes wait, or a camera's
-older pictures give way, and never costs memory.
+Nothing is decoded on the event loop. No more is under way to the loop than its mailbox holds. So
+while a loop is paused or not watched, a client that pushes a clip waits, a camera's older pictures
+are dropped, and no memory grows.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class InputStream:
-    """Takes pushes, hands the loop what it declared. `run` is a child of the session."""
+    """Decodes pushes into the media that the loop declares. `run` is a child of the session."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class InputStream:
         """Take nothing yet.
 
         Args:
-            spec: what the loop declares. Of a stream with a capacity of 0 it is handed nothing.
-            state: what is told of it.
+            spec: what the loop declares; with a capacity of 0 it gets nothing of the stream.
+            state: the counts to keep.
             intake: decodes.
-            link: to the loop.
+            link: the channel to the loop.
             receipts: the session's.
             limits: the deployment's.
-            heard: called when somebody begins or stops to speak in it; None: nobody listens.
+            heard: called when speech begins or ends in it; None: speech is not detected.
         """
         self.spec = spec
         self.state = state
@@ -79,7 +79,9 @@ class InputStream:
         self._receipts = receipts
         self._limits = limits
         self._heard = heard
-        self.watcher: Callable[[Piece], None] | None = None  # sees what the loop is handed
+        self.watcher: Callable[[Piece], None] | None = (
+            None  # is called with each piece that the loop gets
+        )
         self._speech: SpeechDetector | None = None
         self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
         self._over: CommandError | None = None
@@ -94,7 +96,7 @@ class InputStream:
         """Take a push. Never waits; `pushed.done` is called when it is decoded and has room.
 
         Raises:
-            CommandError: there is no room for it, or the session is over.
+            CommandError: there is no room for it, or the session has ended.
         """
         if self._over is not None:
             raise self._over
@@ -107,10 +109,10 @@ class InputStream:
             self._give_way(older, pushed.command)
 
     async def run(self) -> None:
-        """Decode and hand over until cancelled.
+        """Decode pushes and send them to the loop until cancelled.
 
         Raises:
-            InputStuckError: something pushed could not be decoded in time.
+            InputStuckError: a push could not be decoded in time.
         """
         try:
             while True:
@@ -124,14 +126,14 @@ class InputStream:
                 self._thread.shutdown(wait=False, cancel_futures=True)
 
     def shut(self, error: CommandError) -> None:
-        """Answer what waits: it will not be handed over any more."""
+        """Refuse the waiting pushes: they will not reach the loop."""
         self._over = error
         current, self._current = self._current, None
         for pushed in (*((current,) if current else ()), *self._queue.take_all()):
             pushed.done(error)
 
     async def _next(self) -> Pushed | None:
-        """Wait for a push; None when a clip was begun and nothing more comes of it."""
+        """Wait for a push; None when nothing more comes of a clip that has begun."""
         if not self._intake.open:
             return await self._queue.take()
         try:
@@ -141,7 +143,7 @@ class InputStream:
             return None
 
     async def _finish(self) -> None:
-        """End a clip, or sound, that its sender has left unfinished."""
+        """End a clip, or sound, that its client left unfinished."""
         try:
             pieces = await self._in_thread(self._intake.finish)
             for piece in pieces if self.spec.capacity else ():
@@ -151,7 +153,7 @@ class InputStream:
                 for edge in self._speech.finish():
                     self._heard(self.spec.name, edge)
         except (BadInputError, CommandError) as error:
-            logger.info("input %s: its end was lost: %s", self.spec.name, error)
+            logger.info("input %s: the end of a clip was lost: %s", self.spec.name, error)
 
     async def _serve(self, pushed: Pushed) -> None:
         self._current = pushed
@@ -187,9 +189,9 @@ class InputStream:
         except (BadInputError, MissingExtraError, asyncio.CancelledError):
             raise
         except Exception:
-            # The session boundary: a library that chokes on a stranger's bytes harms nobody else.
+            # The session boundary: bytes that crash a decoder must not affect other sessions.
             logger.exception("input %s: decoding failed", self.spec.name)
-            raise BadInputError("it cannot be read") from None
+            raise BadInputError("the media cannot be read") from None
 
     def _work(self, raw: RawVideo | RawAudio) -> tuple[Piece, ...]:
         match self._intake, raw:
@@ -213,7 +215,7 @@ class InputStream:
                 continue
             told = told or piece.last
             self._send(pushed.command, pushed.receipt if piece.last else None, piece)
-        if pushed.receipt is not None and not told:  # nothing of it will be seen
+        if pushed.receipt is not None and not told:  # the loop gets nothing of it
             pushed.receipt(ControlSuperseded(control=pushed.command, by=None))
 
     async def _wait_for_room(self) -> None:
@@ -223,7 +225,8 @@ class InputStream:
                     self._room.clear()
                     await self._room.wait()
         except TimeoutError:
-            text = f"no room came within {self._limits.input_wait_s:g} s (input_wait_s)"
+            limit = f"{self._limits.input_wait_s:g} s (input_wait_s)"
+            text = f"the model did not accept input within {limit}"
             raise CommandError(
                 ErrorCode.TOO_MANY, text, field="stream", retry_after_s=1.0
             ) from None

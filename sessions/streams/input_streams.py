@@ -1,4 +1,4 @@
-"""The input streams of a session: which there are, and which one a push is meant for."""
+"""The input streams of a session, and which one a push goes to."""
 
 import asyncio
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class InputStreams:
         self._over: CommandError | None = None
         self._bounds = IntakeLimits(limits.input_pixels)
         self._heard: Heard = lambda stream, edge: None
-        self._complained: set[str] = set()  # streams whose track was told that it is of no use
+        self._complained: set[str] = set()  # streams with a track whose error was told
         for name, spec in controls.inputs.items():
             state.inputs[name] = InputState(name, spec.kind, spec.merge)
             listens = spec.kind is StreamKind.AUDIO and not spec.capacity
@@ -68,11 +68,11 @@ class InputStreams:
             )
 
     def listen(self, heard: Heard) -> None:
-        """Have `heard` called when somebody begins or stops to speak in a stream."""
+        """Have `heard` called when speech begins or ends in a stream."""
         self._heard = heard
 
     def watch(self, watcher: Callable[[str, Piece], None] | None) -> tuple[str, ...]:
-        """Have `watcher` called with each picture that a video stream hands on, and its stream.
+        """Have `watcher` called with each picture that goes to the loop, and its stream.
 
         Returns:
             The streams' names; there may be none.
@@ -90,29 +90,29 @@ class InputStreams:
         for name, stream in self._streams.items():
             tasks.create_task(stream.run(), name=f"input {name}")
 
-    def submit(self, order: CommandRequest, command: PushMedia) -> None:
+    def submit(self, request: CommandRequest, command: PushMedia) -> None:
         """Take a push; its answer comes when it is decoded and there is room for it.
 
         Raises:
-            CommandError: there is no such stream, it takes something else, or has no room.
+            CommandError: there is no such stream, it takes another kind of media, or has no room.
         """
         if not command.data:
             raise CommandError(ErrorCode.MISSING, "the bytes are missing", field="data")
         stream = self._stream(command.stream, command.codec in SOUND)
-        receipt = order.sender.outbox.put if command.last else None
-        stream.put(Pushed(_raw(command), command.id, partial(_answer, order), receipt))
+        receipt = request.sender.outbox.put if command.last else None
+        stream.put(Pushed(_raw(command), command.id, partial(_answer, request), receipt))
 
     def put(self, stream: str | None, raw: RawVideo | RawAudio) -> None:
-        """Take what comes from a track. What cannot be read is told to everybody, once.
+        """Take media from a track. All attachments are told once about media that cannot be read.
 
         Raises:
-            CommandError: there is no such stream, it takes something else, or has no room.
+            CommandError: there is no such stream, it takes another kind of media, or has no room.
         """
         found = self._stream(stream, isinstance(raw, RawAudio))
         found.put(Pushed(raw, "", self._complain_once(found.spec.name)))
 
     async def feed(self, stream: str | None, data: bytes) -> int:
-        """Take a whole picture or clip; see `feeding.feed`.
+        """Take a whole picture or clip; see `file_ingest.feed`.
 
         Raises:
             CommandError: there is no such stream of pictures, or what `feed` raises.
@@ -120,8 +120,8 @@ class InputStreams:
         return await feed(self._stream(stream, False), data, self._bounds)
 
     def shut(self, reason: str) -> None:
-        """Answer what waits: the session is over."""
-        self._over = CommandError(ErrorCode.CLOSED, f"the session is over: {reason}")
+        """Refuse the waiting pushes, because the session has ended."""
+        self._over = CommandError(ErrorCode.CLOSED, f"the session has ended: {reason}")
         for stream in self._streams.values():
             stream.shut(self._over)
 
@@ -157,7 +157,7 @@ def _intake(spec: InputSpec, limits: SessionLimits) -> VideoIntake | AudioIntake
     bounds = IntakeLimits(limits.input_pixels)
     if spec.kind is StreamKind.AUDIO:
         return AudioIntake(round(spec.rate_hz), spec.channels, bounds)
-    # A camera is seen as it is; a clip has to last as long as it did.
+    # A camera's pictures are taken as they come; a clip must keep its duration.
     rate_hz = spec.rate_hz if spec.merge is Merge.FIFO else 0.0
     return VideoIntake(Size(spec.width, spec.height), rate_hz, bounds)
 
@@ -177,12 +177,12 @@ def _raw(command: PushMedia) -> RawVideo | RawAudio:
     )
 
 
-def _answer(order: CommandRequest, error: CommandError | None) -> None:
-    command = order.command.id
+def _answer(request: CommandRequest, error: CommandError | None) -> None:
+    command = request.command.id
     if error is None:
-        order.answer(RequestAccepted(command=command))
+        request.answer(RequestAccepted(command=command))
         return
-    order.answer(
+    request.answer(
         Error(
             code=error.code,
             message=error.message,

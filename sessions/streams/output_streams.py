@@ -1,4 +1,4 @@
-"""The output streams of a session, a file a kind: which there are, and running them."""
+"""The output streams of a session: making them, finding them, and running their encoders."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -18,18 +18,18 @@ from reverie.sessions.streams.text_stream import TextStream
 from reverie.sessions.streams.video_stream import VideoStream
 
 VOICE = "voice"
-"""What the stream is called in which the server speaks a program's text."""
+"""The name of the stream in which the server speaks a program's text."""
 
 OpenFanout = Callable[[float], VideoFanout]
-"""Frames a second -> a fan-out; for tests to set its limits."""
+"""Frames a second -> a fan-out; tests set its limits."""
 
 Output = VideoStream | AudioStream
 
 
 class OutputStreams:
-    """All that a session puts out, a stream each, with a cancel scope of its own.
+    """The output streams of a session, each with a cancel scope of its own.
 
-    Iterating goes through the media: video, then audio.
+    Iterating yields the media streams: video, then audio.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class OutputStreams:
                 scope.on_cancel(text.end)
 
     def add_sound(self, spec: StreamSpec, scope: CancelScope) -> AudioStream:
-        """Make an audio stream, before `start`; of a loop, or of the server's own (a voice)."""
+        """Make an audio stream, before `start`; of a loop, or the server's own voice."""
         loop = scope.name if scope.kind is ScopeKind.LOOP else ""
         stream = StreamState(spec.name, spec.kind, spec.rate_hz, loop)
         self._state.streams[spec.name] = stream
@@ -85,7 +85,7 @@ class OutputStreams:
         Args:
             speech: what speaks.
             scope: cancelling it ends the stream.
-            failed: told each time that a phrase could not be spoken.
+            failed: called each time that a phrase could not be spoken.
         """
         shape = speech.shape
         spec = StreamSpec(
@@ -129,7 +129,7 @@ class OutputStreams:
 
     @property
     def have_unshown(self) -> bool:
-        """Whether frames wait for the first to come."""
+        """Whether output waits for the first attachment."""
         return any(output.has_unshown for output in self)
 
     def video(self, name: str) -> VideoStream:

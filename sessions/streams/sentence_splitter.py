@@ -1,30 +1,30 @@
-"""From a stream of words to phrases that can be spoken one by one. Pure."""
+"""Splits a stream of words into phrases that can be spoken one by one. Pure."""
 
 import re
 
 LONGEST_WORDS = 14
-"""A phrase without any punctuation is spoken after so many words."""
+"""A phrase without punctuation ends after so many words."""
 
 CLAUSE_WORDS = 4
-"""A comma ends a phrase that has so many words."""
+"""A comma ends a phrase of at least so many words."""
 
 _SENTENCE = re.compile(r"[.!?…:;]+[\"')\]]*$")
 _CLAUSE = re.compile(r",[\"')\]]*$")
 
 
 class SentenceSplitter:
-    """Gathers words until they are a sentence, a clause or long enough."""
+    """Collects words until they are a sentence, a clause or long enough."""
 
     def __init__(self) -> None:
         self._words: list[str] = []
-        self._part = ""  # of a word whose rest has not come
+        self._part = ""  # the beginning of a word
 
     def add(self, text: str, final: bool) -> list[str]:
-        """Take more text, and return the phrases that are whole with it.
+        """Add text, and return the phrases that it completes.
 
         Args:
             text: words, each with the space behind it.
-            final: nothing follows, so that what is left is a phrase.
+            final: nothing follows, so that the rest is a phrase.
         """
         words = (self._part + text).split(" ")
         self._part = "" if final else words.pop()
@@ -38,7 +38,7 @@ class SentenceSplitter:
         return sentences
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Drop the unfinished phrase."""
         self._words.clear()
         self._part = ""
 

@@ -1,8 +1,8 @@
-"""What the model says, spoken: a stream of sound beside its text.
+"""A voice for the model's text: a stream of sound next to the text stream.
 
-Phrases are spoken one after the other, each as soon as it is whole. The sound goes out as far as
-the pictures have come, and a little ahead: so it keeps their pace, rests when they do, and what was
-not heard when somebody interrupts is little, and is cut at once.
+Phrases are spoken one after the other, each as soon as it is complete. The sound goes out as far as
+the pictures have come, and a little ahead. So it keeps pace with them and pauses with them, and an
+interrupt cuts it at once.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from reverie.sessions.streams.sentence_splitter import SentenceSplitter
 logger = logging.getLogger(__name__)
 
 AHEAD_US = 200_000
-"""How far sound goes out before its pictures, so that it does not tear between two chunks."""
+"""How far sound goes out before its pictures, so that it has no gap between two chunks."""
 
 PIECE_US = 40_000
 PHRASES = 32
-"""That may wait to be spoken; the oldest gives way."""
+"""Phrases that may wait to be spoken; beyond it, the oldest is dropped."""
 
 PAUSE_US = 120_000
 """Between two phrases."""
 
 UNHEARD_US = 10_000_000
-"""Sound that may wait for its pictures; nothing more is spoken meanwhile."""
+"""Spoken sound that may wait for its pictures; beyond it, no phrase is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Piece:
 
 
 class SpeechStream:
-    """Speaks the text of one stream. Everything but `speak` returns at once."""
+    """Speaks the text of one stream. All methods except `speak` return at once."""
 
     def __init__(
         self,
@@ -50,13 +50,13 @@ class SpeechStream:
         failed: Callable[[str], None],
         follows: bool = True,
     ) -> None:
-        """Say nothing yet; `speak` does.
+        """Speak nothing yet; `speak` does.
 
         Args:
             sound: the stream to fill, of the speech's shape.
-            speech: what speaks.
-            session: whose voice it is.
-            failed: told each time that a phrase could not be spoken.
+            speech: the synthesizer.
+            session: the session's id.
+            failed: called each time that a phrase could not be spoken.
             follows: whether there are pictures to keep pace with.
         """
         self.sound = sound
@@ -68,20 +68,20 @@ class SpeechStream:
         self._waiting: deque[str] = deque(maxlen=PHRASES)
         self._unheard: deque[_Piece] = deque()
         self._unheard_us = 0
-        self._speech_cancelled = 0  # how often it was told to be silent
-        self._until_us = 0  # media time that pictures have come to
-        self._end_us = 0  # media time at which what went out ends
+        self._speech_cancelled = 0  # how often it was cancelled
+        self._until_us = 0  # media time that the pictures have reached
+        self._end_us = 0  # media time at which the sent sound ends
         self._jumped = True
         self._speaking = False
         self._news = asyncio.Event()
 
     def say(self, text: str, final: bool) -> None:
-        """Speak more text, soon."""
+        """Queue more text to be spoken."""
         self._waiting.extend(self._sentences.add(text, final))
         self._news.set()
 
     def cancel_speech(self) -> bool:
-        """Stop in the middle of a word, and forget what was to be said; tell whether there was."""
+        """Stop in the middle of a word and drop the rest; return whether there was any."""
         speaking = self._end_us > self._until_us
         unsaid = bool(self._waiting or self._unheard) or self._speaking or speaking
         self._speech_cancelled += 1
@@ -95,7 +95,7 @@ class SpeechStream:
         return unsaid
 
     def pictures(self, until_us: int) -> None:
-        """Note that pictures have come out up to a media time, and let the sound follow."""
+        """Note that pictures were put out up to a media time, and let the sound follow."""
         self._until_us = max(self._until_us, until_us)
         self._let_out()
 
@@ -111,7 +111,7 @@ class SpeechStream:
                 samples = await self._speech.say(phrase)
             except SpeechError as error:
                 logger.warning("session %s: a phrase was not spoken: %s", self._session, error)
-                self._failed("what the model says could not be spoken")
+                self._failed("a phrase of the model could not be spoken")
                 continue
             finally:
                 self._speaking = False
@@ -121,7 +121,7 @@ class SpeechStream:
     def _hear(self, samples: Sound) -> None:
         shape = self._speech.shape
         length = shape.rate_hz * PIECE_US // 1_000_000
-        if not self._unheard and self._end_us < self._until_us:  # it rested while pictures came
+        if not self._unheard and self._end_us < self._until_us:  # it paused while pictures came
             self._end_us, self._jumped = self._until_us, True
         for start in range(0, len(samples), length):
             piece = samples[start : start + length]
@@ -145,7 +145,7 @@ class SpeechStream:
             SamplesOut(
                 session=self._session,
                 stream=self.sound.stream.name,
-                chunk=-1,  # it belongs to no chunk of any loop
+                chunk=-1,  # it belongs to no loop's chunk
                 step=0,
                 pts_us=begins_us,
                 duration_us=duration_us,
@@ -154,6 +154,6 @@ class SpeechStream:
             )
         )
         if piece.last:
-            self.sound.fanout.finish()  # the end of a phrase waits for no other to fill its packet
+            self.sound.fanout.finish()  # its last packet does not wait for the next phrase
             self._end_us += PAUSE_US
             self._jumped = True

@@ -1,8 +1,7 @@
-"""One text stream of a session: what its newest utterance has said, and who is told.
+"""One text stream of a session: its newest utterance, and sending it to the attachments.
 
-Everybody who is attached is told every word, and who comes later the newest utterance so far, in
-one `text.delta`. An utterance that is broken off is ended by a delta that says `cut`; what of it
-was not sent yet is not sent any more.
+Every attachment gets every word. A new one gets the newest utterance so far, in one `text.delta`.
+An utterance that is broken off ends with a delta that says `cut`; its unsent words are dropped.
 """
 
 from reverie.engine.emissions import TextOut
@@ -15,19 +14,18 @@ from reverie.sessions.streams.speech_stream import SpeechStream
 
 
 class TextStream:
-    """Tells the words of one stream."""
+    """Sends the text of one stream."""
 
     def __init__(self, stream: StreamState, attached: AttachedClients, turns: PendingTurns) -> None:
-        """Say nothing yet."""
         self.stream = stream
         self._attached = attached
         self._turns = turns
-        self._newest: TextDelta | None = None  # the newest utterance, as far as it has come
-        self._over = 0  # utterances below this number are
-        self.voice: SpeechStream | None = None  # speaks what is told here
+        self._newest: TextDelta | None = None  # the newest utterance so far
+        self._over = 0  # utterances below this number have ended
+        self.voice: SpeechStream | None = None  # speaks this text
 
     def publish(self, out: TextOut) -> None:
-        """Tell more text; of an utterance that was cut nothing is told."""
+        """Send more text; that of a cut utterance is dropped."""
         if out.chunk < self._over or self.stream.reason is not None:
             return
         delta = TextDelta(
@@ -49,15 +47,15 @@ class TextStream:
             self.voice.say(delta.text, delta.final)
 
     def greet(self, attachment: Attachment) -> None:
-        """Tell somebody who has just come the newest utterance, as far as it has come."""
+        """Send the newest utterance so far to a client that has just attached."""
         if self._newest is not None and self._newest.text:
             attachment.outbox.put(self._newest)
 
     def cut(self, next_utterance: int | None = None) -> None:
-        """End what is being said for everybody, wherever it is on its way.
+        """End the present utterance for all attachments, and drop its unsent words.
 
         Args:
-            next_utterance: the first that is none of it; None: whichever comes next.
+            next_utterance: the first that is not cut; None: the one after the newest.
         """
         newest = self._newest
         if newest is None:
@@ -73,7 +71,7 @@ class TextStream:
             self._newest = newest.model_copy(update={"final": True, "cut": True})
 
     def end(self, reason: str) -> None:
-        """End the stream; an utterance under way is cut."""
+        """End the stream; an unfinished utterance is cut."""
         if self._newest is not None and not self._newest.final:
             self.cut()
         self.stream.reason = reason

@@ -1,4 +1,4 @@
-"""What an operator may set about a voice for what models say."""
+"""The operator's settings of the voice that speaks a model's text."""
 
 from typing import Literal
 
@@ -9,8 +9,8 @@ class VoiceOptions(BaseModel):
     """A voice of the host, for sessions that ask for one.
 
     Attributes:
-        engine: null: there is none. `espeak` needs espeak-ng on the host; a server that has it not
-            does not start.
+        engine: null: there is no voice. `espeak` needs espeak-ng on the host; without it the
+            server does not start.
         language: as the engine names it.
         words_per_min: how fast it speaks.
     """

@@ -136,7 +136,7 @@ async def test_who_takes_bare_pixels_has_clips_from_the_first_wish_on(tmp_path: 
     async with engine(tmp_path) as running, running.session() as session:
         async with looking(session) as screen:
             await screen.chunk()
-            with pytest.raises(CommandError, match="held from now on"):
+            with pytest.raises(CommandError, match="kept from now on"):
                 await session.clip(1)
             for _ in range(4):
                 await screen.chunk()

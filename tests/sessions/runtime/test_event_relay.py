@@ -100,7 +100,7 @@ async def test_a_world_that_cannot_begin_for_its_prompt_says_so() -> None:
         lease.say(emissions.StepFailed(session.id, code, 0, 0, "a secret", fatal=True))
         assert await person.until_end() == "prompt_failed"
         [error] = [event for event in person.events if isinstance(event, Error)]
-        assert "the prompt that this world was to begin with" in error.message
+        assert "the session's first prompt could not be read" in error.message
         assert "secret" not in error.message
 
 
