@@ -203,7 +203,7 @@ function ask(text) {
 
 /** A page that was hidden, or without a network, need not wait any longer. */
 function hurry() {
-  if (view.link === "lost" && !document.hidden) connection.retry();
+  if (["lost", "waiting"].includes(view.link) && !document.hidden) connection.retry();
 }
 
 function onVisibility() {

@@ -17,9 +17,11 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {{id: string, token: string} | null} ticket of its session, perhaps one before
  *
  * @typedef {object} View
- * @property {"connecting" | "open" | "lost" | "over"} link the way to the server
+ * @property {"connecting" | "waiting" | "open" | "lost" | "over"} link the way to the server;
+ *   waiting: the server is there, and takes no session yet
  * @property {number} retryAtMs when the next attempt to reach a lost server begins
  * @property {string} reason why the link is lost or over, for people
+ * @property {boolean} isLoading whether the server that is waited for loads a model
  * @property {boolean} isBusy whether a lost server is there, but does not take us now
  * @property {string} ending why the session itself ended, as the server says it
  * @property {"retry" | "renew" | null} offer what can be done about a link that is over
@@ -61,6 +63,7 @@ export const INITIAL_VIEW = Object.freeze({
   link: "connecting",
   retryAtMs: 0,
   reason: "",
+  isLoading: false,
   isBusy: false,
   ending: "",
   offer: null,
@@ -92,6 +95,7 @@ export const INITIAL_VIEW = Object.freeze({
 /** @type {Record<string, (view: View, message: any) => View>} */
 const REDUCERS = {
   "page.connecting": (view) => withoutPresses({ ...view, link: "connecting" }),
+  "page.waiting": onWaiting,
   "page.lost": (view, message) => unlinked(view, "lost", message),
   "page.over": (view, message) => unlinked(view, "over", message),
   "page.new_session": onNewSession,
@@ -171,13 +175,20 @@ function said(view, announcement) {
 
 /** @param {View} view @param {"lost" | "over"} link */
 function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = null }) {
-  const error = link === "over" ? null : view.error; // the veil says it
+  const error = link === "over" ? null : view.error; // the overlay says it
   const waits = { queued: null, isHeard: false }; // a model that was lost stays so until a picture
   const notice = link === "over" ? "" : view.notice;
   const next = withoutPresses({
     ...view, link, reason, isBusy, retryAtMs, offer, error, notice, ...waits,
   });
   return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
+}
+
+/** @param {View} view */
+function onWaiting(view, { reason, isLoading }) {
+  const next = withoutPresses({ ...view, link: "waiting", reason, isLoading, queued: null });
+  const isSaid = view.link === "waiting" && view.reason === reason && view.isLoading === isLoading;
+  return isSaid ? next : said(next, isLoading ? `Loading the model. ${reason}`.trim() : reason);
 }
 
 /** @param {View} view */

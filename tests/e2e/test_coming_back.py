@@ -79,7 +79,7 @@ async def test_a_killed_server_is_told_and_played_again_once_it_is_back(
     await asyncio.to_thread(fragile_server.kill)
     await player.until_status("away")
     assert await player.page.get_by_role("button", name="Try now").is_visible()
-    await player.until_text("veil-detail", "tries to go back")
+    await player.until_text("overlay-detail", "tries to go back")
     await asyncio.to_thread(fragile_server.start)
     await player.until_text("notice", "The old world is lost; a new one begins")
     await player.until_text("announcement", "The old world is lost; a new one begins")
@@ -120,7 +120,7 @@ async def test_a_server_without_hope_is_not_asked_again_and_again(
     await page.clock.install()
     await page.goto(server.url)
     player = Player(page)
-    await player.until_text("veil-title", "The model was given up")
+    await player.until_text("overlay-title", "The model was given up")
     await page.clock.run_for(60_000)
     assert asked == 1
     await page.unroute("**/v1/sessions")
@@ -225,7 +225,7 @@ async def test_a_session_that_was_ended_elsewhere_says_so_and_offers_a_new_one(
         await client.delete(
             f"v1/sessions/{await player.session()}", headers={"authorization": f"Bearer {token}"}
         )
-    await player.until_text("veil-title", "This world has ended")
+    await player.until_text("overlay-title", "This world has ended")
     await player.page.get_by_role("button", name="Start a new world").click()
     await player.until_moving()
 
@@ -238,8 +238,8 @@ async def test_a_world_that_is_taken_over_can_be_taken_back(
     other = await browser.new_page()  # shares no locks with the first
     await other.add_init_script(f"sessionStorage.setItem('reverie.session', {stored!r})")
     second = await Player.at(other, server.url)
-    await first.until_text("veil-title", "played in another window")
+    await first.until_text("overlay-title", "played in another window")
     await second.until_moving()
     await first.page.get_by_role("button", name="Take me back").click()
     await first.until_moving()
-    await second.until_text("veil-title", "played in another window")
+    await second.until_text("overlay-title", "played in another window")

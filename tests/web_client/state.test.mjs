@@ -286,8 +286,8 @@ test("a new world that was wished for is no loss", () => {
 });
 
 test("who waits is told why, and where", () => {
-  const veil = overlayOf(after(ATTACHED, { type: "request.queued", position: 2 }), 0);
-  assert.match(veil?.detail ?? "", /Every place is taken.*number 2/);
+  const overlay = overlayOf(after(ATTACHED, { type: "request.queued", position: 2 }), 0);
+  assert.match(overlay?.detail ?? "", /Every place is taken.*number 2/);
 });
 
 test("an error that answers nothing leaves the wish alone", () => {
@@ -334,7 +334,7 @@ test("a picture after the first changes numbers only, which wait for the next ti
   const differs = (/** @type {View} */ before, /** @type {{type: string}} */ message) =>
     !differInNumbersOnly(before, reduce(before, message));
   const begun = after(ATTACHED, chunk(0));
-  assert.equal(differs(begun, shown(0, 1)), true, "the first picture lifts the veil");
+  assert.equal(differs(begun, shown(0, 1)), true, "the first picture lifts the overlay");
   const seen = after(ATTACHED, chunk(0), shown(0, 1));
   for (const message of [chunk(1), shown(1, 100), { type: "page.skipped", count: 1 }, pressed("k", 1)]) {
     assert.equal(differs(seen, message), false, message.type);

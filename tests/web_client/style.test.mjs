@@ -30,7 +30,7 @@ test("no shadow is blurred: a ring is all that a shadow may be", () => {
 test("a transition ends before a person notices, and none lies near the picture", () => {
   const text = withoutComments(read("web_client/style.css"));
   for (const [, rule, values] of text.matchAll(/([^{}]+)\{[^{}]*transition\s*:\s*([^;}]+)/g)) {
-    assert.doesNotMatch(rule, /\.(stage|glow|frame|picture|source|veil)\b/, rule);
+    assert.doesNotMatch(rule, /\.(stage|glow|frame|picture|source|overlay)\b/, rule);
     for (const [, ms] of values.matchAll(/(\d+)ms/g)) assert.ok(Number(ms) <= 200, rule);
     assert.doesNotMatch(values, /[\d.]+s\b(?<!ms)/, rule);
   }

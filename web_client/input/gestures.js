@@ -31,8 +31,8 @@ export class Gestures {
     this.#listenToPrompt();
     this.#listenToTalk();
     const { connection, dispatch, onSound, onTransport } = this.#actions;
-    this.#on("veil-action", "click", () => {
-      if (this.#part("veil-action").dataset.action === "renew") connection.renew();
+    this.#on("overlay-action", "click", () => {
+      if (this.#part("overlay-action").dataset.action === "renew") connection.renew();
       else connection.retry();
     });
     this.#on("error-close", "click", () => dispatch({ type: "page.error_read" }));

@@ -4,13 +4,15 @@ import { RefusedError } from "./requests.js";
 
 /**
  * @typedef {object} CloseReason
- * @property {"now" | "retry" | "renew" | "over"} next
- *   now: go on at once; retry: the same session after a while; renew: a new session, for the old
- *   one is gone; over: only when the person says so
+ * @property {"now" | "retry" | "wait" | "renew" | "over"} next
+ *   now: continue at once; retry: the same session after a while; wait: ask the server again after
+ *   a while, because it takes no session now; renew: a new session, because the old one is gone;
+ *   over: only when the person says so
  * @property {string} reason for people
  * @property {boolean} [isBusy] whether the server is there, but does not take us now
  * @property {"retry" | "renew"} [offer] what the person can have, once it is over
  * @property {number} [waitMs] what the server asks to wait
+ * @property {boolean} [isLoading] whether the server waits for a model
  */
 
 const AWAY = "The server is away. This page tries to go back to your world as soon as it answers.";

@@ -1,11 +1,12 @@
 // The way to the server: creates a session, stays attached to it, and comes back by itself.
 
+import { refusalOfOpening, refusalOfSession } from "./admission.js";
 import { BROKEN, backoffMs, closeReasonOf, closeReasonOfFailure } from "./close_reason.js";
 import { request, send } from "./requests.js";
 
 /**
  * @typedef {import("./attachment.js").Attachment} Attachment
- * @typedef {import("./close_reason.js").Closing} CloseReason
+ * @typedef {import("./close_reason.js").CloseReason} CloseReason
  * @typedef {{model?: string, program?: string, prompt?: string, voice?: boolean}} PromptStatus
  *   what a new session should be
  */
@@ -27,6 +28,10 @@ export class Connection {
   #attempt = 0;
   /** Whether the newest attachment got as far as being let in. */
   #wasOpen = false;
+  /** Whether the server is asked for its status until it takes a session. */
+  #isWaiting = false;
+  /** Whether the server may have lost the session since it was used last. */
+  #isDoubtful = true;
   #count = 0;
   #prefix = Math.random().toString(36).slice(2, 8);
   #wake = () => {};
@@ -108,7 +113,7 @@ export class Connection {
     // Should that world be gone, the new one is like it.
     if (this.#ticket !== null) this.#wish = { ...this.#wish, ...this.#ticket.wish };
     for (;;) {
-      this.#events.onMessage({ type: "page.connecting" });
+      if (!this.#isWaiting) this.#events.onMessage({ type: "page.connecting" });
       await this.#prepareNext(await this.#once());
     }
   }
@@ -118,6 +123,10 @@ export class Connection {
     const onMessage = (/** @type {any} */ message) => this.#onMessage(message);
     let attachment;
     try {
+      const refusal = await this.#refusal();
+      if (refusal !== null) return refusal;
+      if (this.#isWaiting) this.#events.onMessage({ type: "page.connecting" });
+      this.#isWaiting = false;
       this.#ticket ??= await this.#create();
       attachment = await this.#dialer.dial(this.#ticket, { ...this.#events, onMessage });
     } catch (error) {
@@ -131,16 +140,29 @@ export class Connection {
     return closeReasonOf(code);
   }
 
+  /** Why the server would refuse what comes next; null when it would not. */
+  async #refusal() {
+    if (this.#ticket === null) return refusalOfOpening(this.#wish);
+    return this.#isDoubtful ? refusalOfSession(this.#ticket) : null;
+  }
+
   async #create() {
-    const { id, token, view } = await request("v1/sessions", { body: this.#wish });
-    const ticket = { id, token, model: view.model };
+    const { id, token, owner, view } = await request("v1/sessions", { body: this.#wish });
+    const ticket = { id, token, owner, model: view.model };
     await this.#tickets.keep(ticket);
     return ticket;
   }
 
   /** @param {CloseReason} closing */
-  async #prepareNext({ next, reason, isBusy = false, offer, waitMs }) {
+  async #prepareNext({ next, reason, isBusy = false, offer, waitMs, isLoading = false }) {
+    this.#isDoubtful = next !== "now";
     if (next === "now") return;
+    this.#isWaiting = next === "wait";
+    if (next === "wait") {
+      this.#events.onMessage({ type: "page.waiting", reason, isLoading });
+      await this.#sleep(waitMs ?? 0);
+      return;
+    }
     if (next === "over") {
       this.#events.onMessage({ type: "page.over", reason, offer });
       await this.#sleep(null);

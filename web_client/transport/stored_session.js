@@ -8,6 +8,8 @@ import { after } from "./requests.js";
  * @property {string} id
  * @property {string} token
  * @property {string} model
+ * @property {string} [owner] whose session it is, which counts its places
+ * @property {string} [owner] whose session it is
  * @property {{model?: string, program?: string, prompt?: string}} [wish] what the world was last
  */
 

@@ -1,5 +1,6 @@
 // A second future of the same world, from what is on the screen, in a tab of its own.
 
+import { refusalOfFork } from "../transport/admission.js";
 import { request } from "../transport/requests.js";
 
 export class Forks {
@@ -31,9 +32,13 @@ export class Forks {
     }
     try {
       if (!this.#tickets.remembers) throw new Error("this browser keeps nothing for this page");
+      const { model, owner } = ticket;
+      const refusal = await refusalOfFork({ model }, owner);
+      if (refusal !== null) throw new Error(refusal);
       const path = `v1/sessions/${ticket.id}/fork`;
-      const { id, token, view } = await request(path, { body: {}, token: ticket.token });
-      this.#tickets.bequeath(tab.sessionStorage, { id, token, model: view.model });
+      const made = await request(path, { body: {}, token: ticket.token });
+      const { id, token, view } = made;
+      this.#tickets.bequeath(tab.sessionStorage, { id, token, owner: made.owner, model: view.model });
       tab.opener = null;
       tab.location.replace(location.href);
     } catch (error) {

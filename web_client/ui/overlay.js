@@ -13,9 +13,10 @@ import { statusOf } from "./status.js";
  */
 export function overlayOf(view, nowMs) {
   const again = { label: "Try now", does: /** @type {const} */ ("retry") };
-  if (view.link === "lost") {
+  if (view.link === "lost" || view.link === "waiting") {
     const { text } = statusOf(view, nowMs);
-    return { title: text, detail: view.reason, action: again };
+    const action = view.link === "lost" ? again : null; // the page asks by itself, every few seconds
+    return { title: text, detail: view.reason, action };
   }
   if (view.link === "over") {
     const offer = view.offer ?? "retry";

@@ -40,7 +40,7 @@ export class Page {
   /** @param {View} view @param {number} nowMs */
   render(view, nowMs) {
     this.#renderStatus(view, nowMs);
-    this.#renderVeil(view, nowMs);
+    this.#renderOverlay(view, nowMs);
     this.#panel.render(view, nowMs);
     const was = this.#shown;
     this.#shown = view;
@@ -76,18 +76,18 @@ export class Page {
   }
 
   /** @param {View} view @param {number} nowMs */
-  #renderVeil(view, nowMs) {
-    const veil = overlayOf(view, nowMs);
-    this.#parts.veil.hidden = veil === null;
-    this.#parts.stage.dataset.veiled = String(veil !== null && view.media !== null);
-    if (veil === null) return;
-    this.#text("veil-title", veil.title);
-    this.#text("veil-detail", veil.detail);
-    const action = this.#parts["veil-action"];
-    action.hidden = veil.action === null;
-    if (veil.action !== null) {
-      action.dataset.action = veil.action.does;
-      this.#text("veil-action", veil.action.label);
+  #renderOverlay(view, nowMs) {
+    const overlay = overlayOf(view, nowMs);
+    this.#parts.overlay.hidden = overlay === null;
+    this.#parts.stage.dataset.covered = String(overlay !== null && view.media !== null);
+    if (overlay === null) return;
+    this.#text("overlay-title", overlay.title);
+    this.#text("overlay-detail", overlay.detail);
+    const action = this.#parts["overlay-action"];
+    action.hidden = overlay.action === null;
+    if (overlay.action !== null) {
+      action.dataset.action = overlay.action.does;
+      this.#text("overlay-action", overlay.action.label);
     }
   }
 

@@ -24,6 +24,8 @@ export function statusOf(view, nowMs) {
       if (view.notice !== "") return { tone: "wait", text: "Old world lost, starting a new one" };
       if (view.reason === "") return { tone: "wait", text: "Connecting" };
       return { tone: view.isBusy ? "wait" : "away", text: "Reconnecting" };
+    case "waiting":
+      return { tone: "wait", text: view.isLoading ? "Loading the model" : "Waiting for the server" };
     case "lost": {
       const seconds = Math.max(1, Math.ceil((view.retryAtMs - nowMs) / 1000));
       if (view.isBusy) return { tone: "wait", text: `Trying again in ${seconds} s` };

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 from PIL import Image
-from playwright.async_api import Page
+from playwright.async_api import ConsoleMessage, Page
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from stub_model import Stamp, prompt_mark, read_stamp
 
@@ -19,12 +19,21 @@ STILL_S = 0.7
 
 
 class Player:
-    """A person at a page. What its scripts complain of is kept in `errors`."""
+    """A person at a page. What its scripts complain of is kept in `errors`.
+
+    `console_errors` holds what the browser's console shows in red, refused requests among it.
+    """
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.errors: list[str] = []
+        self.console_errors: list[str] = []
+        page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.console_errors.append(f"{message.text} ({message.location})")
 
     @classmethod
     async def at(cls, page: Page, url: str) -> Self:

@@ -40,6 +40,14 @@ class ServerProcess:
         Raises:
             AssertionError: it has ended, or took too long; with its log.
         """
+        self.begin("readyz")
+
+    def begin(self, route: str = "healthz") -> None:
+        """Start it, and wait until `route` answers with success: by default, before models load.
+
+        Raises:
+            AssertionError: it has ended, or took too long; with its log.
+        """
         command = [sys.executable, "-m", "reverie", "serve", "--config", str(self._config)]
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")
@@ -47,7 +55,7 @@ class ServerProcess:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         until = time.monotonic() + START_LIMIT_S
-        while not self._is_ready():
+        while not self._answers(route):
             assert self._process.poll() is None, self._log.read_text()
             assert time.monotonic() < until, self._log.read_text()
             time.sleep(0.1)
@@ -66,9 +74,9 @@ class ServerProcess:
             self._process.wait(STOP_LIMIT_S)
             self._process = None
 
-    def _is_ready(self) -> bool:
+    def _answers(self, route: str) -> bool:
         try:
-            return httpx.get(f"{self.url}readyz", timeout=2).status_code == 200
+            return httpx.get(f"{self.url}{route}", timeout=2).status_code == 200
         except httpx.TransportError:
             return False
 

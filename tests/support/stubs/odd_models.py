@@ -15,6 +15,7 @@ from reverie.models.contract.instance import LoadOptions, MemoryBudget, ModelIns
 from reverie.models.contract.loop import LoopRequest, StepBatch, StepResult, WorkPlan
 
 UNLUCKY_SEED = 13
+GATE_VARIABLE = "STUB_MODEL_GATE"
 
 
 def place(name: str) -> str:
@@ -50,6 +51,16 @@ class SlowToLoad(StubFamily):
 
     def load(self, options: LoadOptions) -> ModelInstance:
         spin(30)
+        return super().load(options)
+
+
+class GatedLoad(StubFamily):
+    """Its load waits until the file that `GATE_VARIABLE` names is there."""
+
+    def load(self, options: LoadOptions) -> ModelInstance:
+        gate = Path(os.environ[GATE_VARIABLE])
+        while not gate.exists():
+            time.sleep(0.02)
         return super().load(options)
 
 

@@ -12,11 +12,15 @@ import { StoredSession } from "../../../web_client/transport/stored_session.js";
 const asked = [];
 /** @type {Record<string, object>} */
 let answers = {};
+const OPEN = { state: "ready", open: true, position: 0, refusal: null, models: [], session: { live: true } };
+/** @type {object[]} what the server says of itself, in order; that it is open, once it has said all */
+const status = [];
 let wakeAsked = () => {};
 const server = createServer((incoming, response) => {
   const line = `${incoming.method} ${incoming.url}`;
   asked.push(line);
-  const answer = answers[line];
+  const isStatus = incoming.url?.startsWith("/v1/status") ?? false;
+  const answer = isStatus ? (status.shift() ?? OPEN) : answers[line];
   response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
   response.end(JSON.stringify(answer ?? { error: { code: "none", message: "no such thing" } }));
   wakeAsked();
@@ -71,6 +75,35 @@ function attachedPage() {
 }
 
 const VIEW = { model: "pocket", program: "world", prompt: "" };
+
+test("a page asks for a session once the models are loaded, and says until then that they load", async () => {
+  const refusal = { code: "not_ready", message: "the model is loading", field: null, retry_after_s: 0.001 };
+  const models = [{ name: "a", state: "ready" }, { name: "b", state: "loading" }];
+  status.push({ state: "loading", open: false, position: null, refusal, models });
+  answers = { "POST /v1/sessions": { id: "s", token: "t", view: VIEW } };
+  asked.length = 0;
+  const { connection, told, dialed } = attachedPage();
+  const first = dialed();
+  connection.run();
+  await first;
+  assert.deepEqual(asked, ["GET /v1/status", "GET /v1/status", "POST /v1/sessions"]);
+  assert.deepEqual(told, [
+    { type: "page.connecting" },
+    { type: "page.waiting", reason: "1 of 2 models are ready.", isLoading: true },
+    { type: "page.connecting" },
+  ]);
+});
+
+test("a page at a server without hope asks for no session, and says why", async () => {
+  const refusal = { code: "model_unavailable", message: "given up", field: null, retry_after_s: null };
+  status.push({ state: "failed", open: false, position: null, refusal, models: [] });
+  asked.length = 0;
+  const { connection, told } = attachedPage();
+  connection.run();
+  while (told.at(-1)?.type !== "page.over") await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(asked, ["GET /v1/status"]);
+  assert.equal(told.at(-1).reason, "Given up.");
+});
 
 test("a recording that runs is made whole and offered before its session is left", async () => {
   answers = {
