@@ -115,7 +115,7 @@ class TextOut:
 class ControlApplied:
     """A control acts from `step` on; the frame at `pts_us` is the first that shows it.
 
-    Sent before the frames of `chunk`.
+    Sent before the frames of `chunk`. The session's event is its wire form.
     """
 
     session: str
@@ -130,7 +130,10 @@ class ControlApplied:
 
 @dataclass(frozen=True, slots=True)
 class ControlSuperseded:
-    """A control never acted: `by` took its place, or None when it fell out of a full mailbox."""
+    """A control never acted: `by` took its place, or None when it fell out of a full mailbox.
+
+    The session's event is its wire form.
+    """
 
     session: str
     control: ControlId

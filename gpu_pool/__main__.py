@@ -13,7 +13,7 @@ import sys
 import threading
 
 from reverie.gpu_pool.wire.connection import Connection, SocketConnection
-from reverie.gpu_pool.wire.errors import ConnectionLostError
+from reverie.gpu_pool.wire.errors import ConnectionClosedError
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import FromWorker, ToWorker
 from reverie.gpu_pool.wire.shared_memory import SharedMemory
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
     _end_with(parent)
     channel: Connection[FromWorker, ToWorker] = SocketConnection(socket.socket(fileno=connection))
     worker = Worker(channel, SharedMemory(ring), Heartbeat(SharedMemory(beats)), _leave_in_time)
-    with contextlib.suppress(ConnectionLostError):
+    with contextlib.suppress(ConnectionClosedError):
         worker.run()
     # Threads of libraries may not keep a finished worker alive.
     sys.stdout.flush()

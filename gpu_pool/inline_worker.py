@@ -9,7 +9,7 @@ import logging
 import threading
 
 from reverie.gpu_pool.wire.connection import Connection, QueueConnection, queue_pair
-from reverie.gpu_pool.wire.errors import ConnectionLostError
+from reverie.gpu_pool.wire.errors import ConnectionClosedError
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import FromWorker, ToWorker
 from reverie.gpu_pool.wire.shared_memory import SharedMemory
@@ -64,7 +64,7 @@ class InlineHost:
         worker = Worker(self._theirs, ring, self.heartbeat)
         try:
             worker.run()
-        except ConnectionLostError:
+        except ConnectionClosedError:
             self._failure = "the connection was closed"
         except Exception as error:
             # The process boundary of this mode: what would have ended the process ends the thread.

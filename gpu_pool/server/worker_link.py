@@ -14,7 +14,7 @@ from typing import Protocol
 
 from reverie.engine.emissions import FramesOut
 from reverie.gpu_pool.server.worker_process import WorkerHost
-from reverie.gpu_pool.wire.errors import ConnectionLostError
+from reverie.gpu_pool.wire.errors import ConnectionClosedError
 from reverie.gpu_pool.wire.messages import (
     Emitted,
     FramesInSlot,
@@ -100,7 +100,7 @@ class WorkerLink:
             while True:
                 for message in self.host.connection.receive():
                     self._post(self._ends.received, self._copied(message))
-        except ConnectionLostError:
+        except ConnectionClosedError:
             pass
         except Exception as error:
             # The process boundary: a message that cannot be read ends the worker, not the server.
@@ -128,7 +128,7 @@ class WorkerLink:
         return message
 
     def _write(self) -> None:
-        with contextlib.suppress(ConnectionLostError):
+        with contextlib.suppress(ConnectionClosedError):
             while messages := self._take():
                 self.host.connection.send(*messages)
 

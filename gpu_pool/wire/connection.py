@@ -13,7 +13,7 @@ import struct
 import threading
 from typing import Generic, Protocol, TypeVar, cast
 
-from reverie.gpu_pool.wire.errors import ConnectionLostError
+from reverie.gpu_pool.wire.errors import ConnectionClosedError
 
 _LENGTH = struct.Struct("!Q")
 
@@ -30,18 +30,18 @@ class Connection(Protocol[Out_contra, In_co]):
         """Send messages that are to arrive together; blocks while the other end does not read.
 
         Raises:
-            ConnectionLostError: the other end, or this one, is closed.
+            ConnectionClosedError: the other end, or this one, is closed.
         """
 
     def receive(self) -> tuple[In_co, ...]:
         """Wait for the messages of one `send`.
 
         Raises:
-            ConnectionLostError: the other end, or this one, is closed.
+            ConnectionClosedError: the other end, or this one, is closed.
         """
 
     def close(self) -> None:
-        """End both directions; who blocks on either end gets `ConnectionLostError`."""
+        """End both directions; who blocks on either end gets `ConnectionClosedError`."""
 
 
 class SocketConnection(Generic[Out, In]):
@@ -57,7 +57,7 @@ class SocketConnection(Generic[Out, In]):
         try:
             self._socket.sendall(_LENGTH.pack(len(payload)) + payload)
         except OSError as error:
-            raise ConnectionLostError(str(error)) from error
+            raise ConnectionClosedError(str(error)) from error
 
     def receive(self) -> tuple[In, ...]:
         """Wait and unpickle; see `Connection`."""
@@ -78,10 +78,10 @@ class SocketConnection(Generic[Out, In]):
             while view:
                 count = self._socket.recv_into(view)
                 if not count:
-                    raise ConnectionLostError("the other end is closed")
+                    raise ConnectionClosedError("the other end is closed")
                 view = view[count:]
         except OSError as error:
-            raise ConnectionLostError(str(error)) from error
+            raise ConnectionClosedError(str(error)) from error
         return received
 
 
@@ -102,7 +102,7 @@ class QueueConnection(Generic[Out, In]):
     def send(self, *messages: Out) -> None:
         """Put into the queue; see `Connection`."""
         if self._closed.is_set():
-            raise ConnectionLostError("closed")
+            raise ConnectionClosedError("closed")
         self._outgoing.put(messages)
 
     def receive(self) -> tuple[In, ...]:
@@ -110,7 +110,7 @@ class QueueConnection(Generic[Out, In]):
         messages = self._incoming.get()
         if messages is None:
             self._incoming.put(None)
-            raise ConnectionLostError("closed")
+            raise ConnectionClosedError("closed")
         return messages
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ PoolError
 ├── AskTimeoutError          no answer within the limit; the worker is replaced
 ├── LeaseEndedError          the lease was released, or its session lost; the caller's mistake
 ├── WarmUpError              a model failed before its first session; the worker's load fails
-└── ConnectionLostError      the other end of a connection is gone; inside this room only
+└── ConnectionClosedError    the other end of a connection is gone; inside this room only
 """
 
 
@@ -93,5 +93,5 @@ class WarmUpError(PoolError):
         self.code = code
 
 
-class ConnectionLostError(PoolError):
+class ConnectionClosedError(PoolError):
     """The other end of the connection is gone."""

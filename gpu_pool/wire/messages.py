@@ -125,7 +125,10 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Stop before the next unit; done when no unit of the session is running."""
+    """Stop before the next unit; done when no unit of the session is running.
+
+    The command's wire form between server and worker.
+    """
 
     request: int
     session: str
@@ -133,7 +136,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Go on."""
+    """Continue after a pause. The command's wire form."""
 
     request: int
     session: str
@@ -150,10 +153,12 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Drop what is unfinished or unseen; go on from `seen`, the last chunk that was seen.
+    """Drop what is unfinished or unseen; continue from `seen`, the last chunk that was seen.
+
+    The command's wire form between server and worker.
 
     Attributes:
-        seen: None: nothing was seen yet.
+        seen: None before the first chunk was seen.
         loop: the one to interrupt; None interrupts all of them.
         seen_of: the loop whose chunk was seen; empty for the leading one.
     """
@@ -167,9 +172,10 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go on from an earlier chunk of the leading loop, and the others from the same media time.
+    """Continue from an earlier chunk of the leading loop, the others from the same media time.
 
-    Refused when one of them does not keep that any more.
+    Refused when one of the loops does not keep it any more. The command's wire form between server
+    and worker.
     """
 
     request: int
@@ -179,7 +185,10 @@ class Rewind:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Begin again under the prompt now in effect; a seed of None keeps the session's."""
+    """Begin again under the prompt now in effect; a seed of None keeps the session's.
+
+    The command's wire form between server and worker.
+    """
 
     request: int
     session: str

@@ -42,7 +42,7 @@ class OutgoingMessages:
         """Send what can be sent.
 
         Raises:
-            ConnectionLostError: the server is gone.
+            ConnectionClosedError: the server is gone.
         """
         ready: list[FromWorker] = []
         while self._waiting:

@@ -74,7 +74,7 @@ class Worker:
         """Load, serve, and return when told to leave or when the server is gone.
 
         Raises:
-            ConnectionLostError: the server went while something was being sent.
+            ConnectionClosedError: the server went while something was being sent.
         """
         self._inbox.start()
         messages = self._inbox.take(wait=True)

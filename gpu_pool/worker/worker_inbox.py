@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reverie.gpu_pool.wire.connection import Connection
-from reverie.gpu_pool.wire.errors import ConnectionLostError
+from reverie.gpu_pool.wire.errors import ConnectionClosedError
 from reverie.gpu_pool.wire.messages import FromWorker, Shutdown, ToWorker
 
 
@@ -51,7 +51,7 @@ class WorkerInbox:
         try:
             while True:
                 self._add(self.connection.receive())
-        except ConnectionLostError:
+        except ConnectionClosedError:
             if self.on_lost:
                 self.on_lost()
         finally:

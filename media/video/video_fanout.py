@@ -33,7 +33,7 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _StillWish:
+class _StillRequest:
     rendition: Rendition
     recipient: VideoSubscription
 
@@ -61,7 +61,7 @@ class VideoFanout:
         self._encode_limit_s = encode_limit_s
         self._open_encoder = open_encoder
         self._queue = DropOldestFrames(queue_frames)
-        self._stills: deque[_StillWish] = deque()
+        self._stills: deque[_StillRequest] = deque()
         self._renditions: dict[tuple[Codec, Size | None], Rendition] = {}
         self._retired: list[Rendition] = []  # renditions nobody watches, to be freed by the thread
         self._newest: QueuedFrame | None = None  # encoded last; what a newcomer is shown first
@@ -110,7 +110,7 @@ class VideoFanout:
         subscription = VideoSubscription(deliver, rendition.request_key, leave, rendition.limit)
         rendition.subscriptions.append(subscription)
         rendition.force_key()
-        self._stills.append(_StillWish(rendition, subscription))
+        self._stills.append(_StillRequest(rendition, subscription))
         self._stir()
         return subscription
 
@@ -205,15 +205,15 @@ class VideoFanout:
             for recipient in job.recipients:
                 recipient.hand_over(MediaFrame(frame, queued.tag, queued.dropped))
 
-    async def _send_still(self, wish: _StillWish) -> None:
+    async def _send_still(self, request: _StillRequest) -> None:
         newest, flushes = self._newest, self._flushes
         if newest is None or self._queue:
             return  # the stream itself is about to bring a picture
         frame = await self._in_thread(
-            lambda: wish.rendition.still(newest.frame_HWC, newest.tag.pts_us)
+            lambda: request.rendition.still(newest.frame_HWC, newest.tag.pts_us)
         )
         if flushes == self._flushes:
-            wish.recipient.hand_over(MediaFrame(frame, newest.tag))
+            request.recipient.hand_over(MediaFrame(frame, newest.tag))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run `work` on the encoding thread, under the time limit."""

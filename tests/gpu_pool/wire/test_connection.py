@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reverie.gpu_pool.wire.connection import Connection, SocketConnection, queue_pair
-from reverie.gpu_pool.wire.errors import ConnectionLostError
+from reverie.gpu_pool.wire.errors import ConnectionClosedError
 
 Ends = tuple[Connection[object, object], Connection[object, object]]
 
@@ -32,7 +32,7 @@ def in_thread(what: Callable[[], object]) -> Callable[[], object]:
     def run() -> None:
         try:
             box.append(what())
-        except ConnectionLostError as error:
+        except ConnectionClosedError as error:
             box.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
@@ -74,14 +74,14 @@ def test_closing_this_end_wakes_whoever_receives_on_it(ends: Ends) -> None:
     here, _ = ends
     received = in_thread(here.receive)
     here.close()
-    assert isinstance(received(), ConnectionLostError)
+    assert isinstance(received(), ConnectionClosedError)
 
 
 def test_closing_the_other_end_wakes_whoever_receives(ends: Ends) -> None:
     here, there = ends
     received = in_thread(here.receive)
     there.close()
-    assert isinstance(received(), ConnectionLostError)
+    assert isinstance(received(), ConnectionClosedError)
 
 
 def test_what_was_sent_before_the_end_still_arrives(ends: Ends) -> None:
@@ -89,7 +89,7 @@ def test_what_was_sent_before_the_end_still_arrives(ends: Ends) -> None:
     there.send("last words")
     there.close()
     assert here.receive() == ("last words",)
-    with pytest.raises(ConnectionLostError):
+    with pytest.raises(ConnectionClosedError):
         here.receive()
 
 
@@ -98,9 +98,9 @@ def test_a_closed_connection_refuses_to_send_and_to_receive(ends: Ends) -> None:
     here.close()
     here.close()
     for end in (here, there):
-        with pytest.raises(ConnectionLostError):
+        with pytest.raises(ConnectionClosedError):
             end.send("hello")
-        with pytest.raises(ConnectionLostError):
+        with pytest.raises(ConnectionClosedError):
             end.receive()
 
 
@@ -109,5 +109,5 @@ def test_a_sender_that_blocks_is_woken_by_the_end() -> None:
     here: SocketConnection[bytes, bytes] = SocketConnection(left)
     sent = in_thread(lambda: here.send(bytes(50_000_000)))
     right.close()
-    assert isinstance(sent(), ConnectionLostError)
+    assert isinstance(sent(), ConnectionClosedError)
     here.close()
