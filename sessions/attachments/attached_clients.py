@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
+from reverie.engine import emissions
+from reverie.engine.inputs import OPENING
 from reverie.sessions.attachments.attachment import Attachment, Role
+from reverie.sessions.backend.control_receipts import ControlReceipts
 from reverie.sessions.protocol.commands import AnyCommand
-from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied, ControlSuperseded
 
 Overhear = Callable[[AnyEvent | AnyCommand], None]
 
@@ -57,3 +60,42 @@ class AttachedClients:
         """Pass on to the recording what only one of them has sent or received."""
         if self._overhear is not None:
             self._overhear(said)
+
+
+class OpeningReceipt:
+    """The receipt of the prompt that a session was opened with, for its first driver.
+
+    It says which words the model did not know. A request opens the session before any client is
+    attached, so the receipt waits for the first driver, and is given once.
+    """
+
+    def __init__(self, receipts: ControlReceipts) -> None:
+        self._receipts = receipts
+        self._waiting: ControlApplied | ControlSuperseded | None = None
+
+    def settle(
+        self,
+        told: emissions.ControlApplied | emissions.ControlSuperseded,
+        driver: Attachment | None,
+    ) -> None:
+        """Note what became of the prompt, and tell the present driver, if there is one."""
+        if isinstance(told, emissions.ControlApplied):
+            self._waiting = ControlApplied(
+                control=OPENING,
+                step=told.step,
+                chunk=told.chunk,
+                pts_us=told.pts_us,
+                unknown_words=told.unknown_words,
+                truncated_at=told.truncated_at,
+            )
+        else:
+            by = self._receipts.command_of(told.by)
+            self._waiting = ControlSuperseded(control=OPENING, by=by)
+        if driver is not None:
+            self.tell(driver)
+
+    def tell(self, attachment: Attachment) -> None:
+        """Give the receipt to a client that has just attached, if that client drives."""
+        if self._waiting is not None and attachment.role is Role.DRIVER:
+            attachment.outbox.put(self._waiting)
+            self._waiting = None

@@ -5,8 +5,8 @@ from typing import Self
 
 from reverie.media import Clock
 from reverie.models.contract.spec import ModelSpec
-from reverie.sessions.attachments.attached_clients import AttachedClients
-from reverie.sessions.backend.control_receipts import ControlReceipts, OpeningReceipt
+from reverie.sessions.attachments.attached_clients import AttachedClients, OpeningReceipt
+from reverie.sessions.backend.control_receipts import ControlReceipts
 from reverie.sessions.backend.worker_channel import WorkerChannel
 from reverie.sessions.runtime.session_views import SessionViews
 from reverie.sessions.state.cancel_scopes import CancelScope, ScopeKind

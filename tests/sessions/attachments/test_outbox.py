@@ -106,7 +106,7 @@ async def test_the_init_comes_before_the_first_chunk_and_after_a_change() -> Non
     assert types == ["media.init", "media.chunk", "media.chunk", "media.init", "media.chunk"]
 
 
-async def test_when_too_many_frames_wait_all_give_way_and_the_newest_goes_on() -> None:
+async def test_when_too_many_frames_wait_all_are_dropped_and_the_newest_follows() -> None:
     box = Box(frames=3)
     box.frames(0, 1, 2, 3)
     _, frame = await box.take(2)
@@ -272,7 +272,7 @@ def _assert_decodable(chunks: list[MediaChunk]) -> None:
             assert chunk.key
 
 
-async def test_whoever_causes_events_waits_until_few_of_them_wait() -> None:
+async def test_a_sender_that_causes_events_waits_until_few_of_them_wait() -> None:
     box = Box(events=32)
     for number in range(3):
         box.outbox.put(RequestAccepted(command=f"n{number}"))

@@ -79,7 +79,7 @@ def test_a_command_of_which_anything_acts_is_applied() -> None:
     assert [type(each) for each in sent.told] == [ControlApplied]
 
 
-def test_ids_that_the_session_never_gave_are_nobody_s() -> None:
+def test_ids_that_the_session_never_gave_are_ignored() -> None:
     sent = Sent()
     sent.receipts.applied(applied(ControlId("elsewhere")))
     sent.receipts.superseded(superseded(ControlId("elsewhere"), None))

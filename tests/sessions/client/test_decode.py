@@ -1,4 +1,4 @@
-"""Exact pixels out of `rgb24` chunks, and a typed error for everything else."""
+"""Exact pixels from `rgb24` chunks, and a typed error for everything else."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is pushed, inside one process."""
+"""Pushed media, inside one process."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager

@@ -62,7 +62,7 @@ async def test_a_program_that_does_not_listen_is_not_ended(service: LocalService
             await screen.chunk()
 
 
-async def test_a_driver_who_stops_looking_leaves_the_pace_to_those_who_look(
+async def test_a_driver_that_stops_streaming_leaves_the_pace_to_the_viewers(
     service: LocalService,
 ) -> None:
     async with service.session(prompt="a lake") as session:

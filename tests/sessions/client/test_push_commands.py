@@ -1,4 +1,4 @@
-"""What a program pushes, made into commands."""
+"""From pushed media to commands."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which recordings must go."""
+"""Which recordings must be deleted."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,7 +73,7 @@ def test_the_oldest_go_until_it_fits_and_what_runs_stays(
     st.integers(1, 6),
     st.sets(st.integers(0, 11), min_size=1),
 )
-def test_nobody_s_recordings_go_or_end_for_somebody_else_s(
+def test_no_owner_s_recordings_are_deleted_or_ended_for_another_s(
     made: list[tuple[str, int]], keep_mib: int, own_mib: int, running: set[int]
 ) -> None:
     options = RecordingOptions(

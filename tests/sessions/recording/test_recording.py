@@ -67,7 +67,7 @@ def lines_of(running: Engine, recording: Recording) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-async def test_what_was_shown_plays_back_with_what_was_said_beside_it(tmp_path: Path) -> None:
+async def test_what_was_shown_plays_back_with_its_commands_and_events(tmp_path: Path) -> None:
     async with engine(tmp_path) as running, running.session() as session:
         async with looking(session) as screen:
             await screen.chunk()
@@ -98,7 +98,7 @@ async def test_what_was_shown_plays_back_with_what_was_said_beside_it(tmp_path: 
     assert times == sorted(times)
 
 
-async def test_an_interrupt_leaves_a_recording_whose_times_go_on(tmp_path: Path) -> None:
+async def test_an_interrupt_leaves_a_recording_whose_times_continue(tmp_path: Path) -> None:
     async with engine(tmp_path) as running, running.session() as session:
         async with looking(session) as screen:
             await session.record_start()
@@ -132,7 +132,7 @@ async def test_the_end_of_the_session_ends_its_recording_which_stays(tmp_path: P
         assert len(stamps_of(running, recording)) == recording.frames > 0
 
 
-async def test_who_takes_bare_pixels_has_clips_from_the_first_wish_on(tmp_path: Path) -> None:
+async def test_a_client_of_bare_pixels_has_clips_from_its_first_request_on(tmp_path: Path) -> None:
     async with engine(tmp_path) as running, running.session() as session:
         async with looking(session) as screen:
             await screen.chunk()
@@ -197,7 +197,7 @@ async def test_where_it_is_not_enabled_nothing_is_recorded() -> None:
         assert refused.value.code == "not_enabled"
 
 
-async def test_a_disk_that_fails_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+async def test_a_disk_that_fails_is_told_and_the_session_continues(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     async with engine(folder) as running, running.session() as session:
         folder.rmdir()

@@ -1,4 +1,4 @@
-"""How long recordings are kept, and what of them outlives a server."""
+"""How long recordings are kept, and which outlive a server."""
 
 import asyncio
 import os
@@ -227,7 +227,7 @@ async def test_what_a_lost_server_was_writing_ends_with_its_last_whole_fragment(
         assert again.recordings.role("s", "the token") is Role.DRIVER
 
 
-async def test_lines_lie_beside_the_pictures(tmp_path: Path) -> None:
+async def test_lines_are_stored_next_to_the_pictures(tmp_path: Path) -> None:
     async with shelf(tmp_path) as on:
         id, writer = on.begin()
         writer.line("event", '{"before": true}')

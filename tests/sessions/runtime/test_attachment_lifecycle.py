@@ -1,4 +1,4 @@
-"""Who comes, goes, takes over and comes back."""
+"""Clients attach, leave, take over and come back."""
 
 import pytest
 from session_rig import session_rig
@@ -31,24 +31,24 @@ async def test_a_second_driver_takes_over_and_the_first_is_told() -> None:
 
 async def test_reconnecting_at_random_leaves_one_loop_and_always_shows_a_picture() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         for turn in range(20):
             lease.put_out_chunk()
             if turn % 3:
-                await person.chunk()
-            person.attachment.detach()
-            person = rig.attach(session, codec=list(Codec)[turn % 3])
-            await person.until("media.init")
-            await person.until("media.chunk")
+                await client.chunk()
+            client.attachment.detach()
+            client = rig.attach(session, codec=list(Codec)[turn % 3])
+            await client.until("media.init")
+            await client.until("media.chunk")
         assert rig.pool.opened == 1
 
 
-async def test_who_comes_late_is_shown_the_newest_picture_and_the_loop_goes_on() -> None:
+async def test_a_late_viewer_is_shown_the_newest_picture_and_the_loop_continues() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.put_out_chunk()
-        await person.until("media.chunk")
-        person.attachment.detach()
+        await client.until("media.chunk")
+        client.attachment.detach()
         assert lease.sent[-1] == Watched(session.id, False)
         lease.sent.clear()
         late = rig.attach(session)
@@ -65,10 +65,10 @@ async def test_two_sessions_never_share_a_frame_or_an_event() -> None:
         for _ in range(5):
             for _, lease, _ in sessions:
                 lease.put_out_chunk()
-            for _, _, person in sessions:
-                await person.chunk()
-        for session, _, person in sessions:
-            assert {event.session for event in person.events} == {session.id}
+            for _, _, client in sessions:
+                await client.chunk()
+        for session, _, client in sessions:
+            assert {event.session for event in client.events} == {session.id}
 
 
 async def test_attachments_are_limited() -> None:
@@ -80,7 +80,7 @@ async def test_attachments_are_limited() -> None:
         rig.attach(session)  # takes the place of the driver
 
 
-async def test_a_place_is_kept_for_who_drives() -> None:
+async def test_a_place_is_kept_for_the_driver() -> None:
     async with session_rig(SessionLimits(attachments=4)) as rig:
         session, _, driver = await rig.driven()
         driver.attachment.detach()  # the line drops

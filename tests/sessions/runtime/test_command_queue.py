@@ -1,7 +1,7 @@
 """Commands: exactly one answer each, at once or after those before it."""
 
 from fake_pool import FRAMES
-from session_rig import Person, session_rig
+from session_rig import Client, session_rig
 from waiting import until
 
 from reverie.gpu_pool.wire.messages import PlayheadMoved
@@ -17,47 +17,47 @@ from reverie.sessions.state.session_state import SessionPhase
 
 async def test_every_command_gets_exactly_one_answer_even_when_the_session_ends() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.answering.clear()
-        ids = [person.submit("pause"), *(person.submit("push_text", text="x") for _ in range(5))]
+        ids = [client.submit("pause"), *(client.submit("push_text", text="x") for _ in range(5))]
         await until(lambda: lease.asked)
         session.end("deleted")
-        ids.append(person.submit("resume"))
-        await person.until_end()
+        ids.append(client.submit("resume"))
+        await client.until_end()
         answers = [
             event.command
-            for event in person.events
+            for event in client.events
             if isinstance(event, RequestAccepted | Error) and event.command
         ]
         assert answers == ids[:-1], "the last came after the end of the attachment"
-        late = await person.attachment.request(_resume())
+        late = await client.attachment.request(_resume())
         assert isinstance(late, Error)
         assert late.code == "closed"
 
 
 async def test_what_the_loop_refuses_is_an_error_at_the_field_and_nothing_changes() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.refusals = ["chunk_not_kept"]
-        answer = await person.ask("rewind", chunk=3)
+        answer = await client.ask("rewind", chunk=3)
         assert isinstance(answer, Error)
         assert (answer.code, answer.field) == ("chunk_not_kept", "chunk")
-        assert "session.interrupted" not in person.types()
+        assert "session.interrupted" not in client.types()
         lease.put_out_chunk()
-        assert await person.chunk()
+        assert await client.chunk()
         assert session.state.phase is SessionPhase.ACTIVE
 
 
 async def test_frames_that_come_while_a_refused_cut_is_asked_for_are_not_lost() -> None:
     async with session_rig() as rig:
-        _, lease, person = await rig.driven()
+        _, lease, client = await rig.driven()
         lease.refusals = ["chunk_not_kept"]
         lease.answering.clear()
-        person.submit("rewind", chunk=3)
+        client.submit("rewind", chunk=3)
         await until(lambda: lease.asked)
         lease.put_out_chunk()
         lease.answering.set()
-        assert [frame.chunk for frame in await person.chunk()] == [0] * FRAMES
+        assert [frame.chunk for frame in await client.chunk()] == [0] * FRAMES
 
 
 async def test_a_viewer_may_look_and_not_touch() -> None:
@@ -76,13 +76,13 @@ async def test_a_viewer_may_look_and_not_touch() -> None:
 
 async def test_a_playhead_is_answered_only_when_it_is_wrong() -> None:
     async with session_rig() as rig:
-        _, lease, person = await rig.driven()
+        _, lease, client = await rig.driven()
         lease.put_out_chunk()
-        await person.chunk()
-        wrong = await person.ask("playhead", chunk=5, pts_us=0)
+        await client.chunk()
+        wrong = await client.ask("playhead", chunk=5, pts_us=0)
         assert isinstance(wrong, Error)
         assert (wrong.code, wrong.field) == ("not_shown", "chunk")
-        assert "request.accepted" not in person.types()
+        assert "request.accepted" not in client.types()
         assert PlayheadMoved(lease.session, 0, "world_model") in lease.sent
 
 
@@ -90,15 +90,15 @@ async def test_the_worker_is_told_whether_a_playhead_counts_in_its_time() -> Non
     async with session_rig() as rig:
         session, lease, _ = await rig.driven()
         lease.put_out_chunk()
-        person = Person(session.attach(Role.DRIVER, AttachOptions(in_time=True)))
-        person.attachment.submit(Playhead(id="p", chunk=0, pts_us=0))
+        client = Client(session.attach(Role.DRIVER, AttachOptions(in_time=True)))
+        client.attachment.submit(Playhead(id="p", chunk=0, pts_us=0))
         assert PlayheadMoved(lease.session, 0, "world_model", in_time=True) in lease.sent
 
 
 async def test_an_unknown_stream_is_named() -> None:
     async with session_rig() as rig:
-        _, _, person = await rig.driven()
-        answer = await person.ask("request_key_frame", stream="sound")
+        _, _, client = await rig.driven()
+        answer = await client.ask("request_key_frame", stream="sound")
         assert isinstance(answer, Error)
         assert (answer.code, answer.field) == ("unknown_stream", "stream")
 

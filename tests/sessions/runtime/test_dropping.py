@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from session_rig import Person
+from session_rig import Client
 from stub_model import LOCATION, LOG_VARIABLE, Stamp, read_log, read_stamp
 from waiting import until
 
@@ -41,14 +41,14 @@ async def opened(engine: Engine, prompt: str = "a lake", **parameters: float) ->
     return (await engine.store.create(request)).session
 
 
-def attach(session: ServerSession, codec: Codec = Codec.RGB24) -> Person:
-    return Person(session.attach(Role.DRIVER, AttachOptions(codec=codec)))
+def attach(session: ServerSession, codec: Codec = Codec.RGB24) -> Client:
+    return Client(session.attach(Role.DRIVER, AttachOptions(codec=codec)))
 
 
-def stamps(person: Person) -> list[Stamp]:
+def stamps(client: Client) -> list[Stamp]:
     init: MediaInit | None = None
     found = []
-    for event in person.events:
+    for event in client.events:
         if isinstance(event, MediaInit):
             init = event
         elif isinstance(event, MediaChunk):
@@ -57,7 +57,7 @@ def stamps(person: Person) -> list[Stamp]:
     return found
 
 
-async def test_who_drops_out_mid_step_and_is_back_at_once_goes_on_where_the_world_was(
+async def test_a_client_that_reconnects_at_once_continues_where_the_world_was(
     engine: Engine, log: Path
 ) -> None:
     session = await opened(engine, step_ms=40)
@@ -71,7 +71,7 @@ async def test_who_drops_out_mid_step_and_is_back_at_once_goes_on_where_the_worl
     for _ in range(3):
         await second.chunk()
     seen = list(
-        dict.fromkeys(stamp.chunk for person in (first, second) for stamp in stamps(person))
+        dict.fromkeys(stamp.chunk for client in (first, second) for stamp in stamps(client))
     )
     assert seen == list(range(len(seen))), "a chunk was lost, or came twice"
     _assert_one_loop(log, session.id)
@@ -83,18 +83,18 @@ async def test_twenty_reconnects_at_random_make_one_loop_and_always_a_picture(
     session = await opened(engine, step_ms=2)
     dice = random.Random(7)
     for turn in range(20):
-        person = attach(session, list(Codec)[turn % 3])
-        await person.until("media.init")
-        frame = await person.until("media.chunk")
+        client = attach(session, list(Codec)[turn % 3])
+        await client.until("media.init")
+        frame = await client.until("media.chunk")
         assert isinstance(frame, MediaChunk)
         assert frame.key, "a newcomer cannot decode that"
         if dice.random() < 0.7:
-            await person.chunk()
-        person.attachment.detach()
+            await client.chunk()
+        client.attachment.detach()
     _assert_one_loop(log, session.id)
 
 
-async def test_of_two_who_come_at_the_same_moment_one_drives_and_the_other_is_told(
+async def test_of_two_drivers_that_attach_at_the_same_moment_one_is_told_of_the_other(
     engine: Engine,
 ) -> None:
     session = await opened(engine)
@@ -103,13 +103,11 @@ async def test_of_two_who_come_at_the_same_moment_one_drives_and_the_other_is_to
     assert await two.chunk()
 
 
-async def test_with_nobody_there_the_world_stands_still_after_its_chunk(
-    engine: Engine, log: Path
-) -> None:
+async def test_without_a_client_the_world_stops_after_its_chunk(engine: Engine, log: Path) -> None:
     session = await opened(engine)
-    person = attach(session)
-    await person.chunk()
-    person.attachment.detach()
+    client = attach(session)
+    await client.chunk()
+    client.attachment.detach()
     await _quiet(log)
     steps = len(read_log(log))
     await asyncio.sleep(0.1)
@@ -120,7 +118,7 @@ async def test_with_nobody_there_the_world_stands_still_after_its_chunk(
     assert len(read_log(log)) > steps
 
 
-async def test_keys_held_by_who_drops_out_are_let_go(engine: Engine) -> None:
+async def test_keys_held_by_a_lost_client_are_released(engine: Engine) -> None:
     session = await opened(engine)
     first = attach(session)
     await first.ask("push_action", action={"move": "left"}, edge="press")
@@ -136,8 +134,8 @@ async def test_keys_held_by_who_drops_out_are_let_go(engine: Engine) -> None:
 async def test_an_aborted_session_changes_nothing_for_the_next(engine: Engine) -> None:
     async def pixels() -> list[bytes]:
         session = await opened(engine)
-        person = attach(session)
-        frames = [frame.data for _ in range(3) for frame in await person.chunk()]
+        client = attach(session)
+        frames = [frame.data for _ in range(3) for frame in await client.chunk()]
         session.end("closed")
         await session.gone()
         return frames
@@ -149,9 +147,9 @@ async def test_an_aborted_session_changes_nothing_for_the_next(engine: Engine) -
     alone = tints(await pixels())
     for moment in ("before", "mid-step", "twice", "after"):
         session = await opened(engine, step_ms=20.0 if moment == "mid-step" else 0.0)
-        person = attach(session)
+        client = attach(session)
         if moment != "before":
-            await person.chunk()
+            await client.chunk()
         session.end("closed")
         if moment == "twice":
             session.end("closed")

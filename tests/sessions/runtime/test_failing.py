@@ -29,23 +29,23 @@ from reverie.sessions.state.session_state import SessionPhase
 
 async def test_a_failing_step_is_told_and_the_session_lives() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.fail_step(fatal=False)
-        error = await person.until("error")
+        error = await client.until("error")
         assert isinstance(error, Error)
         assert (error.code, error.chunk, error.command) == ("non_finite", 0, None)
         lease.put_out_chunk()
-        assert await person.chunk()
+        assert await client.chunk()
         assert session.state.steps_failed == 1
 
 
 async def test_memory_that_ran_out_is_told_with_what_was_asked_for_and_what_there_is() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         words = "out of memory on cuda:0: 2.0 GiB were asked for, 1.5 GiB are free"
         code, loop = FaultCode.OUT_OF_MEMORY, "world_model"
         lease.say(StepFailed(session.id, code, 0, 0, words, fatal=False, loop=loop))
-        error = await person.until("error")
+        error = await client.until("error")
         assert isinstance(error, Error)
         assert (error.code, error.message) == ("out_of_memory", f"the model ran {words}")
         lease.say(StepFailed(session.id, code, 0, 0, words, fatal=True, loop=loop))
@@ -53,24 +53,24 @@ async def test_memory_that_ran_out_is_told_with_what_was_asked_for_and_what_ther
         assert session.state.reason == "out_of_memory"
 
 
-async def test_a_lost_worker_is_told_and_the_session_goes_on() -> None:
+async def test_a_lost_worker_is_told_and_the_session_continues() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.put_out_chunk()
-        await person.chunk()
+        await client.chunk()
         lease.say(WorkerLost(session.id, "killed"))
-        await person.until("session.recovering")
+        await client.until("session.recovering")
         lease.say(Recovered(session.id, 0, lease.pts_us))
         lease.put_out_chunk()
-        assert await person.chunk()
-        assert_well_formed(person)
+        assert await client.chunk()
+        assert_well_formed(client)
 
 
-async def test_who_comes_while_a_session_is_brought_back_is_told_so() -> None:
+async def test_a_client_that_attaches_during_recovery_is_told_so() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.put_out_chunk()
-        await person.chunk()
+        await client.chunk()
         lease.say(WorkerLost(session.id, "killed"))
         for newcomer in (rig.attach(session), rig.attach(session, role=Role.VIEWER)):
             told = await newcomer.until("session.recovering")
@@ -86,11 +86,11 @@ async def test_who_comes_while_a_session_is_brought_back_is_told_so() -> None:
 
 async def test_controls_that_wait_at_the_end_get_their_receipt() -> None:
     async with session_rig() as rig:
-        session, _, person = await rig.driven()
-        answer = await person.ask("push_text", text="never seen")
+        session, _, client = await rig.driven()
+        answer = await client.ask("push_text", text="never seen")
         session.end("closed")
-        await person.until_end()
-        receipts = [event for event in person.events if isinstance(event, ControlSuperseded)]
+        await client.until_end()
+        receipts = [event for event in client.events if isinstance(event, ControlSuperseded)]
         assert isinstance(answer, RequestAccepted)
         assert [(each.control, each.by) for each in receipts] == [(answer.command, None)]
 
@@ -98,15 +98,15 @@ async def test_controls_that_wait_at_the_end_get_their_receipt() -> None:
 SECRET = "ValueError: secret /etc/passwd boom"
 
 
-async def test_what_a_model_raises_is_told_to_nobody_outside() -> None:
+async def test_the_text_of_a_model_s_exception_is_not_told_to_clients() -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.say(WorkerLost(session.id, SECRET))
         lease.say(Recovered(session.id, -1, 0))
         for fatal in (False, True):
             lease.say(StepFailed(session.id, FaultCode.STEP_RAISED, 0, 0, SECRET, fatal))
-        assert await person.until_end() == "step_raised"
-        told = [event.model_dump_json() for event in person.events]
+        assert await client.until_end() == "step_raised"
+        told = [event.model_dump_json() for event in client.events]
         assert not [text for text in told if "passwd" in text]
         assert sum("a step of the model failed (step_raised)" in text for text in told) == 3
         assert "passwd" not in session.message
@@ -114,10 +114,10 @@ async def test_what_a_model_raises_is_told_to_nobody_outside() -> None:
 
 async def test_why_a_session_was_given_up_is_for_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async with session_rig() as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.say(SessionLost(session.id, "worker_lost", SECRET))
-        assert await person.until_end() == "worker_lost"
-        assert not [event for event in person.events if "passwd" in event.model_dump_json()]
+        assert await client.until_end() == "worker_lost"
+        assert not [event for event in client.events if "passwd" in event.model_dump_json()]
         assert caplog.text.count(SECRET) == 1
 
 
@@ -136,9 +136,9 @@ async def test_why_the_loop_could_not_do_what_it_was_asked_is_told_by_its_code(
         raise failure
 
     async with session_rig() as rig:
-        _, lease, person = await rig.driven()
+        _, lease, client = await rig.driven()
         monkeypatch.setattr(lease, "ask", ask)
-        answer = await person.ask("pause")
+        answer = await client.ask("pause")
         assert isinstance(answer, Error)
         assert answer.code == code
         assert "passwd" not in answer.model_dump_json()
@@ -193,12 +193,12 @@ def breaking_fanout(rate_hz: float) -> VideoFanout:
 
 async def test_an_encoder_that_fails_ends_the_session_with_a_typed_reason() -> None:
     async with session_rig(open_fanout=breaking_fanout) as rig:
-        session, lease, person = await rig.driven()
+        session, lease, client = await rig.driven()
         lease.put_out_chunk()
-        await person.chunk()
+        await client.chunk()
         lease.put_out_chunk()
-        assert await person.until_end() == "encode_failed"
-        assert_well_formed(person)
-        assert person.types()[-2:] == ["media.complete", "session.closed"]
+        assert await client.until_end() == "encode_failed"
+        assert_well_formed(client)
+        assert client.types()[-2:] == ["media.complete", "session.closed"]
         await session.gone()
         assert session.state.phase is SessionPhase.FAILED

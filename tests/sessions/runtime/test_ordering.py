@@ -1,11 +1,11 @@
-"""Consumers at their own speed, interrupts in between: order and numbers hold for everybody."""
+"""Consumers at their own speed, interrupts in between: order and numbers hold for every client."""
 
 import asyncio
 import random
 from collections.abc import AsyncIterator
 
 import pytest
-from session_rig import Person
+from session_rig import Client
 from session_suite import assert_well_formed
 from stub_model import LOCATION, prompt_mark, read_stamp, session_mark
 from waiting import until
@@ -44,14 +44,14 @@ async def opened(engine: Engine, prompt: str) -> ServerSession:
     return (await engine.store.create(SessionRequest(model="stub", prompt=prompt))).session
 
 
-async def dawdle(person: Person, dice: random.Random, chunks: int, interrupts: bool) -> None:
+async def dawdle(client: Client, dice: random.Random, chunks: int, interrupts: bool) -> None:
     """Watch so many chunks, pausing at random, and interrupt now and then."""
     for _ in range(chunks):
-        await person.chunk()
+        await client.chunk()
         if dice.random() < 0.3:
             await asyncio.sleep(dice.random() * 0.01)
         if interrupts and dice.random() < 0.2:
-            person.submit("interrupt")
+            client.submit("interrupt")
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -60,45 +60,45 @@ async def test_slow_hands_and_interrupts_never_mix_up_what_is_shown(
 ) -> None:
     dice = random.Random(seed)
     sessions = [await opened(engine, f"prompt {number}") for number in range(3)]
-    people = [Person(each.attach(Role.DRIVER, AttachOptions())) for each in sessions]
+    clients = [Client(each.attach(Role.DRIVER, AttachOptions())) for each in sessions]
     viewers = [
-        Person(each.attach(Role.VIEWER, AttachOptions(codec=Codec.JPEG))) for each in sessions
+        Client(each.attach(Role.VIEWER, AttachOptions(codec=Codec.JPEG))) for each in sessions
     ]
     async with asyncio.TaskGroup() as tasks:
-        for number, person in enumerate(people):
-            tasks.create_task(dawdle(person, dice, 40, interrupts=number > 0))
+        for number, client in enumerate(clients):
+            tasks.create_task(dawdle(client, dice, 40, interrupts=number > 0))
     for session in sessions:
         session.end("closed")
-    for person in (*people, *viewers):
-        await person.until_end()
-        assert_well_formed(person.events)
-        assert_nothing_old_after_a_cut(person.events)
+    for client in (*clients, *viewers):
+        await client.until_end()
+        assert_well_formed(client.events)
+        assert_nothing_old_after_a_cut(client.events)
         # A viewer who took nothing may have had every frame cut; whoever was told of a stream was
         # told of its end.
-        told = person in people or "media.init" in person.types()
+        told = client in clients or "media.init" in client.types()
         ending = ["media.complete", "session.closed"] if told else ["session.closed"]
-        assert person.types()[-len(ending) :] == ending
-    for number, (session, person) in enumerate(zip(sessions, people, strict=True)):
-        assert_shows_only(person.events, session.id, f"prompt {number}")
+        assert client.types()[-len(ending) :] == ending
+    for number, (session, client) in enumerate(zip(sessions, clients, strict=True)):
+        assert_shows_only(client.events, session.id, f"prompt {number}")
 
 
 async def test_2000_updates_at_once_are_bounded_and_each_has_its_fate(engine: Engine) -> None:
     session = await opened(engine, "a lake")
-    person = Person(session.attach(Role.DRIVER, AttachOptions()))
-    await person.chunk()
+    client = Client(session.attach(Role.DRIVER, AttachOptions()))
+    await client.chunk()
     ids = []
     for number in range(2000):
-        ids.append(person.submit("update", parameters={"brightness": number / 2000}))
+        ids.append(client.submit("update", parameters={"brightness": number / 2000}))
         if number % 16 == 15:
             await asyncio.sleep(0)  # as a transport does
     await until(lambda: session.view.parameters[-1].value == 1999 / 2000)
-    while ids[-1] not in (fates := _fates(person.events)):
-        await person.chunk()
+    while ids[-1] not in (fates := _fates(client.events)):
+        await client.chunk()
     assert set(fates) == set(ids)
     assert sum(fate == "control.applied" for fate in fates.values()) < 50
-    answers = [event for event in person.events if isinstance(event, RequestAccepted)]
+    answers = [event for event in client.events if isinstance(event, RequestAccepted)]
     assert len(answers) == 2000
-    assert person.types().count("session.updated") < 40
+    assert client.types().count("session.updated") < 40
 
 
 def _fates(events: list[AnyEvent]) -> dict[str, str]:

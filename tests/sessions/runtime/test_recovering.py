@@ -1,4 +1,4 @@
-"""A worker process that dies under a session: the person is told, and the world goes on."""
+"""A worker process that dies under a session: the client is told, and the world continues."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def engine() -> Engine:
     )
 
 
-async def test_a_crash_is_told_and_the_world_goes_on_under_its_prompt() -> None:
+async def test_a_crash_is_told_and_the_world_continues_under_its_prompt() -> None:
     async with (
         engine() as house,
         house.session(prompt="a lake", seed=7, parameters=CRASH) as session,

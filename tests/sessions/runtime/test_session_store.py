@@ -1,4 +1,4 @@
-"""Opening, finding, listing and ending sessions; who may do what; limits."""
+"""Opening, finding, listing and ending sessions; access; limits."""
 
 import asyncio
 
@@ -81,7 +81,7 @@ async def test_sessions_are_limited_for_one_owner_and_in_all() -> None:
         assert await rig.open()
 
 
-async def test_an_owner_that_nobody_was_issued_is_refused() -> None:
+async def test_an_owner_s_secret_that_was_not_issued_is_refused() -> None:
     async with session_rig() as elsewhere:
         foreign = (await elsewhere.open()).owner
     async with session_rig() as rig:
@@ -95,7 +95,7 @@ async def test_an_owner_that_nobody_was_issued_is_refused() -> None:
         rig.store.check_owner(own)
 
 
-async def test_sessions_are_limited_for_one_address_whoever_owns_them() -> None:
+async def test_sessions_are_limited_for_one_address_across_owners() -> None:
     async with session_rig(SessionLimits(sessions_per_address=2), slots=8) as rig:
         first = await rig.open(address="10.0.0.1")
         await rig.open(address="10.0.0.1")
@@ -158,14 +158,14 @@ async def test_draining_ends_all_and_opens_none() -> None:
             await rig.open()
         assert caught.value.reason == "shutdown"
         await drain
-        for _, _, person in driven:
-            assert await person.until_end() == "shutdown"
+        for _, _, client in driven:
+            assert await client.until_end() == "shutdown"
         assert await viewer.until_end() == "shutdown"
 
 
 async def test_draining_does_not_wait_longer_than_it_may() -> None:
     async with session_rig() as rig:
-        _, lease, person = await rig.driven()
+        _, lease, client = await rig.driven()
         lease.answering.clear()
         await rig.store.drain(0.05)
-        assert await person.until_end() == "shutdown"
+        assert await client.until_end() == "shutdown"

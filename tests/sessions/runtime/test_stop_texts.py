@@ -1,4 +1,4 @@
-"""Texts that end an answer, and a word of what gave way: a language model in this process."""
+"""Texts that end an answer, and what is told of dropped messages: a language model in process."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -59,7 +59,9 @@ async def test_a_second_future_ends_its_answers_at_the_same_texts() -> None:
         assert first.session.state.stop == ("###",)
 
 
-async def test_who_says_more_than_is_read_is_told_what_gave_way(engine: Engine) -> None:
+async def test_a_client_that_says_more_than_is_read_is_told_what_was_dropped(
+    engine: Engine,
+) -> None:
     async with (
         engine.session(model="lm", parameters={"longest": 20}) as session,
         looking(session) as screen,
@@ -92,7 +94,7 @@ async def test_what_is_no_text_to_stop_at_is_refused(
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
-async def test_a_program_that_answers_nobody_has_nothing_to_stop(engine: Engine) -> None:
+async def test_a_program_without_turns_has_nothing_to_stop(engine: Engine) -> None:
     with pytest.raises(BadRequestError) as refused:
         async with engine.session(model="stub", stop=("x",)):
             pass

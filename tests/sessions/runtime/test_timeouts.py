@@ -1,4 +1,4 @@
-"""The slow, the idle and the absent are ended, and nobody else."""
+"""Slow, idle and absent clients are ended, and no others."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from reverie.sessions.protocol.events import (
 from reverie.sessions.state.limits import SessionLimits
 
 
-async def test_a_slow_viewer_loses_frames_is_ended_and_disturbs_nobody() -> None:
+async def test_a_slow_viewer_loses_frames_is_ended_and_does_not_disturb_others() -> None:
     clock, limits = FakeClock(), SessionLimits(outbox_frames=8, stall_s=5.0)
     async with session_rig(limits, clock) as rig:
         session, lease, driver = await rig.driven()
@@ -57,27 +57,27 @@ async def test_a_slow_viewer_who_reads_again_gets_fresh_pictures() -> None:
         assert frame.dropped > 20
 
 
-async def test_who_does_nothing_and_is_shown_nothing_is_ended() -> None:
+async def test_a_client_that_does_nothing_and_is_shown_nothing_is_ended() -> None:
     clock = FakeClock()
     async with session_rig(SessionLimits(idle_s=5, stall_s=60, grace_s=3), clock) as rig:
-        session, _, person = await rig.driven()
-        await person.until("session.attached")
+        session, _, client = await rig.driven()
+        await client.until("session.attached")
         for _ in range(2):
             await until(lambda: clock.sleepers)
             clock.advance(4)
             await asyncio.sleep(0.01)
-            if not person.attachment.ended:
-                await person.ask("release_all")
-        assert person.attachment.ended is None
+            if not client.attachment.ended:
+                await client.ask("release_all")
+        assert client.attachment.ended is None
         clock.advance(5)
-        assert await person.until_end() == "idle"
+        assert await client.until_end() == "idle"
         await until(lambda: clock.sleepers)
         clock.advance(3)
         await session.gone()
         assert session.state.reason == "abandoned"
 
 
-async def test_who_only_watches_a_running_generation_is_not_ended() -> None:
+async def test_a_client_that_only_watches_a_running_generation_is_not_ended() -> None:
     clock = FakeClock()
     async with session_rig(SessionLimits(idle_s=5, stall_s=60), clock) as rig:
         session, lease, _ = await rig.driven()
@@ -91,26 +91,26 @@ async def test_who_only_watches_a_running_generation_is_not_ended() -> None:
         assert viewer.attachment.ended is None
 
 
-async def test_a_session_that_nobody_comes_back_to_is_closed_after_its_grace() -> None:
+async def test_a_session_without_a_client_is_closed_after_its_grace_time() -> None:
     clock = FakeClock()
     async with session_rig(SessionLimits(grace_s=30), clock) as rig:
-        session, _, person = await rig.driven()
-        person.attachment.detach()
+        session, _, client = await rig.driven()
+        client.attachment.detach()
         await until(lambda: clock.sleepers)
         clock.advance(29)
         await asyncio.sleep(0.01)
-        person = rig.attach(session)
+        client = rig.attach(session)
         clock.advance(29)
         await asyncio.sleep(0.01)
         assert not session.state.over
-        person.attachment.detach()
+        client.attachment.detach()
         await until(lambda: clock.sleepers)
         clock.advance(31)
         await session.gone()
         assert rig.pool.free == 2
 
 
-async def test_a_session_that_nobody_ever_came_to_is_closed_too() -> None:
+async def test_a_session_that_never_had_a_client_is_closed_too() -> None:
     clock = FakeClock()
     async with session_rig(SessionLimits(grace_s=30), clock) as rig:
         session = (await rig.open()).session

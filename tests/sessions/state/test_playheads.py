@@ -1,4 +1,4 @@
-"""Whose eyes count, and what cannot have been seen."""
+"""Which playhead counts, and what cannot have been seen."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_without_a_driver_the_viewer_furthest_on_sets_it() -> None:
     assert heads.governing.chunk == 5
 
 
-def test_with_nobody_there_nothing_was_seen() -> None:
+def test_without_a_client_nothing_was_seen() -> None:
     heads = Playheads()
     heads.enter(1, drives=True, shown=SeenPosition(4, 400))
     heads.leave(1)

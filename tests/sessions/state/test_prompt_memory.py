@@ -1,4 +1,4 @@
-"""What is remembered of a prompt."""
+"""What is kept of a prompt."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ def test_appending_adds_to_what_was_said() -> None:
     assert PromptMemory(100).replaced("a lake").appended("at night").whole == "a lake at night"
 
 
-def test_blank_text_wishes_for_nothing() -> None:
+def test_blank_text_is_empty() -> None:
     assert PromptMemory(100).replaced("a lake").replaced(" \n\t ").whole == ""
 
 

@@ -1,4 +1,4 @@
-"""The life of a session: every edge, and every pair that is none."""
+"""The phases of a session: every edge, and every pair that is not one."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def test_the_straight_life_goes_from_created_to_closed() -> None:
     ]
 
 
-def test_pausing_and_resuming_twice_is_once() -> None:
+def test_pausing_and_resuming_are_idempotent() -> None:
     for trigger in (Trigger.PAUSE, Trigger.RESUME):
         state = new_state()
         state.phase = SessionPhase.ACTIVE

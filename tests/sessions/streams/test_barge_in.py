@@ -1,4 +1,4 @@
-"""Who speaks is heard; the narrator stops for them when the session asks for that."""
+"""Speech of a client is told; the narrator stops for it when the session enables barge-in."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -85,14 +85,14 @@ def words(events: list[AnyEvent]) -> int:
 SENTENCE = (silence(0.3), speech(), silence(1.2))
 
 
-async def test_who_speaks_interrupts_what_is_being_said(engine: Engine) -> None:
+async def test_a_client_that_speaks_interrupts_the_utterance(engine: Engine) -> None:
     events = await conversation(engine, _joined(*SENTENCE), True, word_ms=1000.0, turns=1)
     [began] = [event for event in events if isinstance(event, TurnStarted)]
     assert (began.stream, began.interrupts) == ("microphone", True)
     assert words(events) < len(LONG.split())
 
 
-async def test_without_the_wish_the_turn_is_told_and_the_narrator_goes_on(engine: Engine) -> None:
+async def test_without_barge_in_the_turn_is_told_and_the_narrator_continues(engine: Engine) -> None:
     events = await conversation(engine, _joined(*SENTENCE), False, word_ms=10.0, turns=2)
     [began] = [event for event in events if isinstance(event, TurnStarted)]
     [ended] = [event for event in events if isinstance(event, TurnEnded)]
@@ -101,7 +101,7 @@ async def test_without_the_wish_the_turn_is_told_and_the_narrator_goes_on(engine
     assert words(events) >= len(LONG.split())
 
 
-async def test_noise_and_music_interrupt_nobody(engine: Engine) -> None:
+async def test_noise_and_music_do_not_interrupt(engine: Engine) -> None:
     events = await conversation(
         engine, _joined(noise(1.5), music(1.5)), True, word_ms=10.0, turns=0
     )

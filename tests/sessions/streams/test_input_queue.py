@@ -38,7 +38,7 @@ def test_what_later_frames_are_decoded_from_never_gives_way() -> None:
     assert refused.value.retry_after_s
 
 
-def test_a_clip_keeps_all_and_refuses_what_finds_no_room() -> None:
+def test_a_clip_keeps_all_and_refuses_what_has_no_room() -> None:
     queue = InputQueue(Merge.FIFO, 2, 1000)
     queue.put(pushed(1))
     queue.put(pushed(2))

@@ -1,4 +1,4 @@
-"""A program that is heard: over the real pool, with a model that gives a tone."""
+"""A program with sound: over the real pool, with a model that makes a tone."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -72,7 +72,7 @@ async def test_sound_and_pictures_share_one_clock(engine: Engine) -> None:
     assert max(abs(start["sound"] - start["video"]) for start in both) <= 40_000
 
 
-async def test_who_asks_for_opus_gets_packets_of_20_ms(engine: Engine) -> None:
+async def test_a_client_that_asks_for_opus_gets_packets_of_20_ms(engine: Engine) -> None:
     async with engine.session(parameters={"hz": 1000.0}) as session:
         server_session = engine.store.get(session.id)
         async with LocalSession(server_session, Role.VIEWER, audio=AudioCodec.OPUS) as viewer:
@@ -83,7 +83,9 @@ async def test_who_asks_for_opus_gets_packets_of_20_ms(engine: Engine) -> None:
     assert abs(pitch_hz(played[4800:90_000, 0], 48_000) - 1000.0) < 1.0
 
 
-async def test_who_asks_for_no_sound_gets_none_and_the_pictures_go_on(engine: Engine) -> None:
+async def test_a_client_that_asks_for_no_sound_gets_none_and_the_pictures_continue(
+    engine: Engine,
+) -> None:
     async with engine.session() as session:
         server_session = engine.store.get(session.id)
         async with LocalSession(server_session, Role.VIEWER, audio=None) as viewer:
@@ -121,7 +123,7 @@ async def test_the_sound_ends_with_the_session(engine: Engine) -> None:
     assert events[-1].type == "session.closed"
 
 
-async def test_a_program_without_pictures_is_paced_by_whoever_listens() -> None:
+async def test_a_program_without_pictures_is_paced_by_its_listeners() -> None:
     location = sounding_model.LOCATION.replace("SoundingFamily", "heard_only")
     models = (ModelOptions(name="heard", family=location, sessions=2),)
     deployment = Deployment(pool=PoolOptions(mode="inline", models=models))

@@ -91,7 +91,7 @@ async def test_a_session_that_asks_for_no_voice_has_none() -> None:
     assert spoken(screen.events) == []
 
 
-async def test_where_there_is_no_voice_who_asks_for_one_is_refused() -> None:
+async def test_a_request_for_a_voice_is_refused_where_there_is_none() -> None:
     async with Engine.from_deployment(deployment()) as engine:
         with pytest.raises(BadRequestError) as refused:
             async with engine.session(program="chat", voice=True):

@@ -1,4 +1,4 @@
-"""What a model says, spoken in step with its pictures."""
+"""A model's text, spoken in step with its pictures."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -48,7 +48,7 @@ async def test_it_talks_pauses_and_is_interrupted(engine: Engine) -> None:
         assert caught.value.code == "unknown_control"
 
 
-async def test_it_begins_anew_and_ends(engine: Engine) -> None:
+async def test_it_starts_again_and_ends(engine: Engine) -> None:
     async with engine.session() as session, looking(session) as screen:
         await session.push_text("one", mode="turn")
         first = await said(screen, "one")

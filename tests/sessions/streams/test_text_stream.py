@@ -1,9 +1,9 @@
-"""Words of a session: who hears them, from where on, and how they break off."""
+"""Text of a session: which clients get it, from where on, and how it breaks off."""
 
 import asyncio
 
 from fake_pool import FakeLease
-from session_rig import Person, Rig, assert_well_formed, session_rig
+from session_rig import Client, Rig, assert_well_formed, session_rig
 from waiting import until
 
 from reverie.engine.emissions import ControlApplied, ControlSuperseded
@@ -19,15 +19,15 @@ from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.state.limits import SessionLimits
 
 
-async def talking(rig: Rig) -> tuple[ServerSession, FakeLease, Person]:
+async def talking(rig: Rig) -> tuple[ServerSession, FakeLease, Client]:
     """Open a session of the program that talks, and attach a driver."""
     session = (await rig.open(program="talk")).session
     await until(lambda: session.state.phase in ("active", "detached"))
     return session, rig.lease(session), rig.attach(session)
 
 
-async def word(person: Person) -> TextDelta:
-    event = await person.until("text.delta")
+async def word(client: Client) -> TextDelta:
+    event = await client.until("text.delta")
     assert isinstance(event, TextDelta)
     return event
 
@@ -35,22 +35,22 @@ async def word(person: Person) -> TextDelta:
 # --- who hears what ---
 
 
-async def test_everybody_hears_every_word() -> None:
+async def test_every_client_gets_every_word() -> None:
     async with session_rig() as rig:
         session, lease, driver = await talking(rig)
         viewer = rig.attach(session, Role.VIEWER)
         lease.speak("A lake ")
         lease.speak("lies ahead. ", final=True)
-        for person in (driver, viewer):
-            heard = [await word(person), await word(person)]
+        for client in (driver, viewer):
+            heard = [await word(client), await word(client)]
             assert [(each.text, each.utterance, each.final) for each in heard] == [
                 ("A lake ", 0, False),
                 ("lies ahead. ", 0, True),
             ]
-            assert_well_formed(person)
+            assert_well_formed(client)
 
 
-async def test_who_comes_later_hears_the_newest_utterance_from_its_beginning() -> None:
+async def test_a_late_client_gets_the_newest_utterance_from_its_beginning() -> None:
     async with session_rig() as rig:
         session, lease, _ = await talking(rig)
         lease.speak("It is night. ", final=True)
@@ -70,34 +70,34 @@ async def test_who_comes_later_hears_the_newest_utterance_from_its_beginning() -
 
 async def test_an_answer_names_the_command_that_asked() -> None:
     async with session_rig() as rig:
-        _, lease, person = await talking(rig)
-        await person.ask("push_text", text=" where? ", mode="turn")
+        _, lease, client = await talking(rig)
+        await client.ask("push_text", text=" where? ", mode="turn")
         [turn] = [item for item in lease.sent if isinstance(item, PushInputs)][-1].inputs
         assert isinstance(turn, TurnInput)
         assert turn.text == "where?"
         lease.say(ControlApplied(lease.session, turn.control, 3, 0, 7))
         lease.speak("Here. ", final=True, answers=turn.control)
-        receipt = await person.until("control.applied")
-        answer = await word(person)
+        receipt = await client.until("control.applied")
+        answer = await word(client)
         assert isinstance(receipt, events.ControlApplied)
         assert answer.answers == receipt.control
         lease.speak("Unasked. ", final=True)
-        assert (await word(person)).answers is None
+        assert (await word(client)).answers is None
 
 
 async def test_turns_that_have_their_receipt_make_room_for_more() -> None:
     async with session_rig(SessionLimits(pending_turns=2)) as rig:
-        _, lease, person = await talking(rig)
+        _, lease, client = await talking(rig)
         for _ in range(2):
             assert isinstance(
-                await person.ask("push_text", text="hm", mode="turn"), RequestAccepted
+                await client.ask("push_text", text="hm", mode="turn"), RequestAccepted
             )
-        refused = await person.ask("push_text", text="hm", mode="turn")
+        refused = await client.ask("push_text", text="hm", mode="turn")
         assert isinstance(refused, Error)
         assert (refused.code, refused.retry_after_s) == ("too_many", 1.0)
         first = lease.waiting_controls()[0]
         lease.say(ControlSuperseded(lease.session, first, None))
-        assert isinstance(await person.ask("push_text", text="hm", mode="turn"), RequestAccepted)
+        assert isinstance(await client.ask("push_text", text="hm", mode="turn"), RequestAccepted)
 
 
 # --- breaking off ---
@@ -155,7 +155,7 @@ async def test_an_interrupt_of_everything_cuts_words_and_pictures_and_names_the_
         assert told.loops == ("world_model", "ar_decode")
 
 
-async def test_the_world_alone_is_interrupted_and_the_voice_goes_on() -> None:
+async def test_the_world_alone_is_interrupted_and_the_voice_continues() -> None:
     async with session_rig() as rig:
         _, lease, driver = await talking(rig)
         lease.put_out_chunk()
@@ -180,7 +180,7 @@ async def test_a_loop_that_is_not_there_cannot_be_interrupted() -> None:
         assert not lease.asked
 
 
-async def test_a_lost_worker_and_a_voice_begun_anew_end_what_was_being_said() -> None:
+async def test_a_lost_worker_and_a_restarted_voice_end_the_utterance() -> None:
     async with session_rig() as rig:
         session, lease, driver = await talking(rig)
         lease.speak("A lake ")
@@ -223,7 +223,7 @@ async def test_the_session_s_end_breaks_a_word_off_before_its_last_event() -> No
 # --- slow listeners ---
 
 
-async def test_who_takes_nothing_is_ended_and_loses_no_word_silently() -> None:
+async def test_a_client_that_takes_nothing_is_ended_and_loses_no_word_silently() -> None:
     async with session_rig(SessionLimits(outbox_events=16)) as rig:
         session, lease, driver = await talking(rig)
         slow = rig.attach(session, Role.VIEWER)
@@ -251,9 +251,9 @@ async def test_the_first_driver_is_told_what_became_of_the_opening_prompt() -> N
         assert (receipt.control, receipt.unknown_words) == ("opening", ("blargy",))
         again = rig.attach(session)
         lease.put_out_chunk()
-        for person in (viewer, again):
-            await person.chunk()
-            assert "control.applied" not in person.types()
+        for client in (viewer, again):
+            await client.chunk()
+            assert "control.applied" not in client.types()
         assert await driver.until_end() == "replaced"
 
 

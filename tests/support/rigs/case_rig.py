@@ -1,4 +1,4 @@
-"""Houses for the hard cases: sessions in this process and over a socket, and what WELL means."""
+"""Services for the hard cases: sessions in this process and over a socket, and what WELL means."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""A session store over a fake pool, and somebody who attaches to its sessions."""
+"""A session store over a fake pool, and clients that attach to its sessions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,11 +26,11 @@ from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.streams.output_streams import OpenFanout
 
 LIMIT_S = 20.0
-"""For anything that a test waits for."""
+"""Limit for anything that a test waits for."""
 
 
-class Person:
-    """Somebody attached to a session, who keeps all that they were sent."""
+class Client:
+    """An attached client that keeps all events that it was sent."""
 
     def __init__(self, attachment: Attachment) -> None:
         self.attachment = attachment
@@ -85,9 +85,9 @@ class Person:
         return [event.type for event in self.events]
 
 
-def assert_well_formed(person: Person) -> None:
+def assert_well_formed(client: Client) -> None:
     """What holds for every attachment, however it was ended."""
-    events = person.events
+    events = client.events
     assert [event.sequence for event in events] == list(range(len(events)))
     media = [event for event in events if event.type.startswith("media.")]
     chunks = [event for event in media if isinstance(event, MediaChunk)]
@@ -114,10 +114,10 @@ class Rig:
 
     def attach(
         self, session: ServerSession, role: Role = Role.DRIVER, codec: Codec = Codec.RGB24
-    ) -> Person:
-        return Person(session.attach(role, AttachOptions(codec=codec)))
+    ) -> Client:
+        return Client(session.attach(role, AttachOptions(codec=codec)))
 
-    async def driven(self, prompt: str = "a lake") -> tuple[ServerSession, FakeLease, Person]:
+    async def driven(self, prompt: str = "a lake") -> tuple[ServerSession, FakeLease, Client]:
         """Open a session and attach a driver to it."""
         session = (await self.open(prompt)).session
         await until(lambda: session.state.phase in ("active", "detached"))
