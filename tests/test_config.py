@@ -59,7 +59,7 @@ def test_a_variable_reaches_into_a_list() -> None:
     assert (second.name, second.family) == ("other", "other.py:Other")
 
 
-def test_what_tells_a_client_where_its_server_is_is_no_setting() -> None:
+def test_client_variables_are_not_settings() -> None:
     variables = {"REVERIE_URL": "http://worlds.example", "REVERIE_OWNER": "secret"}
     assert Deployment.read(variables=variables) == Deployment.read()
 
@@ -154,7 +154,7 @@ def test_one_wrong_field_of_a_model_is_one_line(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DeploymentError, match="absent"):
         Deployment.read(tmp_path / "absent.yaml")
 

@@ -1,4 +1,4 @@
-"""The public names, pinned: a change here is a change for everybody who uses reverie."""
+"""The public names, pinned: a change here is a change for every user of reverie."""
 
 import inspect
 import subprocess
@@ -57,7 +57,7 @@ def test_importing_the_package_loads_no_torch() -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_every_room_says_what_it_is_and_what_of_it_is_public(room: str) -> None:
+def test_every_package_documents_itself_and_its_public_names(room: str) -> None:
     module = import_module(f"reverie.{room}")
     assert module.__doc__
     assert "Placeholder" not in module.__doc__

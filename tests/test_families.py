@@ -1,4 +1,4 @@
-"""No family of models has a branch in the rooms that run them."""
+"""The runtime packages have no branch for a model family."""
 
 import ast
 import re
@@ -49,11 +49,11 @@ def test_there_are_families_to_look_for() -> None:
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "echo"])
-def test_no_room_names_a_family(family: str) -> None:
+def test_no_runtime_package_names_a_family(family: str) -> None:
     assert mentions(family) == []
 
 
-def test_no_room_imports_from_a_family() -> None:
+def test_no_runtime_package_imports_from_a_family() -> None:
     imports = re.compile(r"reverie\.models\.(pocket|wan|causal_lm|diamond|oasis|echo)\b")
     found = [
         str(path)

@@ -59,7 +59,7 @@ async def test_draining_refuses_new_sessions_at_once() -> None:
                 pass
 
 
-async def test_a_model_that_is_not_there_is_said_at_the_start() -> None:
+async def test_a_missing_model_is_reported_at_the_start() -> None:
     engine = Engine.from_deployment(deployment(family="nowhere.at.all:Model"))
     with pytest.raises(ModelUnavailableError):
         async with engine:
@@ -119,7 +119,7 @@ async def test_a_wrong_argument_is_named() -> None:
             assert caught.value.field == field
 
 
-async def test_a_full_engine_lets_wait_and_then_refuses() -> None:
+async def test_a_full_engine_queues_and_then_refuses() -> None:
     async with Engine.from_deployment(deployment(waiting_line=1)) as engine:
         async with engine.session() as first, engine.session() as second:
             assert (first.view.state, second.view.state) == ("active", "queued")

@@ -63,13 +63,13 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
     assert written["machine"]["cores"] == report.machine.cores
 
 
-async def test_a_model_that_is_not_there_is_named() -> None:
+async def test_a_missing_model_is_named() -> None:
     with pytest.raises(UnknownModelError, match="no-such-model"):
         await run_bench(BenchOptions("no-such-model"))
 
 
 @pytest.mark.timeout(120)
-def test_what_was_measured_is_told_when_it_is_stopped(
+def test_a_stopped_bench_reports_its_results_so_far(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "bench.json"
@@ -111,7 +111,7 @@ def test_a_quick_run_is_as_small_as_its_time_asks_for(chunk_frames: int) -> None
 
 
 @pytest.mark.parametrize("frames", ["1", "0", "-5", "many", "2.5"])
-def test_a_number_of_frames_that_is_none_is_refused(
+def test_an_invalid_number_of_frames_is_refused(
     frames: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

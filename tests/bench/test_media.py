@@ -27,7 +27,7 @@ def test_a_picture_says_when_it_was_drawn(units: int) -> None:
     assert read(paint(units, 7)) == units
 
 
-def test_a_torn_picture_says_no_time() -> None:
+def test_a_torn_picture_has_no_time() -> None:
     torn = paint(0x12345678, 1)
     torn[:32] = 255
     assert read(torn) is None

@@ -48,7 +48,7 @@ def test_a_bar_is_missed_by_more_than_the_interval(
     assert judge(MEASURE, found(value, half), shortfalls) is verdict
 
 
-def test_what_has_no_bar_is_told() -> None:
+def test_a_measure_without_a_bar_is_only_reported() -> None:
     told = Measure("late_prompt_kept", "kept", Unit.SHARE, None)
     assert judge(told, found(0.1, 0.01), {}) is BarResult.TOLD
 
@@ -90,7 +90,7 @@ def test_the_list_is_of_the_weights_that_ship() -> None:
     )
 
 
-def test_other_weights_begin_without_excuse() -> None:
+def test_other_weights_have_no_known_shortfalls() -> None:
     listed = KnownShortfalls(weights="a", measures=known(0.5))
     assert listed.of("a") == listed.measures
     assert listed.of("b") == {}

@@ -1,4 +1,4 @@
-"""The served stage, on untrained weights: what goes through the serving loop, and comes back."""
+"""The served model rig, on untrained weights."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -49,7 +49,7 @@ def test_actions_act_at_once_and_on_their_own_world_alone(parts: RigParts) -> No
     assert same == [True, False, True]
 
 
-def test_going_back_leads_to_the_very_same_state(parts: RigParts) -> None:
+def test_going_back_restores_the_same_state(parts: RigParts) -> None:
     with closing(ServedModelRig(parts, 2).open_sessions(WORLDS)) as sessions:
         sessions.begin()
         sessions.act(LEFT)
@@ -73,7 +73,7 @@ def test_a_prompt_acts_on_the_next_picture_and_stays(parts: RigParts) -> None:
     assert not any(np.array_equal(*pair) for pair in zip(said, unsaid, strict=True))
 
 
-def test_a_world_plays_alike_alone_and_beside_others(parts: RigParts) -> None:
+def test_a_world_is_the_same_alone_and_in_a_batch(parts: RigParts) -> None:
     def last(chosen: slice) -> np.ndarray:
         worlds = WORLDS[chosen]
         with closing(ServedModelRig(parts, 1).open_sessions(worlds)) as sessions:

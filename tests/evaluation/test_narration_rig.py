@@ -23,7 +23,7 @@ def rig(instance: ModelInstance, *requests: LoopRequest) -> ServedNarrationRig:
     return ServedNarrationRig(instance, world, narrator, requests, [None] * len(requests))
 
 
-def test_everybody_tells_what_they_see_and_answers_what_they_are_asked(
+def test_every_narrator_speaks_and_answers(
     instance: ModelInstance,
 ) -> None:
     both = rig(instance, talk_request("a"), talk_request("b"))
@@ -46,14 +46,14 @@ def test_a_key_that_is_held_is_seen(instance: ModelInstance) -> None:
     walking.close()
 
 
-def test_who_says_nothing_unasked_has_said_nothing(instance: ModelInstance) -> None:
+def test_a_silent_narrator_returns_an_empty_text(instance: ModelInstance) -> None:
     silent = rig(instance, talk_request("a", narrate=0.0))
     assert silent.tell() == [""]
     assert silent.ask(["well"]) == [f"You said well under {SEEN}."]
     silent.close()
 
 
-def test_a_loop_that_fails_is_told(instance: ModelInstance) -> None:
+def test_a_failing_loop_raises(instance: ModelInstance) -> None:
     failing = rig(instance, talk_request("a", talk_fault=1.0))
     with pytest.raises(RolloutError, match="session a"):
         failing.tell()

@@ -48,14 +48,14 @@ def test_in_an_even_grey_nothing_is() -> None:
 
 
 @pytest.mark.parametrize("tile", Tile)
-def test_a_walker_who_is_not_there_is_missed_on_every_ground(tile: Tile) -> None:
+def test_a_missing_walker_is_noticed_on_every_kind_of_tile(tile: Tile) -> None:
     inks = atlas()[texture_of()[EVERYWHERE.biome, tile], 0]
     ground = palettes()[EVERYWHERE.biome, EVERYWHERE.hour][PAIRS[:, None, None], inks]
     land = np.tile(ground, (1, 128 // TILE_PX, 128 // TILE_PX, 1))
     assert not read(land, EVERYWHERE).walker.any()
 
 
-def test_a_walker_beside_his_place_is_missed() -> None:
+def test_a_walker_in_the_wrong_place_is_noticed() -> None:
     moved = FRAMES.copy()
     place = np.s_[:, WALKER_TOP_PX : WALKER_TOP_PX + 24, :]
     moved[place] = np.roll(FRAMES[place], 16, axis=2)

@@ -35,7 +35,7 @@ CHECKPOINT = str(tiny_weights())
 
 @pytest.fixture(scope="module", autouse=True)
 def _soon_timed() -> Iterator[None]:
-    """Time a few frames: how fast untrained weights are, nobody asks."""
+    """Time a few frames: the speed of untrained weights does not matter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("reverie.evaluation.run.WARM_UP_FRAMES", 1)
         patch.setattr("reverie.evaluation.run.ROUND_FRAMES", 2)
@@ -85,7 +85,7 @@ def test_all_of_the_quick_plan_fits_into_its_time_at_the_speed_of_a_quiet_machin
     assert within(QUICK, (30.0,), 2, 60 * EvaluationOptions().minutes) == QUICK
 
 
-def test_what_is_left_out_is_said_with_the_speed(report: EvaluationReport) -> None:
+def test_the_report_names_left_out_parts_and_the_speed(report: EvaluationReport) -> None:
     lacking = as_table(replace(report, left_out=("walking 1,000 frames",)))
     speeds = ", ".join(f"{column.fps:.1f}" for column in report.columns)
     assert f"makes {speeds} frames a second: walking 1,000 frames." in lacking
@@ -113,7 +113,7 @@ def stopping(model_rig: ModelRig, worlds: Sequence[EvaluatedWorld]) -> Iterator[
 STOPPED: Plan = (*SMALL, Part("stopped", stopping, Stream.ACTIONS, 1, group=1, steps=99))
 
 
-def test_what_was_found_is_kept_and_told_when_it_is_stopped(
+def test_a_stopped_evaluation_reports_its_results_so_far(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reverie.evaluation.run.QUICK", STOPPED)
@@ -161,7 +161,7 @@ def test_workers_end_when_the_run_is_stopped() -> None:
 
 
 @pytest.mark.parametrize("minutes", ["0", "-1", "soon", "nan", "inf"])
-def test_times_that_are_none_are_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_refused(minutes: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["eval", "pocket", "--quick", "--minutes", minutes])
     assert ended.value.code == 2
@@ -248,7 +248,7 @@ def test_the_command_tells_what_is_missed_and_writes_the_numbers(
     monkeypatch.setattr("reverie.evaluation.run.QUICK", SMALL)
     file = tmp_path / "eval.json"
     arguments = ["--quick", "--workers", "1", "--checkpoint", CHECKPOINT, "--json", str(file)]
-    assert main(["eval", "pocket", *arguments]) == 1  # nobody has trained it
+    assert main(["eval", "pocket", *arguments]) == 1  # the weights are untrained
     said = capsys.readouterr()
     assert "| codec: a picture there and back |" in said.out
     assert "codec: a picture there and back: the bar is missed" in said.err
@@ -258,13 +258,13 @@ def test_the_command_tells_what_is_missed_and_writes_the_numbers(
     assert json.loads(file.read_text(encoding="utf-8"))["plan"] == "quick"
 
 
-def test_weights_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_weights_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", "pocket", "--quick", "--checkpoint", "nowhere.safetensors"]) == 1
     assert "nowhere.safetensors" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("steps", ["0", "5", "1,1", "two", "", "1,,2"])
-def test_steps_that_there_are_not_are_refused(
+def test_an_invalid_list_of_steps_is_refused(
     steps: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -83,6 +83,6 @@ def test_what_is_between_nought_and_one_has_an_interval_in_between() -> None:
     assert (bound.low, bound.high) == (free.low if free.low > 0 else 0, 1)
 
 
-def test_nothing_tried_is_no_figure() -> None:
+def test_an_estimate_needs_trials() -> None:
     with pytest.raises(ValueError, match="there are no trials"):
         estimate([Sample("m", 0, 0.0, 0)], share=True)

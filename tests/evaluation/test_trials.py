@@ -92,7 +92,7 @@ def test_shuffled_palettes_are_found_and_the_map_is_still_kept() -> None:
     assert run(try_prompts, Faults(recolour=shuffle)) == {"prompt_colours": 0, "prompt_kept": 1}
 
 
-def test_a_prompt_that_nobody_reads_is_found() -> None:
+def test_an_ignored_prompt_is_found() -> None:
     def ignore(_: WorldState) -> WorldState:
         return true_states(WORLDS)
 
@@ -130,7 +130,7 @@ def test_a_world_that_fades_loses_its_colours() -> None:
     assert found["still_colours"] < 0.5
 
 
-def test_land_that_changes_while_nobody_moves_is_found() -> None:
+def test_land_that_changes_while_the_walker_stands_is_found() -> None:
     def drift(state: WorldState) -> WorldState:
         return replace(state, seed=state.seed + 1)
 
@@ -165,7 +165,7 @@ def test_true_words_succeed() -> None:
     assert len(answers) == QUESTIONS * len(WORLDS)
 
 
-def test_words_about_a_biome_that_is_not_there_are_found() -> None:
+def test_words_about_a_wrong_biome_are_found() -> None:
     def swap(text: str) -> str:
         return text.replace("a snowy land", "a candy land").replace("a neon city", "a snowy land")
 
@@ -180,7 +180,7 @@ def test_a_wrong_side_is_found() -> None:
     assert 0.7 < found["narration_answers"] < 1
 
 
-def test_who_says_that_he_walks_the_other_way_is_found() -> None:
+def test_a_wrong_direction_of_walking_is_found() -> None:
     def left_is_right(actions: Ints) -> Ints:
         return np.where(actions == Action.LEFT, Action.RIGHT, actions)
 

@@ -90,7 +90,7 @@ def test_every_sentence_reads_back_as_true_facts() -> None:
         Unreadable("hm"),
     ],
 )
-def test_what_is_not_so_does_not_hold(fact: IsBiome) -> None:
+def test_a_false_fact_does_not_hold(fact: IsBiome) -> None:
     assert not TRUTH.holds(fact)
 
 
@@ -98,7 +98,7 @@ def test_a_text_that_says_nothing_counts_as_untrue() -> None:
     assert facts("Water water to the left.") == (Unreadable("water water to the left"),)
 
 
-def test_facts_are_read_from_what_people_see() -> None:
+def test_facts_are_read_from_displayed_text() -> None:
     assert facts("Yes, I see water two tiles to the left. It is night.") == (
         Lies(Tile.WATER, Direction.LEFT, 2),
         IsHour(Hour.NIGHT),
@@ -130,7 +130,7 @@ def test_an_answer_to_something_else_is_not_right() -> None:
     assert not yes.answered("No, it is night.", TRUTH)
 
 
-def test_the_nearest_wins() -> None:
+def test_the_nearest_tile_is_named() -> None:
     assert TRUTH.nearest(Tile.WATER) == Lies(Tile.WATER, Direction.RIGHT, 1)
     assert TRUTH.nearest(Tile.HOUSE) is None
     assert say_lies(Lies(Tile.WATER, Direction.RIGHT, 1)) == "i see water one tile to the right."
@@ -144,7 +144,7 @@ def test_unknown_words_and_long_questions_are_reported() -> None:
     assert (long.truncated_at, len(long.ids)) == (MOST_ASKED, MOST_ASKED + 2)
 
 
-def test_every_slot_is_news_on_one_topic() -> None:
+def test_every_slot_belongs_to_one_topic() -> None:
     slots = [slot for topic in Topic for slot in topic_slots(topic)]
     assert slots == list(range(SLOTS))
     glances = [VOCABULARY.glance(truth) for truth in some_truths()]

@@ -39,7 +39,7 @@ def asked(seed: int = 7, question: str = QUESTION) -> Pair:
 # --- what it says, and when ---
 
 
-def test_it_says_nothing_before_there_is_something_to_see() -> None:
+def test_it_is_silent_before_the_first_frame() -> None:
     rig = NarratorRig()
     pair = rig.open(narrate=True)
     pair.ask(QUESTION)
@@ -72,7 +72,7 @@ def test_questions_are_answered_in_their_order() -> None:
     assert answers == ["a", "b"]
 
 
-def test_words_that_it_does_not_know_are_in_the_receipt() -> None:
+def test_unknown_words_are_in_the_receipt() -> None:
     [receipt] = asked(question="where is the Xanadu").receipts
     assert receipt.unknown_words == ("xanadu",)
 
@@ -109,7 +109,7 @@ def test_programs_share_one_instance_and_differ_in_what_is_said_unasked() -> Non
     assert (defaults["narrate"], quiet["narrate"]) == (1.0, 0.0)
 
 
-# --- what counts as news ---
+# --- which topic is due ---
 
 
 def glance(**changed: int) -> tuple[int, ...]:
@@ -126,13 +126,13 @@ def told_all(at: int = 0) -> NarratorState:
     return state
 
 
-def test_what_was_told_is_no_news() -> None:
+def test_a_topic_that_was_told_is_not_due() -> None:
     state, topic = note_look(told_all(), glance(), QUIET + 1)
     assert topic is None
     assert state.looked_at == QUIET + 1
 
 
-def test_a_change_that_is_read_twice_is_news() -> None:
+def test_a_change_that_is_read_twice_makes_a_topic_due() -> None:
     state, topic = note_look(told_all(), glance(s1=7), QUIET)
     assert topic is None
     state, topic = note_look(state, glance(s1=7), QUIET + LOOK_EVERY)
@@ -140,13 +140,13 @@ def test_a_change_that_is_read_twice_is_news() -> None:
     assert note_look(mark_told(state, topic), glance(s1=7), 3 * QUIET)[1] is None
 
 
-def test_news_waits_until_it_was_quiet_for_long_enough() -> None:
+def test_a_topic_waits_for_the_pause_between_utterances() -> None:
     state, _ = note_look(told_all(), glance(s4=7), 2)
     assert note_look(state, glance(s4=7), QUIET - 1)[1] is None
     assert note_look(state, glance(s4=7), QUIET)[1] is Topic.LEFT
 
 
-def test_of_several_news_the_topic_that_was_not_told_for_longest_comes_first() -> None:
+def test_of_several_topics_the_one_not_told_for_longest_comes_first() -> None:
     state = told_all()
     state = mark_told(state, Topic.LEFT)
     state, _ = note_look(state, glance(s4=7, s7=8), 2 * QUIET)
@@ -167,7 +167,7 @@ def test_it_looks_every_few_frames_and_after_a_jump_back() -> None:
 
 
 class Bare:
-    """The kernel run by hand, one unit at a time, at one sight of a world."""
+    """The kernel run by hand, one unit at a time, on one state of a world."""
 
     def __init__(self) -> None:
         self.rig = NarratorRig()
@@ -237,7 +237,7 @@ def test_what_it_says_does_not_depend_on_what_the_world_does_meanwhile() -> None
     assert pair.text == asked().text
 
 
-def test_the_same_seed_says_the_same_alone_and_beside_others() -> None:
+def test_the_same_seed_says_the_same_alone_and_in_a_batch() -> None:
     rig = NarratorRig()
     pairs = [rig.open(f"s{n}", seed=7 + n) for n in range(3)]
     rig.walk(3)
@@ -298,7 +298,7 @@ def test_a_bad_step_is_rolled_back_wherever_it_happens(sabotage: Sabotage) -> No
         assert not failed.fatal
 
 
-def test_a_narrator_that_was_lost_does_not_tell_again_what_it_told() -> None:
+def test_a_recovered_narrator_does_not_repeat_itself() -> None:
     rig = NarratorRig()
     pair = rig.open(narrate=True)
     rig.walk(2)

@@ -71,7 +71,7 @@ def test_a_token_sees_nothing_that_comes_after_it() -> None:
     assert not torch.allclose(one[:, :, 5], two[:, :, 5])
 
 
-def test_every_frame_in_sight_counts() -> None:
+def test_every_cached_frame_counts() -> None:
     ids_BRT = some_ids(SESSIONS, 1, 3)
     shorter, longer = frames_in_sight(2), frames_in_sight(3)
     assert not torch.allclose(read(ids_BRT, shorter).scores_BRTV, read(ids_BRT, longer).scores_BRTV)

@@ -21,7 +21,7 @@ def predicted(world: WorldModel, level: float) -> Tensor:
     return output.clean_BFZhw
 
 
-def test_luck_is_the_quantile_of_the_noise_that_decides() -> None:
+def test_the_features_are_those_of_the_deciding_quantile() -> None:
     noise = torch.zeros(1, 1, 1, 8 * 4)
     assert torch.allclose(
         noise_features(noise, 8).view(4, WAVES)[0],
@@ -35,7 +35,7 @@ def test_luck_is_the_quantile_of_the_noise_that_decides() -> None:
     assert torch.equal(noise_features(noise, 8).view(4, WAVES), told)
 
 
-def test_the_model_hears_its_luck_in_pure_noise_alone() -> None:
+def test_the_model_uses_noise_features_only_for_pure_noise() -> None:
     world = load_pocket(tiny_weights(), torch.device("cpu"), torch.float32).world
     lucky = {level: predicted(world, level) for level in (1.0, 0.9)}
     world.luck.weight.zero_()

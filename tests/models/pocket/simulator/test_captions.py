@@ -41,7 +41,7 @@ def test_the_later_clause_wins_and_keeps_what_it_does_not_name() -> None:
         ("a purple elephant", None, None),
     ],
 )
-def test_people_are_understood(text: str, biome: Biome | None, hour: Hour | None) -> None:
+def test_texts_of_viewers_are_understood(text: str, biome: Biome | None, hour: Hour | None) -> None:
     read = read_caption(text)
     assert (read.biome, read.hour) == (biome, hour)
 
@@ -65,13 +65,13 @@ def test_case_and_punctuation_do_not_matter() -> None:
     assert words_of("it's dark-blue") == ["its", "dark", "blue"]
 
 
-def test_unknown_words_are_told() -> None:
+def test_unknown_words_are_reported() -> None:
     prompt = Vocabulary.of_grammar().encode("a frozen zeppelin")
     assert prompt.unknown_words == ("zeppelin",)
     assert prompt.ids[2] == UNKNOWN
 
 
-def test_long_prompts_are_cut_and_say_so() -> None:
+def test_long_prompts_are_truncated_and_reported() -> None:
     vocabulary = Vocabulary.of_grammar()
     assert vocabulary.encode("night " * MAX_TOKENS).truncated_at is None
     prompt = vocabulary.encode("night " * (MAX_TOKENS + 5))

@@ -105,7 +105,7 @@ def test_stacked_states_render_in_order() -> None:
     assert np.array_equal(both[len(SEEDS) :], render(second))
 
 
-def test_what_the_model_is_told_of_the_walker_can_be_read_back() -> None:
+def test_a_stance_can_be_read_back() -> None:
     told = [(action, facing) for action in Action for facing in (None, *Facing)]
     stances = [stance_of(*pair) for pair in told]
     assert set(stances) == set(range(STANCES))

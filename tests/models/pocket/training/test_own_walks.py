@@ -44,7 +44,7 @@ def advance(group: WalkGroup, served: ServedWalks, step: int, frames: int = 1) -
     group.advance(served, frames, 2, np.random.default_rng(step), step)
 
 
-def test_a_walk_begins_behind_true_frames() -> None:
+def test_a_walk_begins_after_true_frames() -> None:
     group, served = group_and_served()
     advance(group, served, 0)
     history = group.history
@@ -79,7 +79,7 @@ def test_prompts_change_and_the_aims_follow() -> None:
     assert changed > 0
 
 
-def test_walks_go_on_from_their_saved_state() -> None:
+def test_walks_continue_from_their_saved_state() -> None:
     group, served = group_and_served()
     for step in range(3):
         advance(group, served, step)
@@ -98,7 +98,7 @@ def test_a_clip_that_cannot_fill_the_cache_is_refused() -> None:
         WalkGroup(PictureCodec(CONFIG.codec), CONFIG.world, Vocabulary.of_grammar(), 2, 2)
 
 
-def test_who_stands_waits_for_all_his_life() -> None:
+def test_a_walker_who_stands_waits_for_the_whole_walk() -> None:
     group, served = group_and_served()
     advance(group, served, 0)
     group.course.habit[:] = STANDS

@@ -33,7 +33,7 @@ def world_weights(out: Path) -> dict[str, torch.Tensor]:
     return weights
 
 
-def test_training_that_was_stopped_goes_on_to_the_same_weights(run: Path, tmp_path: Path) -> None:
+def test_a_stopped_training_continues_to_the_same_weights(run: Path, tmp_path: Path) -> None:
     checkpoint_path(tmp_path, "codec").write_bytes(checkpoint_path(run, "codec").read_bytes())
     options = TrainOptions(out=tmp_path, stage="world", device="cpu", preset="tiny", threads=1)
     chosen = recipe("tiny")
@@ -61,7 +61,7 @@ def test_a_deadline_stops_the_training_after_a_checkpoint(tmp_path: Path) -> Non
     assert not checkpoint_path(tmp_path, "world").exists()
 
 
-def test_the_narrators_own_stage_moves_the_narrator_alone(run: Path, tmp_path: Path) -> None:
+def test_narrator_training_changes_only_the_narrator(run: Path, tmp_path: Path) -> None:
     export(run, tmp_path / "after.safetensors", "tiny")
     for name in ("codec", "world"):
         checkpoint_path(tmp_path, name).write_bytes(checkpoint_path(run, name).read_bytes())

@@ -55,7 +55,7 @@ def decoded(rig: Rig, shown: Pictures) -> NDArray[np.uint8]:
     return np.asarray(nets.decode(nets.encode(torch.from_numpy(np.stack(shown)))))
 
 
-def test_a_clip_is_shown_as_one_chunk_and_the_world_goes_on_from_it() -> None:
+def test_a_clip_is_shown_as_one_chunk_and_the_world_continues_from_it() -> None:
     rig, driver = opened("video_continuation")
     rig.run_chunks("s1", 2)
     shown = pictures(4)
@@ -83,7 +83,7 @@ def test_the_history_before_a_clip_is_no_more_and_that_of_one_clip_is_kept() -> 
     rig.run(lambda: len(driver._context.states.now.state.window) == 1)
 
 
-def test_a_clip_that_goes_on_is_waited_for_and_keeps_its_order() -> None:
+def test_the_loop_waits_for_the_rest_of_a_clip_and_keeps_its_order() -> None:
     rig, driver = opened("video_continuation")
     rig.run_chunks("s1", 1)
     before = len(rig.frames("s1"))
@@ -124,7 +124,7 @@ def test_a_prompt_that_comes_with_a_clip_acts_on_what_follows() -> None:
     assert not np.array_equal(after("a desert").frames, after("a neon city at night").frames)
 
 
-def test_a_world_goes_on_from_a_clip_after_its_worker_was_lost() -> None:
+def test_a_world_continues_from_a_clip_after_a_lost_worker() -> None:
     rig, driver = opened("video_continuation")
     rig.run_chunks("s1", 1)
     driver.push(clip(pictures(3)))

@@ -124,7 +124,7 @@ def test_the_window_slides_for_far_longer_than_its_positions(rig: Rig) -> None:
     assert rig.instance.blocks.free == rig.instance.blocks.count
 
 
-def test_a_lost_session_goes_on_from_its_window(rig: Rig) -> None:
+def test_a_recovered_session_continues_from_its_window(rig: Rig) -> None:
     rig.open(request())
     rig.run_chunks("s1", 30)
     snapshots = [heard for heard in rig.heard["s1"] if isinstance(heard, SnapshotOut)]
@@ -151,7 +151,7 @@ def test_a_lost_session_goes_on_from_its_window(rig: Rig) -> None:
         ),
     ],
 )
-def test_what_the_machine_or_the_model_does_not_have_is_said_in_a_line(
+def test_an_option_that_the_machine_or_model_lacks_is_named_in_one_line(
     options: LoadOptions, words: str
 ) -> None:
     with pytest.raises(OptionError, match=words) as refused:

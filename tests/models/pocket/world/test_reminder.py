@@ -29,7 +29,7 @@ def embedding(rig: Rig, heard: str) -> torch.Tensor:
         ("", "a sandy desert by day", Biome.DESERT, Hour.DAY),
     ],
 )
-def test_what_a_prompt_leaves_open_is_said_before_it(
+def test_a_reminder_names_what_a_prompt_leaves_open(
     prompt: str, heard: str, biome: Biome, hour: Hour
 ) -> None:
     rig = Rig(Pocket(), tiny_options())
@@ -59,7 +59,7 @@ def test_a_reminder_names_what_it_should(biome: Biome, hour: Hour) -> None:
     assert (read.biome, read.hour) == (biome, hour)
 
 
-def test_a_long_prompt_leaves_no_room_for_a_reminder() -> None:
+def test_a_long_prompt_leaves_no_space_for_a_reminder() -> None:
     vocabulary = Vocabulary.of_grammar()
     prompt = vocabulary.encode("snow " * 40)
     assert vocabulary.remind(prompt, "by day") == prompt
