@@ -1,11 +1,11 @@
-"""The edges of the house: HTTP and WebSocket for browsers and programs, and the Python client.
+"""HTTP, WebSocket and WebRTC for browsers and programs, LiveKit rooms, and the Python client.
 
-A key press comes in at `door.py` (who may attach) and `websocket.py` (its two tasks), is read by
-`wire.py`, and goes to the session's `Attachment`; a frame goes the same way out. `app.py` holds
-all routes, `server.py` listens and drains, `origins.py` says who may ask, `rest.py` opens sessions,
-`client.py` is the other end.
-`docs/protocol.md` is the protocol for people. Imports sessions, gpu_pool and media; never engine,
-and of models only what describes them.
+A key press arrives in `websocket/endpoint.py`, which decides who may attach, and
+`websocket/conversation.py`, which runs the two tasks of a socket. `wire/framing.py` decodes it, and
+it goes to the session's `Attachment`; a frame leaves by the same way. `app.py` holds all routes,
+`server.py` listens and drains, `origins.py` checks Host and Origin, `http/session_routes.py` opens
+sessions, and `client/` is the other end. `docs/protocol.md` describes the protocol for people.
+Imports sessions, gpu_pool and media; never engine, and of models only what describes them.
 """
 
 from reverie.rtc.app import create_app

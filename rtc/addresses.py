@@ -1,8 +1,8 @@
-"""Where a request comes from, to be counted: the client's address, also behind proxies.
+"""The address of the client that a request counts for, also behind proxies.
 
-Anybody can write `X-Forwarded-For`. It counts only where the connection comes from a proxy that the
-deployment names, and only as far as such proxies have written it: from its end to the first address
-that is none of theirs.
+Any client can write `X-Forwarded-For`. The header counts only when the connection comes from a
+proxy that the deployment names, and only as far as such proxies wrote it: from its end to the first
+address that is not theirs.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from starlette.requests import HTTPConnection
 
 SUBSCRIBER_BITS = 64
-"""Of IPv6, the network of one subscriber, in which they have as many addresses as they like."""
+"""The IPv6 network of one subscriber, who may use any address in it."""
 
 Address = IPv4Address | IPv6Address
 
@@ -20,11 +20,11 @@ class Addresses:
     """Finds and names the addresses of clients."""
 
     def __init__(self, trusted_proxies: Iterable[str] = ()) -> None:
-        """Trust the proxies of these networks to say for whom they ask."""
+        """Trust proxies in these networks to name their clients."""
         self._proxies = [ip_network(each, strict=False) for each in trusted_proxies]
 
     def of(self, connection: HTTPConnection) -> str:
-        """Return what a request, or a WebSocket, is counted under."""
+        """Return the address that a request or WebSocket counts for."""
         host = connection.client.host if connection.client else ""
         address = parsed(host)
         if address is None:
@@ -33,7 +33,7 @@ class Addresses:
         while self._is_proxy(address) and hops:
             before = parsed(_without_port(hops.pop().strip()))
             if before is None:
-                break  # nobody knows who that is: what asks is the proxy
+                break  # no address: the request counts for the proxy
             address = before
         return counted(address)
 
@@ -43,7 +43,7 @@ class Addresses:
         return address is not None and self._is_proxy(address)
 
     def of_peer(self, host: str) -> str | None:
-        """Return what a connection is counted under; None for a proxy, which stands for many."""
+        """Return the address that a connection counts for; None for a proxy."""
         address = parsed(host)
         if address is None:
             return host
@@ -54,7 +54,7 @@ class Addresses:
 
 
 def parsed(text: str) -> Address | None:
-    """Return an address, of IPv4 also where it is written as one of IPv6; None when it is none."""
+    """Return an address, an IPv4 one also where it is mapped into IPv6; None when it is none."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -64,7 +64,7 @@ def parsed(text: str) -> Address | None:
 
 
 def counted(address: Address) -> str:
-    """Return what an address is counted under: of IPv6, the network of one subscriber."""
+    """Return the text that an address counts for: of IPv6, the network of one subscriber."""
     if isinstance(address, IPv6Address):
         network = IPv6Network((int(address), SUBSCRIBER_BITS), strict=False)
         return str(network.network_address)

@@ -1,4 +1,4 @@
-"""The HTTP application: every route, behind the check of who may ask."""
+"""The HTTP application: every route, behind the checks of Host and Origin."""
 
 import asyncio
 import json
@@ -19,7 +19,8 @@ from reverie.rtc.app_context import AppContext
 from reverie.rtc.forwarding import ForwardedRequests
 from reverie.rtc.http.json_bodies import error_response, json_response
 from reverie.rtc.http.recording_routes import RecordingRoutes
-from reverie.rtc.http.session_routes import SessionRoutes, with_typed_errors
+from reverie.rtc.http.refusals import with_typed_errors
+from reverie.rtc.http.session_routes import SessionRoutes
 from reverie.rtc.http.status_route import StatusRoute
 from reverie.rtc.http.upload_routes import UploadRoutes
 from reverie.rtc.http.web_files import WebFiles
@@ -29,19 +30,21 @@ from reverie.rtc.webrtc.signalling import Signalling
 from reverie.rtc.webrtc.whip import WhipRoutes
 from reverie.rtc.websocket.endpoint import WebSocketEndpoint
 from reverie.rtc.websocket.handshake import Hello
+from reverie.rtc.wire.errors import INTERNAL_ERROR
+from reverie.sessions.protocol.errors import Refusal
 from reverie.sessions.protocol.schema import protocol_schema
 
 
 def create_app(context: AppContext, web_files: WebFiles | None = None) -> Starlette:
-    """Return the application that serves what is behind `context`.
+    """Return the application of one server.
 
     Args:
-        edge: the sessions, models and limits.
-        web_files: the page; None serves the client of the package.
+        context: the sessions, models and limits.
+        web_files: the page; None serves the web client of the package.
     """
     sessions, health = SessionRoutes(context), Health(context)
-    room = PeerRegistry(context)
-    signalling = Signalling(context, room)
+    peers = PeerRegistry(context)
+    signalling = Signalling(context, peers)
     files = web_files or WebFiles.of_package()
     get = partial(Route, methods=["GET"])
     typed = with_typed_errors
@@ -66,8 +69,8 @@ def create_app(context: AppContext, web_files: WebFiles | None = None) -> Starle
             get(one + "/webrtc/{peer}", typed(signalling.show)),
             Route(one + "/webrtc/{peer}", typed(signalling.patch), methods=["PATCH"]),
             Route(one + "/webrtc/{peer}", typed(signalling.delete), methods=["DELETE"]),
-            *_standard(one + "/whep", WhipRoutes(context, room, "whep")),
-            *_standard(one + "/whip", WhipRoutes(context, room, "whip")),
+            *_standard(one + "/whep", WhipRoutes(context, peers, "whep")),
+            *_standard(one + "/whip", WhipRoutes(context, peers, "whip")),
             *_recordings(one, RecordingRoutes(context)),
             Route(one + "/inputs/{stream}", typed(UploadRoutes(context).put), methods=["PUT"]),
             WebSocketRoute(one + "/ws", WebSocketEndpoint(context).open),
@@ -78,7 +81,7 @@ def create_app(context: AppContext, web_files: WebFiles | None = None) -> Starle
             Middleware(OriginGuard, rules=TrustRules(context.options)),
         ],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
-        lifespan=lambda _: _living(context, room),
+        lifespan=lambda _: _run_tasks(context, peers),
     )
 
 
@@ -108,15 +111,15 @@ def _standard(path: str, routes: WhipRoutes) -> tuple[Route, ...]:
 
 
 @asynccontextmanager
-async def _living(context: AppContext, room: PeerRegistry) -> AsyncIterator[None]:
-    async with room.running(), asyncio.TaskGroup() as tasks:
+async def _run_tasks(context: AppContext, peers: PeerRegistry) -> AsyncIterator[None]:
+    async with peers.running(), asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(context.metrics.watch_loop(), name="loop delay")
         yield
         watching.cancel()
 
 
 class Health:
-    """Says how the server is doing."""
+    """Handlers of health, readiness and metrics."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -126,7 +129,7 @@ class Health:
         return json_response({"alive": True})
 
     async def ready(self, _: Request) -> Response:
-        """Say whether a new session would run, and how each model is doing."""
+        """Tell whether a new session would begin at once, and the state of each model."""
         context = self._context
         models = {
             name: {
@@ -165,7 +168,7 @@ class Health:
 
 
 class Schema:
-    """The vocabulary as JSON Schema, made once."""
+    """The handler of the JSON Schema of all messages, which is built once."""
 
     def __init__(self) -> None:
         hello = Hello.model_json_schema()
@@ -178,14 +181,14 @@ class Schema:
 
 async def _no_socket_here(socket: WebSocket) -> None:
     text = "WebSockets are at /v1/sessions/{id}/ws"
-    await socket.send_denial_response(error_response(404, "not_found", text))
+    await socket.send_denial_response(error_response(404, Refusal("not_found", text)))
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     phrase = HTTPStatus(status).phrase
-    return error_response(status, phrase.lower().replace(" ", "_"), phrase)
+    return error_response(status, Refusal(phrase.lower().replace(" ", "_"), phrase))
 
 
 async def _internal_error(_: Request, error: Exception) -> Response:
-    return error_response(500, "internal_error", "the server made a mistake; its log says more")
+    return error_response(500, Refusal("internal_error", INTERNAL_ERROR))

@@ -1,4 +1,4 @@
-"""What all routes share: the sessions behind them, and whether anything new is let in."""
+"""What all routes share: sessions, models, limits, metrics, and whether the server drains."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -20,7 +20,7 @@ from reverie.sessions import SessionStore
 
 
 class Models(Protocol):
-    """What this room asks of the pool."""
+    """What this package needs of the pool."""
 
     @property
     def ready(self) -> bool:
@@ -54,25 +54,25 @@ class AppContext:
             "openings": Rates(options.openings_per_min),
             "offers": Rates(options.offers_per_min),
         }
-        self.draining = False  # set for good once the server is going down
-        self._greetings: set[asyncio.Timeout] = set()
+        self.draining = False  # set for good when the server shuts down
+        self._handshakes: set[asyncio.Timeout] = set()
         self._sockets = 0
-        self._quiet = asyncio.Event()  # no WebSocket is served
-        self._quiet.set()
+        self._no_sockets = asyncio.Event()
+        self._no_sockets.set()
 
     @property
     def ready(self) -> bool:
-        """Whether a new session would be let in, and not wait behind others."""
+        """Whether a new session would begin at once."""
         return self.models.ready and not self.draining and not self.exhausted
 
     @property
     def exhausted(self) -> bool:
-        """Whether sessions wait, and one of a newcomer would have to, whatever is asked for."""
+        """Whether sessions wait for every model, and one of a new owner would have to, too."""
         models = self.models.status.values()
         return bool(models) and all(model.crowded for model in models)
 
     def accounts(self, request: HTTPConnection, owner: str | None = None) -> Accounts:
-        """Return whom a request is counted under: its address, and an owner for whom it is."""
+        """Return the accounts that a request counts for: its address, and its owner if any."""
         address = self.addresses.of(request)
         if owner is None:
             return self.store.address_accounts(address)
@@ -81,61 +81,61 @@ class AppContext:
     def check_rate(
         self, what: Literal["openings", "offers"], request: HTTPConnection, *, count: bool = True
     ) -> None:
-        """Count a request of a costly kind.
+        """Count a request of an expensive kind.
 
         Args:
             count: False only looks whether it would be refused.
 
         Raises:
-            HttpRefusedError: too many have come from its address.
+            HttpRefusedError: its address has sent too many.
         """
         rates = self._rates[what]
         now_s = asyncio.get_running_loop().time()
         wait_s = rates.wait_s(self.addresses.of(request), now_s, take=count)
         if wait_s:
-            text = f"one address has {rates.per_min} {what} a minute ({what}_per_min)"
+            text = f"one address may make {rates.per_min} {what} a minute ({what}_per_min)"
             raise HttpRefusedError(
                 HTTPStatus.TOO_MANY_REQUESTS, f"too_many_{what}", text, retry_after_s=wait_s
             )
 
     async def drain(self) -> None:
-        """Let nothing new in, end every session, and return when their sockets know.
+        """Refuse everything new, end every session, and return when their sockets are closed.
 
-        Sockets that have not said hello are given up at once.
+        Sockets without a hello are closed at once.
         """
         self.draining = True
-        for greeting in self._greetings:
-            greeting.reschedule(asyncio.get_running_loop().time())
-        # Half of the time for the sessions leaves half for their sockets and the rest.
+        for limit in self._handshakes:
+            limit.reschedule(asyncio.get_running_loop().time())
+        # The sessions get half of the time, so that half is left for their sockets and the rest.
         await self.store.drain(self.options.drain_timeout_s / 2)
-        await self._quiet.wait()
+        await self._no_sockets.wait()
 
     @contextmanager
     def socket(self) -> Iterator[None]:
-        """Count a WebSocket for as long as the block lasts."""
+        """Count a WebSocket while the block runs."""
         self._sockets += 1
-        self._quiet.clear()
+        self._no_sockets.clear()
         try:
             yield
         finally:
             self._sockets -= 1
             if not self._sockets:
-                self._quiet.set()
+                self._no_sockets.set()
 
     @asynccontextmanager
-    async def greeting(self, limit_s: float | None = None) -> AsyncIterator[None]:
-        """Limit the time of a block, and end it at once when draining begins.
+    async def handshake(self, limit_s: float | None = None) -> AsyncIterator[None]:
+        """Limit the time of a handshake, and end it at once when draining begins.
 
         Args:
             limit_s: None takes `hello_timeout_s`.
 
         Raises:
-            TimeoutError: time is up, or the server is going down.
+            TimeoutError: time is up, or the server is shutting down.
         """
         wanted_s = self.options.hello_timeout_s if limit_s is None else limit_s
         async with asyncio.timeout(0 if self.draining else wanted_s) as limit:
-            self._greetings.add(limit)
+            self._handshakes.add(limit)
             try:
                 yield
             finally:
-                self._greetings.discard(limit)
+                self._handshakes.discard(limit)

@@ -1,4 +1,4 @@
-"""What comes in from one attachment's client, on any transport: read, weighed, handed in."""
+"""Messages of one attachment's client, on any transport: decoded, rate limited, submitted."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from reverie.sessions.protocol.commands import AnyCommand, Playhead
 
 
 class CommandReader:
-    """Turns messages into commands of an attachment, or into the errors that answer them."""
+    """Turns messages into commands of an attachment, or into error events."""
 
     def __init__(self, attachment: Attachment, options: ServerOptions, metrics: Metrics) -> None:
         self._attachment = attachment
@@ -22,22 +22,22 @@ class CommandReader:
         self._loop = asyncio.get_running_loop()
         rate, burst, now_s = options.commands_per_s, options.command_burst, self._loop.time()
         self._commands = TokenBucket(rate, burst, now_s)
-        self.seen: Callable[[int], None] = _unheeded  # told each chunk that the client has seen
-        # Apart, for a burst of commands must not cost the playhead that the generation waits for.
+        self.seen: Callable[[int], None] = _ignored  # called with each chunk that the client saw
+        # Separate, because a burst of commands must not delay the playhead that generation awaits.
         self._playheads = TokenBucket(rate, burst, now_s)
 
-    def hear(self, message: str | bytes, *, quiet: bool = False) -> None:
-        """Hand a message in. Never waits.
+    def read(self, message: str | bytes, *, quiet: bool = False) -> None:
+        """Submit the command in a message. Never waits.
 
         Args:
-            quiet: answer it only when it is wrong.
+            quiet: answer it only when it is refused.
         """
         try:
             command = decode_command(message)
             self._check_rate(command)
         except RefusedError as error:
             self._metrics.refused.labels("command").inc()
-            self._attachment.outbox.put(error_event(error))
+            self._attachment.outbox.put(error_event(error.refusal))
         else:
             self._metrics.commands.labels(command.type).inc()
             if isinstance(command, Playhead):
@@ -56,5 +56,5 @@ class CommandReader:
             )
 
 
-def _unheeded(_: int) -> None:
+def _ignored(_: int) -> None:
     pass

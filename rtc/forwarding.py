@@ -1,9 +1,9 @@
-"""What a proxy in front of this server did to a request: its path, its host and its scheme.
+"""Undoes what a proxy in front of this server did to the path, host and scheme of a request.
 
 A proxy may publish the server below a prefix (`server.root_path`), and either keep the prefix in
 the path or take it away; both are understood. `X-Forwarded-Host`, `-Proto` and `-Prefix` count only
 where the connection comes from a proxy that the deployment names (`server.trusted_proxies`),
-because anybody can write them. Of several values the last counts: the named proxy wrote it.
+because any client can write them. Of several values the last counts: the named proxy wrote it.
 """
 
 import re
@@ -17,16 +17,16 @@ from reverie.rtc.addresses import Addresses
 from reverie.rtc.options import ServerOptions
 
 PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
-"""The prefix of a path, without a slash at its end."""
+"""A prefix of paths, without a slash at its end."""
 
 
 def own_path(request: Request, path: str) -> str:
-    """Return `path` as the client reaches it: below the prefix that a proxy publishes us under."""
+    """Return `path` as the client reaches it, below the prefix of the proxy."""
     return f"{request.scope.get('root_path', '')}{path}"
 
 
 class ForwardedRequests:
-    """Makes of a proxied request what the client had asked for (ASGI middleware)."""
+    """Restores what the client asked the proxy for (ASGI middleware)."""
 
     def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""What is counted at the edges, in a registry of its own, and how it is read (`/metrics`)."""
+"""Prometheus metrics of one server, in their own registry (`/metrics`)."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 _DELAYS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _PROBE_S = 0.25
-_PARTS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_FRACTIONS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class Metrics:
@@ -22,7 +22,7 @@ class Metrics:
         self.ready = Gauge("reverie_ready", "1 when every model is warm.", registry=self.registry)
         self.slots = self._of_model("reverie_slots", "Sessions that fit at once.")
         self.busy = self._of_model("reverie_slots_busy", "Slots that are taken.")
-        self.waiting = self._of_model("reverie_waiting", "Sessions in the line.")
+        self.waiting = self._of_model("reverie_waiting", "Sessions in the wait queue.")
         self.workers_lost = self._of_model("reverie_workers_lost", "Workers lost so far.")
         self.created = Counter(
             "reverie_sessions_created", "Sessions opened.", registry=self.registry
@@ -31,36 +31,37 @@ class Metrics:
             "reverie_commands", "Commands by type.", ["type"], registry=self.registry
         )
         self.refused = Counter(
-            "reverie_refused", "Refusals by where.", ["where"], registry=self.registry
+            "reverie_refused", "Refusals by place.", ["where"], registry=self.registry
         )
         self.sent_bytes = Counter(
-            "reverie_sent_bytes", "Bytes of events and media.", registry=self.registry
+            "reverie_sent_bytes", "Bytes of events and media sent.", registry=self.registry
         )
         self.frames = Counter("reverie_frames", "Frames sent.", registry=self.registry)
         self.dropped = Counter(
-            "reverie_frames_dropped", "Frames a slow viewer missed.", registry=self.registry
+            "reverie_frames_dropped", "Frames that slow viewers missed.", registry=self.registry
         )
         self.ended = Counter(
-            "reverie_attachments_ended", "By reason.", ["reason"], registry=self.registry
+            "reverie_attachments_ended",
+            "Attachments ended, by reason.",
+            ["reason"],
+            registry=self.registry,
         )
         self.peers = Gauge(
             "reverie_peers",
-            "WebRTC peers, those that do not stand yet included.",
+            "WebRTC peers, including those that are not connected yet.",
             registry=self.registry,
         )
         self.peers_connected = Counter(
-            "reverie_peers_connected", "WebRTC peers that stood.", registry=self.registry
+            "reverie_peers_connected", "WebRTC peers that were connected.", registry=self.registry
         )
-        self.restarts = Counter(
-            "reverie_ice_restarts", "Paths that peers had laid anew.", registry=self.registry
-        )
+        self.restarts = Counter("reverie_ice_restarts", "ICE restarts.", registry=self.registry)
         self.key_requests = Counter(
             "reverie_key_requests", "Key frames that receivers asked for.", registry=self.registry
         )
         self.packet_loss = Histogram(
             "reverie_packet_loss_ratio",
-            "Part of RTP packets lost, as receivers report it.",
-            buckets=_PARTS,
+            "Fraction of RTP packets lost, as receivers report it.",
+            buckets=_FRACTIONS,
             registry=self.registry,
         )
         self.round_trip = Histogram(

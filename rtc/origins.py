@@ -1,9 +1,9 @@
-"""Who may ask at all: checks of Host and Origin before anything else sees a request.
+"""Checks of Host and Origin before anything else sees a request.
 
-A page on another site can make a visitor's browser speak to a server on the visitor's own machine:
-WebSockets and simple POSTs need no permission, and a name of the attacker's can be made to point
-at 127.0.0.1. So the Host has to be a name of ours, and an Origin has to be our own or listed.
-Programs that are no browser send no Origin and pass; what they may do, their token says.
+A page on another site can make a visitor's browser send requests to a server on the visitor's own
+machine: WebSockets and simple POSTs need no permission, and an attacker can point a name at
+127.0.0.1. So the Host must be one of our names, and an Origin must be our own or listed. Programs
+that are not browsers send no Origin and pass; their tokens limit what they may do.
 """
 
 from ipaddress import ip_address
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reverie.rtc.http.json_bodies import error_response
 from reverie.rtc.options import ServerOptions
+from reverie.sessions.protocol.errors import Refusal
 
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
@@ -26,7 +27,7 @@ _TOLD = "Location, ETag, Link, Accept-Post, Retry-After, Accept-Ranges, Content-
 
 
 class TrustRules:
-    """Decides which hosts and origins are ours; no I/O."""
+    """Decides which hosts and origins may use the server. No I/O."""
 
     def __init__(self, options: ServerOptions) -> None:
         names = {"localhost", options.host, *options.allowed_hosts}
@@ -34,9 +35,9 @@ class TrustRules:
         self._origins = frozenset(origin.lower().rstrip("/") for origin in options.allowed_origins)
 
     def refuses_host(self, host: str | None) -> bool:
-        """Tell whether a Host header names somebody else, or nobody.
+        """Tell whether a Host header names another host, or none.
 
-        An address is never somebody else's: rebinding needs a name to point somewhere new.
+        An address is always accepted, because DNS rebinding needs a name.
         """
         name = _host_name(host)
         return name is None or not (_is_address(name) or name in self._hosts)
@@ -46,7 +47,7 @@ class TrustRules:
         return origin.lower() in self._origins
 
     def refuses_origin(self, origin: str | None, host: str | None) -> bool:
-        """Tell whether a page at `origin` may not speak to us as `host`."""
+        """Tell whether a page at `origin` may not use the server as `host`."""
         if origin is None or self.is_listed(origin):
             return False
         scheme, _, rest = origin.lower().partition("://")
@@ -92,7 +93,7 @@ def _with_origin(send: Send, origin: str) -> Send:
 
 async def _refuse(code: str, header: str, scope: Scope, receive: Receive, send: Send) -> None:
     message = f"this server does not answer for that {header}; see allowed_hosts, allowed_origins"
-    await error_response(403, code, message, header)(scope, receive, send)
+    await error_response(403, Refusal(code, message, header))(scope, receive, send)
 
 
 def _host_name(host: str | None) -> str | None:

@@ -1,9 +1,9 @@
-"""How much anybody may ask for in a time: buckets of tokens that fill, one for each of them."""
+"""Rate limits: token buckets, one for each address."""
 
 from collections import OrderedDict
 
 MOST_BUCKETS = 10_000
-"""Addresses that are remembered; who has asked for nothing for longest is forgotten first."""
+"""Addresses that are remembered; the one that has been idle for longest is forgotten first."""
 
 MINUTE_S = 60.0
 
@@ -18,7 +18,7 @@ class TokenBucket:
         self._filled_s = now_s
 
     def wait_s(self, now_s: float, *, take: bool = True) -> float:
-        """Take a token and return 0; or, when there is none, return how long until there is.
+        """Take a token and return 0, or return how long until there is one.
 
         Args:
             take: False takes none, and only looks.
@@ -33,7 +33,7 @@ class TokenBucket:
 
 
 class Rates:
-    """A bucket for each address: half of a minute's allowance may come at once.
+    """A bucket for each address, whose burst is half of what a minute allows.
 
     Args:
         per_min: None allows everything.
@@ -44,7 +44,7 @@ class Rates:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def wait_s(self, address: str, now_s: float, *, take: bool = True) -> float:
-        """Take a token of an address and return 0; or return how long until there is one.
+        """Take a token of an address and return 0, or return how long until there is one.
 
         Args:
             take: False takes none, and only looks.

@@ -1,9 +1,8 @@
-"""The listening server: starts, drains on the first signal, leaves at once on the second.
+"""The listening server: starts, drains on the first signal, exits at once on the second.
 
-Draining: new sessions and sockets are refused with a typed answer while the sessions that run are
-brought to an end by their owner (`drain`), which ends their sockets with `shutdown`; then the
-listener closes. All of it has one limit, and behind it stands one for the process, which holds
-whatever hangs (`leave_within`).
+Draining: new sessions and sockets are refused with a typed answer while the application ends the
+running sessions (`drain`), which closes their sockets with `shutdown`; then the listener closes.
+All of it has one limit. A second limit ends the process even if something hangs (`leave_within`).
 """
 
 import asyncio
@@ -27,34 +26,34 @@ from reverie.rtc.wire.errors import CannotListenError
 FORCED_EXIT = 130
 
 REPEAT_S = 1.0
-"""A signal to a process group comes to its members twice: `make` sends its own on to its child."""
+"""A signal to a process group arrives twice, because `make` forwards it to its child."""
 
 EXIT_MARGIN_S = 2.0
-"""For what remains once the drain's own limit is over: then the process is ended as it is."""
+"""For what remains after the limit of the drain; then the process is ended."""
 
 TICK_S = 0.1
 TICKS_A_DAY = 864_000
 
 
 def leave_now() -> None:
-    """End the process without any clean-up; workers end with it."""
+    """Exit without any clean-up; workers end with the process."""
     os._exit(FORCED_EXIT)
 
 
 def leave_within(limit_s: float) -> None:
-    """End the process after `limit_s` if it is still there, and say where each thread hangs.
+    """Exit after `limit_s` if the process still runs, and print where each thread hangs.
 
-    Not even a thread that holds the interpreter, or a library that joins its own threads at exit,
-    can prevent it. The exit status is 1 then.
+    This works even when a thread holds the interpreter, or a library joins its threads at exit. The
+    exit status is then 1.
     """
     faulthandler.dump_traceback_later(limit_s, exit=True)
 
 
 def listening_at(host: str, port: int) -> list[socket.socket]:
-    """Return a listening socket for each address that a host stands for.
+    """Return a listening socket for each address of a host.
 
     Raises:
-        CannotListenError: one of them cannot be had; none is held.
+        CannotListenError: one of them cannot be opened; none is left open.
     """
     found: list[socket.socket] = []
     try:
@@ -75,10 +74,10 @@ class Server(uvicorn.Server):
     Args:
         app: what to serve.
         options: where, and the limits.
-        drain: brings everything that runs to an end; awaited once, within the limit.
+        drain: ends everything that runs; awaited once, within the limit.
         force: what the second signal does.
         now_s: a clock.
-        on_leaving: called with the first signal: how long the process may take to end.
+        on_leaving: called at the first signal with the time that the process may take to end.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Server(uvicorn.Server):
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Server"]:
-        """Serve inside a block, without handling signals; leaving the block drains."""
+        """Serve while the block runs, without handling signals; leaving the block drains."""
         async with asyncio.TaskGroup() as tasks:
             serving = tasks.create_task(self._serve(), name="serve")
             started = tasks.create_task(self.ready.wait(), name="started")
@@ -126,7 +125,7 @@ class Server(uvicorn.Server):
         self._leaving.set()
 
     async def main_loop(self) -> None:
-        """Tick until it is time to leave."""
+        """Tick until the server has to end."""
         ticks = 0
         while not await self.on_tick(ticks):
             ticks = (ticks + 1) % TICKS_A_DAY
@@ -134,17 +133,17 @@ class Server(uvicorn.Server):
                 await asyncio.wait_for(self._leaving.wait(), TICK_S)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and tell those who wait for it.
+        """Listen, and set `ready`.
 
         Raises:
-            CannotListenError: the address cannot be had; nothing was started.
+            CannotListenError: the address cannot be used; nothing was started.
         """
         options = self._options
         await super().startup(sockets or listening_at(options.host, options.port))
         self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Drain, then close what is still open."""
+        """Drain, then close connections that are still open."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._options.drain_timeout_s):
                 await self._drain()
@@ -152,7 +151,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle signals while serving; unlike uvicorn, do not die of them afterwards."""
+        """Handle signals while serving; unlike uvicorn, do not raise them again afterwards."""
         before = {
             number: signal.signal(number, self.handle_exit)
             for number in (signal.SIGINT, signal.SIGTERM)
@@ -164,7 +163,7 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to drain on the first signal; leave on the second, unless it is an echo of it."""
+        """Begin to drain on the first signal; exit on the second, unless it is an echo."""
         now_s = self._now_s()
         if self._first_signal is None:
             self._first_signal = sig, now_s
@@ -187,7 +186,7 @@ def _uvicorn_config(app: ASGIApp, options: ServerOptions) -> EdgeConfig:
         http=HttpConnection,
         ws=WebSocketConnection,
         ws_max_size=options.message_bytes,
-        ws_per_message_deflate=False,  # video does not shrink, and small messages may not grow
+        ws_per_message_deflate=False,  # video does not shrink, and small messages must not grow
         ws_ping_interval=options.ping_interval_s,
         ws_ping_timeout=options.ping_timeout_s,
         lifespan="on",

@@ -1,4 +1,4 @@
-"""A number of places that are shared by account: uploads, peers. Holders may be asked to leave."""
+"""Places that are shared fairly between accounts: uploads, peers. A holder may lose its place."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from reverie.gpu_pool.wire.shares import Accounts, held_by, who_gives_way
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holder:
-    """Who holds a place.
+    """One holder of a place.
 
     Attributes:
-        accounts: whom it is counted under.
-        give_way: called when it has lost its place to somebody who holds fewer.
-        drives: others give way before it does.
+        accounts: the owner and address that it counts for.
+        give_way: called when its place goes to an account that holds fewer.
+        drives: holders that only watch lose their places first.
     """
 
     accounts: Accounts
@@ -26,7 +26,6 @@ class SharedPlaces:
     """At most `limit` holders. For one event loop."""
 
     def __init__(self, limit: int) -> None:
-        """Begin with all places free."""
         self.limit = limit
         self._holders: list[Holder] = []  # the oldest first
 
@@ -34,10 +33,10 @@ class SharedPlaces:
         return len(self._holders)
 
     def take(self, holder: Holder) -> bool:
-        """Give a place to `holder`, a free one or that of somebody who holds two more.
+        """Give `holder` a free place, or one of an account that holds two more.
 
         Returns:
-            Whether there was one.
+            Whether there was a place.
         """
         if len(self._holders) >= self.limit:
             newest_first = self._holders[::-1]
@@ -54,13 +53,13 @@ class SharedPlaces:
         return True
 
     def give_back(self, holder: Holder) -> None:
-        """Free a place. Twice is once, and after it was given to another it is nothing."""
+        """Free a place. Idempotent; nothing happens once another holder has the place."""
         if holder in self._holders:
             self._holders.remove(holder)
 
     @contextmanager
     def held(self, holder: Holder) -> Iterator[bool]:
-        """Hold a place for a block; yield whether there was one."""
+        """Hold a place while the block runs; yield whether there was one."""
         try:
             yield self.take(holder)
         finally:

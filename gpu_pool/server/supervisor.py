@@ -15,6 +15,7 @@ from reverie.gpu_pool.server.hang_detector import HangDetector
 from reverie.gpu_pool.server.slot_manager import SlotManager
 from reverie.gpu_pool.server.worker_link import WorkerLink
 from reverie.gpu_pool.server.worker_process import ProcessHost, WorkerHost
+from reverie.gpu_pool.wire.backoff import Backoff
 from reverie.gpu_pool.wire.errors import ModelUnavailableError, PoolClosedError
 from reverie.gpu_pool.wire.messages import (
     DeviceLost,
@@ -53,6 +54,7 @@ class Supervisor:
         self._options = options
         self._load_code = ""  # why the last load failed, if it has
         self._recent: deque[float] = deque()
+        self._backoff = Backoff(options.restart_pause_s, _LONGEST_PAUSE_S)
         self._stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._link: WorkerLink | None = None
         self._load: asyncio.Future[ModelLoaded]
@@ -222,10 +224,10 @@ class Supervisor:
 
     async def _pause(self) -> None:
         """Wait before a restart: not at all the first time, then longer and longer."""
-        again = len(self._recent) - 1
-        if again > 0:
-            pause_s = min(self._options.restart_pause_s * 2 ** (again - 1), _LONGEST_PAUSE_S)
-            await asyncio.wait((self._stop,), timeout=pause_s)
+        if len(self._recent) == 1:  # no other loss within `restart_window_s`
+            self._backoff.restart()
+        elif self._recent:
+            await asyncio.wait((self._stop,), timeout=self._backoff.take())
 
     def _load_message(self) -> LoadModel:
         # One more than the sessions need, so that one which is slow does not hold up the rest.

@@ -11,7 +11,7 @@ from typing import Literal
 import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from reverie.rtc.client.remote_link import LinkOptions
+from reverie.rtc.client.remote_link import LinkOptions, read_refusal
 from reverie.rtc.client.remote_session import RemoteSession
 from reverie.rtc.wire.errors import BadMessageError, ConnectionLostError, ServerRefusedError
 from reverie.rtc.wire.strict_json import parse_object
@@ -20,11 +20,11 @@ from reverie.sessions import BadRequestError, SessionError, check_opening
 REQUEST_S = 30.0
 
 UNDO_S = 5.0
-"""For ending a session that was opened for somebody who gave up."""
+"""For ending a session whose opening was cancelled."""
 
 
 class _Opened(BaseModel):
-    """What the client needs of the answer to a request for a session."""
+    """The fields of the answer to a request for a session that the client needs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,11 +34,11 @@ class _Opened(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """Where a server is, and whom to trust there.
+    """The address of a server, and which certificates to trust.
 
     Attributes:
         url: without a slash at its end.
-        ssl: None takes what this machine trusts.
+        ssl: None uses the machine's trust store.
     """
 
     url: str
@@ -50,7 +50,7 @@ class _Server:
 
     @property
     def socket_ssl(self) -> tls.SSLContext | None:
-        """What a WebSocket is given: nothing where it is not encrypted."""
+        """The TLS context of a WebSocket; None for an unencrypted one."""
         return (self.ssl or tls.create_default_context()) if self.is_secure else None
 
     def socket_url(self, session: str) -> str:
@@ -83,38 +83,38 @@ async def connect(
 ) -> AsyncIterator[RemoteSession]:
     """Open a session on a server, or attach to one, for as long as the block lasts.
 
-    A session that was opened here ends with the block; one that was attached to goes on.
+    A session that was opened here ends with the block; one that was attached to continues.
 
     Args:
         url: of the server, such as `http://127.0.0.1:8000`.
-        model: what the server calls it; None takes its first.
+        model: its name on the server; None takes the first one.
         program: None takes the model's first.
-        prompt: what the world is to be at first.
+        prompt: the first prompt.
         seed: None lets the server choose.
         parameters: of the program.
         voice: have what the model says spoken, as the audio stream `voice`.
         stop: texts that end an answer, in a program that takes turns.
-        session: attach to this one, with its `token`, and open none.
-        token: of that session; its watch token is for viewers.
-        role: only one drives.
-        codecs: what frames and sound may come in, best first; `rgb24` and `pcm16` are exact. Name
-            no codec of sound (`opus`, `pcm16`) to be sent none.
-        give_up_s: how long to try to come back after a drop.
-        owner: the secret of the owner to open it for, as this server issued it; None: a new one.
-        ssl: whom to trust at an https address, such as a private certificate authority
-            (`ssl.create_default_context(cafile=...)`). None trusts whom this machine trusts, or
-            what the environment names (`SSL_CERT_FILE`, `SSL_CERT_DIR`).
+        session: attach to this session with its `token`, instead of opening one.
+        token: of that session; viewers use its watch token.
+        role: a session has one driver.
+        codecs: accepted codecs, best first; `rgb24` and `pcm16` are exact. Without a codec of sound
+            (`opus`, `pcm16`) no sound is sent.
+        give_up_s: how long to try to reconnect after a drop.
+        owner: secret of the owner to open it for, as this server issued it; None: a new owner.
+        ssl: which certificates to trust at an https address, such as those of a private authority
+            (`ssl.create_default_context(cafile=...)`). None uses the machine's trust store, or the
+            one in the environment (`SSL_CERT_FILE`, `SSL_CERT_DIR`).
 
     Raises:
         BadRequestError: the server cannot open such a session; names the field.
         ServerRefusedError: the server refuses for another reason, such as being full.
         ConnectionLostError: the server cannot be reached.
-        SessionEndedError: the session to attach to is over, or does not let us in.
+        SessionEndedError: the session to attach to has ended, or refuses this client.
     """
     owned = session is None
     server = _Server(url.rstrip("/"), ssl)
     if session is None:
-        check_opening(prompt, seed, dict(parameters or {}))  # JSON cannot even say all that is odd
+        check_opening(prompt, seed, dict(parameters or {}))  # before JSON, which has no NaN
         wanted: dict[str, object] = {
             "model": model,
             "program": program,
@@ -165,14 +165,14 @@ async def _running(remote: RemoteSession) -> AsyncIterator[RemoteSession]:
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
-        error = group.exceptions[0]  # what the block raised, as it raised it
+        error = group.exceptions[0]  # the exception of the block, without the group
         raise error from error.__cause__
 
 
 async def _open_safely(
     server: _Server, path: str, wanted: Mapping[str, object], secret: str | None
 ) -> _Opened:
-    """Open a session; cancelled, leave none behind that nobody knows of and that holds a place."""
+    """Open a session; when cancelled, end it, because it holds a place."""
     opening = asyncio.create_task(_open(server, path, wanted, secret), name="open a session")
     try:
         return await asyncio.shield(opening)
@@ -210,15 +210,9 @@ async def _open(
 
 
 def _refused(answer: httpx.Response) -> SessionError:
-    try:
-        error = parse_object(answer.content)["error"]
-    except (BadMessageError, KeyError):
-        error = None
-    told = error if isinstance(error, dict) else {}
-    code = str(told.get("code", f"http_{answer.status_code}"))
-    message = str(told.get("message", answer.reason_phrase))
-    field, retry_after_s = told.get("field"), told.get("retry_after_s")
-    if answer.status_code == httpx.codes.BAD_REQUEST and isinstance(field, str):
-        return BadRequestError(code, message, field=field)
-    after_s = float(retry_after_s) if isinstance(retry_after_s, int | float) else None
-    return ServerRefusedError(code, message, retry_after_s=after_s)
+    told = read_refusal(answer.content, answer.status_code, answer.reason_phrase)
+    if answer.status_code == httpx.codes.BAD_REQUEST and told.field is not None:
+        return BadRequestError(told.code, told.message, field=told.field)
+    return ServerRefusedError(
+        told.code, told.message, field=told.field, retry_after_s=told.retry_after_s
+    )

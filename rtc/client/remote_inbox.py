@@ -1,7 +1,7 @@
-"""What a client has heard of its session and has not taken yet.
+"""Events that a client has received and not taken yet.
 
-It keeps the promises that the server's outbox makes: after `session.interrupted` no frame comes
-that was cut, not even one that was already here, and frames are counted as they are handed out.
+It keeps the guarantees of the server's outbox: after `session.interrupted` no frame from before the
+cut is taken, not even one that had already arrived, and frames are numbered as they are taken.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from reverie.sessions.protocol.events import (
 )
 
 WAITING_EVENTS = 4096
-"""Events that wait for whoever streams; then the oldest give way."""
+"""Events that may wait for the consumer; then the oldest are dropped."""
 
 
 class RemoteInbox:
-    """The queue between a link and whoever streams; one consumer takes from it.
+    """The queue between a link and its one consumer.
 
     Attributes:
         newest: the event that was put in last.
@@ -30,13 +30,13 @@ class RemoteInbox:
     def __init__(self) -> None:
         self.newest: AnyEvent | None = None
         self._waiting: deque[AnyEvent] = deque(maxlen=WAITING_EVENTS)
-        self._chunks: Counter[str] = Counter()  # handed out, by stream
+        self._chunks: Counter[str] = Counter()  # taken, by stream
         self._bytes: Counter[str] = Counter()
         self._ended: str | None = None
         self._news = asyncio.Event()
 
     def put(self, event: AnyEvent) -> None:
-        """Add an event; the word of a cut takes away what was cut."""
+        """Add an event; `session.interrupted` drops the frames that it cuts."""
         if isinstance(event, SessionInterrupted):
             self._drop_frames(event.next_us)
         self.newest = event
@@ -44,7 +44,7 @@ class RemoteInbox:
         self._news.set()
 
     def end(self, reason: str) -> None:
-        """Say that nothing more will be put in; what waits can still be taken."""
+        """Declare the end; events that wait can still be taken."""
         self._ended = reason
         self._news.set()
 
@@ -52,7 +52,7 @@ class RemoteInbox:
         """Wait for the next event and take it. Safe to cancel: then nothing is taken.
 
         Raises:
-            AttachmentEndedError: there was the last one.
+            AttachmentEndedError: the last event has been taken.
         """
         while not self._waiting:
             if self._ended is not None:
@@ -72,7 +72,7 @@ class RemoteInbox:
 
     def _counted(self, event: AnyEvent) -> AnyEvent:
         match event:
-            case SessionAttached():  # the server counts anew, too
+            case SessionAttached():  # the server counts again, too
                 self._chunks.clear()
                 self._bytes.clear()
             case MediaChunk(stream=stream):

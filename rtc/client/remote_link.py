@@ -1,7 +1,7 @@
-"""A client's socket to a session: says hello, carries commands and events, comes back after a drop.
+"""A client's connection to a session: hello, commands and events, reconnects after a drop.
 
-A drop is not the end of a session: the server keeps it for its grace time, so the link attaches
-again with the same token until it succeeds, the server says that it is over, or time is up.
+A drop does not end a session: the server keeps it for its grace time, so the link attaches again
+with the same token until it succeeds, the server says that the session has ended, or time is up.
 """
 
 import asyncio
@@ -15,10 +15,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.http11 import Response
 
+from reverie.gpu_pool.wire.backoff import Backoff
 from reverie.rtc.wire.errors import BadMessageError, ConnectionLostError
 from reverie.rtc.wire.framing import CloseCode, decode_event
 from reverie.rtc.wire.strict_json import parse_object
 from reverie.sessions.protocol.commands import PROTOCOL
+from reverie.sessions.protocol.errors import Refusal
 from reverie.sessions.protocol.events import AnyEvent
 
 FINAL = frozenset(
@@ -33,7 +35,7 @@ FINAL = frozenset(
         CloseCode.TOO_MANY,
     }
 )
-"""Close codes after which attaching again by oneself would be wrong or in vain."""
+"""Close codes after which the link must not attach again, or cannot."""
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
@@ -44,15 +46,15 @@ LOST = 1006
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """Where and how a client attaches.
+    """How a client attaches.
 
     Attributes:
         url: of the session's WebSocket.
         codecs: best first.
-        give_up_s: after a drop, how long to go on trying.
+        give_up_s: how long to try to reconnect after a drop.
         open_s: for one attempt.
-        message_bytes: longest message taken.
-        ssl: whom to trust at a `wss` address.
+        message_bytes: longest message that is accepted.
+        ssl: which certificates to trust at a `wss` address.
     """
 
     url: str
@@ -79,7 +81,7 @@ class LinkOptions:
 
 @dataclass(frozen=True, slots=True)
 class LinkEnding:
-    """Why a link is over: the typed code, and what the server said with it."""
+    """Why a link has ended: the typed code, and the server's message."""
 
     code: int
     reason: str
@@ -87,12 +89,12 @@ class LinkEnding:
 
 
 class RemoteLink:
-    """One attachment to a session on a server, over as many sockets as it takes.
+    """One attachment to a session on a server, over one socket after another.
 
     Args:
         take: called with every event, in order.
-        dropped: called when a socket is lost and another will be tried; what was sent on it may
-            never be answered.
+        dropped: called when a socket is lost and another will be tried; commands on the lost socket
+            may never be answered.
     """
 
     def __init__(
@@ -109,18 +111,18 @@ class RemoteLink:
         self._attached = asyncio.Event()
 
     async def run(self) -> LinkEnding:
-        """Stay attached; return when that is over for good.
+        """Stay attached; return when the attachment has ended for good.
 
-        Cancelling it closes the socket; the session stays, as after any drop.
+        When cancelled, close the socket; the session stays, as after any drop.
         """
         try:
             return await self._stay()
         finally:
-            self._attached.set()  # whoever waits for a socket learns that there will be none
+            self._attached.set()  # a waiting `send` learns that there will be no socket
 
     async def _stay(self) -> LinkEnding:
-        loop = asyncio.get_running_loop()
-        deadline_s, pause_s = loop.time() + self._options.give_up_s, FIRST_PAUSE_S
+        loop, backoff = asyncio.get_running_loop(), Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        deadline_s = loop.time() + self._options.give_up_s
         while True:
             ending, was_attached = await self._once()
             final = ending.code in FINAL
@@ -128,23 +130,23 @@ class RemoteLink:
                 self._dropped()
             if was_attached:
                 self.drops += 1
-                deadline_s, pause_s = loop.time() + self._options.give_up_s, FIRST_PAUSE_S
-            if final or loop.time() + pause_s > deadline_s:
+                deadline_s = loop.time() + self._options.give_up_s
+                backoff.restart()
+            if final or loop.time() + backoff.pause_s > deadline_s:
                 return ending
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            await asyncio.sleep(backoff.take())
 
     async def send(self, text: str | bytes) -> None:
-        """Send a message, waiting for a socket when there is none just now.
+        """Send a message; wait for a socket while there is none.
 
         Raises:
-            ConnectionLostError: none came in time, or it broke.
+            ConnectionLostError: there was none in time, or it broke.
         """
         try:
             async with asyncio.timeout(self._options.give_up_s):
                 await self._attached.wait()
                 if self._socket is None:
-                    raise ConnectionLostError("the attachment is over")
+                    raise ConnectionLostError("the attachment has ended")
                 await self._socket.send(text)
         except TimeoutError:
             raise ConnectionLostError("the server could not be reached in time") from None
@@ -196,10 +198,21 @@ def _ending_of_close(error: ConnectionClosed) -> LinkEnding:
 def _ending_of_refusal(response: Response) -> LinkEnding:
     passing = response.status_code >= 500
     code = CloseCode.TRY_LATER if passing else CloseCode.BAD_HELLO
+    told = read_refusal(bytes(response.body or b""), response.status_code)
+    return LinkEnding(code, told.code, told.message)
+
+
+def read_refusal(body: bytes, status: int, phrase: str = "") -> Refusal:
+    """Return the refusal in the body of an answer; of a foreign body, the status alone."""
     try:
-        error = parse_object(bytes(response.body or b""))["error"]
+        error = parse_object(body)["error"]
     except (BadMessageError, KeyError):
         error = None
     told = error if isinstance(error, dict) else {}
-    reason = str(told.get("code", f"http_{response.status_code}"))
-    return LinkEnding(code, reason, str(told.get("message", "")))
+    field, retry_after_s = told.get("field"), told.get("retry_after_s")
+    return Refusal(
+        str(told.get("code", f"http_{status}")),
+        str(told.get("message", phrase)),
+        field if isinstance(field, str) else None,
+        retry_after_s=float(retry_after_s) if isinstance(retry_after_s, int | float) else None,
+    )

@@ -30,22 +30,22 @@ ForkRemote = Callable[[int | None], "AbstractAsyncContextManager[RemoteSession]"
 class RemoteSession(Session):
     """Drives or watches a session over a WebSocket. Made by `connect`.
 
-    A drop of the connection shows in the stream as a second `session.attached`. A command that was
-    on its way then raises `ConnectionLostError`: whether it was carried out is not known.
+    After a drop of the connection the stream has a second `session.attached`. A command that was
+    under way raises `ConnectionLostError`: whether it was executed is unknown.
 
     Attributes:
-        token: with it, the session can be driven again from elsewhere.
+        token: lets another client drive the session.
     """
 
     def __init__(
         self, session: str, options: LinkOptions, owned: bool, fork: ForkRemote | None = None
     ) -> None:
-        """Attach nothing yet; `run` does.
+        """Prepare; `run` attaches.
 
         Args:
             session: its id.
             options: how to attach to it.
-            owned: whether leaving the `async with` block ends it, or only this attachment.
+            owned: whether leaving the `async with` block ends the session, or only the attachment.
             fork: opens a second future of it, after a chunk.
         """
         super().__init__()
@@ -55,13 +55,13 @@ class RemoteSession(Session):
         self._fork = fork
         self._link = RemoteLink(options, self._take, self._dropped)
         self._view: SessionView | None = None
-        self._message_bytes = 0  # the longest message that the server takes, once it has said so
+        self._message_bytes = 0  # the longest message that the server accepts, once known
         self._attached = asyncio.Event()
         self._over = asyncio.Event()
         self._ending: LinkEnding | None = None
         self._answers: dict[str, asyncio.Future[RequestAccepted | Error]] = {}
         self._inbox = RemoteInbox()
-        self._outgoing: deque[Playhead] = deque(maxlen=1)  # a newer playhead says it all
+        self._outgoing: deque[Playhead] = deque(maxlen=1)  # a newer playhead replaces an older one
         self._seen = asyncio.Event()
 
     @property
@@ -71,7 +71,7 @@ class RemoteSession(Session):
 
     @property
     def view(self) -> SessionView:
-        """The session as it was when the server last told."""
+        """The newest state of the session that the server sent."""
         if self._view is None:
             raise SessionError("not attached yet")
         return self._view
@@ -84,7 +84,7 @@ class RemoteSession(Session):
         return self._fork(self._seen_chunk if chunk is None else chunk)
 
     async def run(self) -> None:
-        """Stay attached until that is over; the task of `connect`."""
+        """Stay attached until the attachment ends; the task of `connect`."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 telling = tasks.create_task(self._tell_playheads(), name="playheads")
@@ -94,17 +94,17 @@ class RemoteSession(Session):
             self._end()
 
     async def attached(self) -> None:
-        """Return once the server has let this client in.
+        """Return once the server has admitted this client.
 
         Raises:
-            SessionError: it has not.
+            SessionError: it has refused.
         """
         await self._attached.wait()
         if self._view is None:
             raise self._why_over()
 
     async def close(self) -> None:
-        """End the session, and return when it has ended; who may only watch just leaves."""
+        """End the session, and return when it has ended; a viewer only detaches."""
         if self._over.is_set():
             return
         with suppress(SessionError, TimeoutError):
@@ -135,7 +135,7 @@ class RemoteSession(Session):
             self._answers.pop(command.id, None)
 
     def _fitting(self, command: AnyCommand) -> str | bytes:
-        """Return a command as a message that the server lets in: a longer one ends the socket."""
+        """Return a command as a message that the server accepts: a longer one ends the socket."""
         text = encode_command(command)
         size_bytes = len(text.encode() if isinstance(text, str) else text)
         if self._message_bytes and size_bytes > self._message_bytes:
@@ -181,7 +181,7 @@ class RemoteSession(Session):
         self._tell_connection(False)
         for answer in self._answers.values():
             if not answer.done():
-                text = "the connection broke before the answer came"
+                text = "the connection broke before the answer arrived"
                 answer.set_exception(ConnectionLostError(text))
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""Whose session a request is about, and what its token lets it do."""
+"""Which session a request names, and what its token allows."""
 
 from http import HTTPStatus
 
@@ -17,8 +17,8 @@ def authorized(context: AppContext, request: Request, session: str) -> tuple[Ser
 
     Raises:
         HttpRefusedError: there is no secret.
-        SessionEndedError: the session is over.
-        UnknownSessionError: there is none of that id, or the secret is not its own.
+        SessionEndedError: the session has ended.
+        UnknownSessionError: there is no such session, or the secret belongs to another one.
     """
     secret = bearer_of(request)
     if secret is None:
@@ -31,7 +31,7 @@ def authorized(context: AppContext, request: Request, session: str) -> tuple[Ser
 
 
 def check_drives(role: Role) -> None:
-    """Accept whoever may drive.
+    """Check that a role may drive.
 
     Raises:
         HttpRefusedError: the token only watches.

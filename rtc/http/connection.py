@@ -1,30 +1,34 @@
-"""A TCP connection before, and unless, it becomes a WebSocket: HTTP/1.1 with deadlines.
+"""A TCP connection unless it becomes a WebSocket: HTTP/1.1 with deadlines.
 
-uvicorn waits for ever for a client that connects and says nothing, or stops within a request's
-head, and for one that asks for a page and does not take it. Here each of those has a limit.
+uvicorn waits for ever for a client that connects and sends nothing, stops within a request's head,
+or asks for a page and does not read it. Here each of those has a limit.
 """
 
 import asyncio
 import json
 import socket
+from collections.abc import Iterable
 from http import HTTPStatus
+from typing import Protocol, runtime_checkable
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from reverie.rtc.connection_shares import has_room
-from reverie.rtc.http.json_bodies import error_body
+from reverie.gpu_pool.wire.shares import Accounts, held_by, who_gives_way
+from reverie.rtc.addresses import Addresses
+from reverie.rtc.http.json_bodies import error_json
 from reverie.rtc.options import ServerOptions
+from reverie.sessions.protocol.errors import Refusal
 
 MAX_HEAD_BYTES = 2**16
 RETRY_S = 5.0
-"""When to come again to a server that has as many connections as it may have."""
+"""When to try again while all connections are taken."""
 
 
 class EdgeConfig(uvicorn.Config):
-    """uvicorn's settings, and ours beside them for the protocol classes to find."""
+    """uvicorn's settings, and ours for the protocol classes."""
 
     def __init__(self, options: ServerOptions, **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]
@@ -32,18 +36,19 @@ class EdgeConfig(uvicorn.Config):
 
 
 def options_of(config: uvicorn.Config) -> ServerOptions:
-    """Return the server's options out of what uvicorn hands to a protocol."""
+    """Return the server's options from the configuration that uvicorn hands to a protocol."""
     if not isinstance(config, EdgeConfig):
         raise TypeError("this protocol needs an EdgeConfig")
     return config.options
 
 
 def tune(transport: asyncio.Transport, options: ServerOptions) -> None:
-    """Have what is sent leave at once, and keep what waits short, here and in the kernel.
+    """Set TCP_NODELAY, and keep the buffers of this process and of the kernel short.
 
-    A receipt is a small write with a picture behind it. Nagle's rule holds the picture back until
-    the receipt is acknowledged, which a client puts off by up to 40 ms. asyncio sets TCP_NODELAY
-    only on sockets that were made with the number of TCP, and ours may have come in any way.
+    A receipt is a small write that a picture follows. Nagle's algorithm holds the picture back
+    until the receipt is acknowledged, which a client delays by up to 40 ms. asyncio sets
+    TCP_NODELAY only on sockets that were created with the protocol number of TCP, which is not
+    certain here.
     """
     transport.set_write_buffer_limits(high=options.send_buffer_bytes)
     sock = transport.get_extra_info("socket")
@@ -67,24 +72,24 @@ class Deadline:
             self._timer = self._loop.call_later(after_s, then)
 
     def stop(self) -> None:
-        """Forget it; harmless when the timer is off or has fired."""
+        """Cancel the timer; nothing happens when it is off or has fired."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 class UnambiguousRequests(h11.Connection):
-    """Reads requests whose length can be read in one way only.
+    """Refuses requests whose length is ambiguous.
 
-    A proxy may go by `Content-Length` where h11 goes by `Transfer-Encoding`; what one of them
-    takes for a body is then a request to the other.
+    A proxy may use `Content-Length` where h11 uses `Transfer-Encoding`; what one of them reads as a
+    body is then a request to the other.
     """
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return what comes next.
+        """Return the next event.
 
         Raises:
-            h11.RemoteProtocolError: it is no HTTP, or has two lengths.
+            h11.RemoteProtocolError: the input is no HTTP, or has two lengths.
         """
         event = super().next_event()
         if isinstance(event, h11.Request):
@@ -108,20 +113,20 @@ class HttpConnection(H11Protocol):
         self.conn = UnambiguousRequests(h11.SERVER, MAX_HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request; turn the socket away when there are too many."""
+        """Begin to wait for a request; refuse the socket when there are too many."""
         super().connection_made(transport)
         self._options = options_of(self.config)
         self._late = Deadline(self.loop)
         self._stall = Deadline(self.loop)
         tune(transport, self._options)
         limit = self._options.connections
-        if len(self.connections) > limit and not has_room(self, self.connections, self._options):
-            self.make_way()
+        if len(self.connections) > limit and not admits(self, self.connections, self._options):
+            self.evict()
         else:
             self._late.start(self._options.request_timeout_s, self._client_is_late)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a head that has begun has to end in time."""
+        """Read; a head that has begun must end in time."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -133,12 +138,12 @@ class HttpConnection(H11Protocol):
             self._late.stop()
 
     def pause_writing(self) -> None:
-        """Begin to count how long the client takes nothing."""
+        """Start the timer of a client that reads nothing."""
         super().pause_writing()
         self._stall.start(self._options.send_timeout_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The client takes again."""
+        """Stop the timer: the client reads again."""
         self._stall.stop()
         super().resume_writing()
 
@@ -150,24 +155,24 @@ class HttpConnection(H11Protocol):
         self._unset_keepalive_if_required()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, in the form that all errors have."""
-        self._turn_away(400, "bad_request", msg)
+        """Refuse input that is no HTTP, in the form of all errors."""
+        self._refuse(400, Refusal("bad_request", msg))
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is asked on it."""
+        """Whether no request is in progress."""
         return self.conn.our_state is h11.IDLE
 
-    def make_way(self) -> None:
-        """End it: there are too many."""
+    def evict(self) -> None:
+        """Close it, because there are too many connections."""
         message = f"at most {self._options.connections} sockets may be open (connections)"
         if self.is_idle:
-            self._turn_away(503, "too_many_connections", message, retry_after_s=RETRY_S)
+            self._refuse(503, Refusal("too_many_connections", message, retry_after_s=RETRY_S))
         else:
             self.transport.abort()
 
     def _waits_for_client(self) -> bool:
-        """Tell whether half a head has come, or the rest of a body that nobody reads."""
+        """Tell whether part of a head has arrived, or the rest of a body that is not read."""
         if self.conn.their_state is h11.IDLE:
             return bool(self.conn.trailing_data[0])
         return self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete
@@ -175,20 +180,64 @@ class HttpConnection(H11Protocol):
     def _client_is_late(self) -> None:
         limit = self._options.request_timeout_s
         if self.conn.our_state is h11.IDLE:
-            message = f"no whole request came within {limit:g} s (request_timeout_s)"
-            self._turn_away(408, "request_timeout", message)
+            message = f"no complete request arrived within {limit:g} s (request_timeout_s)"
+            self._refuse(408, Refusal("request_timeout", message))
         else:
             self.transport.abort()
 
-    def _turn_away(
-        self, status: int, code: str, message: str, retry_after_s: float | None = None
-    ) -> None:
+    def _refuse(self, status: int, refusal: Refusal) -> None:
         if self.transport.is_closing():
             return
-        body = json.dumps(error_body(code, message, retry_after_s=retry_after_s)).encode()
+        body = json.dumps({"error": error_json(refusal)}).encode()
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+@runtime_checkable
+class EvictableConnection(Protocol):
+    """A connection that can be closed in favour of another one."""
+
+    transport: asyncio.Transport
+    client: tuple[str, int] | None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in progress."""
+
+    def evict(self) -> None:
+        """Close it, because there are too many connections."""
+
+
+def admits(
+    newcomer: EvictableConnection, connections: Iterable[object], options: ServerOptions
+) -> bool:
+    """Tell whether a connection beyond the limit may stay, after closing another one for it.
+
+    An address that holds at least two more than the newcomer's loses one, idle ones first.
+    """
+    addresses = Addresses(options.trusted_proxies)
+    others = [
+        each
+        for each in connections
+        if isinstance(each, EvictableConnection)
+        and not each.transport.is_closing()
+        and each is not newcomer
+    ]
+    if len(others) < options.connections:
+        return True
+    holders = [(each, _accounts(each, addresses)) for each in others]
+    holders.sort(key=lambda holder: not holder[0].is_idle)
+    held = held_by(accounts for _, accounts in holders)
+    evicted = who_gives_way(holders, _accounts(newcomer, addresses), held)
+    if evicted is not None:
+        evicted.evict()
+    return evicted is not None
+
+
+def _accounts(connection: EvictableConnection, addresses: Addresses) -> Accounts:
+    counted = addresses.of_peer(connection.client[0]) if connection.client else None
+    return () if counted is None else (counted,)

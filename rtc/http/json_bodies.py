@@ -1,25 +1,30 @@
-"""JSON over HTTP: bodies in, within size and time; objects and typed errors out."""
+"""JSON over HTTP: request bodies, limited in size and time; objects and errors as responses."""
 
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from http import HTTPStatus
+from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from reverie.rtc.options import ServerOptions
-from reverie.rtc.wire.errors import BadMessageError, HttpRefusedError, RefusedError
+from reverie.rtc.wire.errors import BadMessageError, HttpRefusedError
+from reverie.rtc.wire.framing import refusal as refusal_of
 from reverie.rtc.wire.strict_json import parse_object
+from reverie.sessions.protocol.errors import Refusal
 
 JsonObject = Mapping[str, object]
+M = TypeVar("M", bound=BaseModel)
 
 
 def json_response(
     body: BaseModel | JsonObject, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Return a JSON response that no browser guesses another type for."""
+    """Return a JSON response, whose type browsers do not guess."""
     if isinstance(body, BaseModel):
         body = body.model_dump(mode="json")
     text = json.dumps(body, allow_nan=False)
@@ -27,40 +32,28 @@ def json_response(
     return Response(text, status, {**fixed, **(headers or {})}, "application/json")
 
 
-def error_body(
-    code: str, message: str, field: str | None = None, retry_after_s: float | None = None
-) -> JsonObject:
-    """Return the body of an error; all errors look like this."""
-    return {"error": _told(code, message, field, retry_after_s)}
+def error_json(refusal: Refusal) -> JsonObject:
+    """Return a refusal as JSON; all errors over HTTP look like this."""
+    body = asdict(refusal)
+    del body["command"]  # only messages of a socket or channel are commands
+    return body
 
 
-def _told(code: str, message: str, field: str | None, retry_after_s: float | None) -> JsonObject:
-    return {"code": code, "message": message, "field": field, "retry_after_s": retry_after_s}
-
-
-def told_of(error: RefusedError) -> JsonObject:
-    """Return what the body of an error says of a refusal."""
-    return _told(error.code, error.message, error.field, error.retry_after_s)
-
-
-def error_response(
-    status: int,
-    code: str,
-    message: str,
-    field: str | None = None,
-    retry_after_s: float | None = None,
-) -> Response:
-    """Return the response of an error."""
-    headers = {} if retry_after_s is None else {"Retry-After": str(max(1, round(retry_after_s)))}
-    return json_response(error_body(code, message, field, retry_after_s), status, headers)
+def error_response(status: int, refusal: Refusal) -> Response:
+    """Return the response that tells of a refusal."""
+    wait_s = refusal.retry_after_s
+    headers = {} if wait_s is None else {"Retry-After": str(max(1, round(wait_s)))}
+    if status == HTTPStatus.REQUEST_TIMEOUT:
+        headers["Connection"] = "close"  # what still comes is no next request
+    return json_response({"error": error_json(refusal)}, status, headers)
 
 
 async def read_object(request: Request, options: ServerOptions) -> dict[str, object]:
-    """Return the JSON object of a request's body; no body is an empty one.
+    """Return the JSON object in the body of a request; without a body, an empty one.
 
     Raises:
-        HttpRefusedError: it is too large, too slow, or not declared as JSON.
-        BadMessageError: it is no JSON object as the protocol means it.
+        HttpRefusedError: the body is too large, too slow, or not declared as JSON.
+        BadMessageError: the body is not one strict JSON object.
     """
     body = await read_body(request, options)
     if not body:
@@ -68,9 +61,21 @@ async def read_object(request: Request, options: ServerOptions) -> dict[str, obj
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HttpRefusedError(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", "the body has to be application/json"
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", "the body must be application/json"
         )
     return parse_object(body)
+
+
+def parsed(model: type[M], value: dict[str, object]) -> M:
+    """Return the body of a request.
+
+    Raises:
+        BadMessageError: names the field that is wrong.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise refusal_of(error, value, model.model_fields) from None
 
 
 def bearer_of(request: Request) -> str | None:
@@ -83,7 +88,7 @@ async def read_body(request: Request, options: ServerOptions) -> bytes:
     """Return a request's body.
 
     Raises:
-        HttpRefusedError: it is too large, or too slow.
+        HttpRefusedError: the body is too large or too slow.
     """
     limit = options.body_bytes
     declared = request.headers.get("content-length", "0")
@@ -96,10 +101,12 @@ async def read_body(request: Request, options: ServerOptions) -> bytes:
                     if len(body) > limit:
                         break
     except TimeoutError:
-        text = f"the body did not come within {options.request_timeout_s:g} s (request_timeout_s)"
+        text = f"the body did not arrive within {options.request_timeout_s:g} s (request_timeout_s)"
         raise HttpRefusedError(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", text) from None
     except ClientDisconnect:
-        raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "incomplete", "half a body") from None
+        raise HttpRefusedError(
+            HTTPStatus.BAD_REQUEST, "incomplete", "the body is incomplete"
+        ) from None
     if len(body) > limit or int(declared) > limit:
         text = f"a body holds at most {limit} bytes (body_bytes)"
         raise HttpRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", text)
@@ -109,7 +116,4 @@ async def read_body(request: Request, options: ServerOptions) -> bytes:
 def refused_response(error: HttpRefusedError | BadMessageError) -> Response:
     """Return the response that tells of a refusal."""
     status = error.status if isinstance(error, HttpRefusedError) else HTTPStatus.BAD_REQUEST
-    response = error_response(status, error.code, error.message, error.field, error.retry_after_s)
-    if status == HTTPStatus.REQUEST_TIMEOUT:
-        response.headers["Connection"] = "close"  # what still comes is no next request
-    return response
+    return error_response(status, error.refusal)

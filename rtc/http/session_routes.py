@@ -1,10 +1,8 @@
-"""Sessions over HTTP: open, list, show, end. Also what can be opened."""
+"""Sessions over HTTP: open, fork, list, show, end; and the models that can be opened."""
 
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,38 +12,24 @@ from reverie.rtc.http.auth import authorized, check_drives
 from reverie.rtc.http.json_bodies import (
     bearer_of,
     json_response,
+    parsed,
     read_object,
-    refused_response,
 )
-from reverie.rtc.wire.errors import BadMessageError, HttpRefusedError
-from reverie.rtc.wire.framing import refusal
+from reverie.rtc.http.refusals import RETRY_S, bad_owner, shutting_down
+from reverie.rtc.wire.errors import HttpRefusedError
 from reverie.sessions import (
-    BadRequestError,
     Role,
     ServerSession,
     SessionCredentials,
-    SessionEndedError,
     SessionRequest,
-    TooManyError,
-    UnknownOwnerError,
-    UnknownSessionError,
 )
 from reverie.sessions.protocol.commands import Count, Name, Number, Seed, Text
 from reverie.sessions.runtime.session_request import STOPS
 from reverie.sessions.state.program_controls import ProgramControls
 
-RETRY_S = 2.0
-"""When to ask again a server whose models are still loading."""
-
-NOT_HERE = "there is no such session here, or the token is none of its own"
-"""Said of both alike, so that ids cannot be probed."""
-
-Handler = Callable[[Request], Awaitable[Response]]
-M = TypeVar("M", bound=BaseModel)
-
 
 class NewSession(BaseModel):
-    """The body of a request for a session; what it leaves out, the server chooses."""
+    """The body of a request for a session; the server chooses what it leaves out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -59,7 +43,7 @@ class NewSession(BaseModel):
 
 
 class Fork(BaseModel):
-    """The body of a request to fork a session; without a chunk, from what was seen last."""
+    """The body of a request to fork a session; without a chunk, from the one that was seen last."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -93,7 +77,7 @@ class SessionRoutes:
         return await self._created(request, credentials)
 
     async def fork(self, request: Request) -> Response:
-        """Open a session that goes on from what was seen of another one."""
+        """Open a session that continues from what the viewer saw of another one."""
         server_session, role = self._authorized(request)
         check_drives(role)
         check_open(self._context)
@@ -107,14 +91,14 @@ class SessionRoutes:
         """List the sessions of an owner."""
         owner = owner_of(request)
         if owner is None:
-            raise _unauthorized("the sessions of which owner: Authorization: Bearer <owner>")
+            raise _unauthorized("name the owner of the sessions: Authorization: Bearer <owner>")
         self._context.store.check_owner(owner)
         return json_response(
             {"sessions": [_shown(each) for each in self._context.store.list(owner)]}
         )
 
     async def show(self, request: Request) -> Response:
-        """Show a session to somebody who has one of its secrets."""
+        """Show a session to a client that has one of its secrets."""
         server_session, _ = self._authorized(request)
         return json_response(_shown(server_session))
 
@@ -126,14 +110,14 @@ class SessionRoutes:
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     async def models(self, _: Request) -> Response:
-        """Tell what can be opened."""
+        """List the models that can be opened."""
         specs = self._context.models.specs
         return json_response({"models": [_model(name, spec) for name, spec in specs.items()]})
 
     async def _created(self, request: Request, credentials: SessionCredentials) -> Response:
-        """Tell of a new session; end it where nobody is left to be told, for it holds a place."""
+        """Answer with a new session; end it when the client has disconnected, to free its place."""
         if await request.is_disconnected():
-            credentials.session.end("abandoned", "who asked for it has hung up")
+            credentials.session.end("abandoned", "the client disconnected before the answer")
         self._context.metrics.created.inc()
         body = {
             "id": credentials.session.id,
@@ -148,68 +132,6 @@ class SessionRoutes:
         return authorized(self._context, request, str(request.path_params["id"]))
 
 
-def with_typed_errors(handler: Handler) -> Handler:
-    """Return the handler, answering what it refuses in the form that all errors have."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except REFUSALS as error:
-            return refused_response(refusal_of(error))
-
-    return answer
-
-
-REFUSALS = (
-    HttpRefusedError,
-    BadMessageError,
-    BadRequestError,
-    UnknownOwnerError,
-    TooManyError,
-    UnknownSessionError,
-    SessionEndedError,
-)
-"""What is raised where a request is refused."""
-
-
-def refusal_of(error: Exception) -> HttpRefusedError | BadMessageError:
-    """Return the form over HTTP of one of `REFUSALS`."""
-    match error:
-        case HttpRefusedError() | BadMessageError():
-            return error
-        case BadRequestError():
-            status = HTTPStatus.BAD_REQUEST
-            return HttpRefusedError(status, error.code, error.message, field=error.field)
-        case UnknownOwnerError():
-            return _bad_owner(str(error))
-        case TooManyError() | UnknownSessionError() | SessionEndedError():
-            return _refused_by_store(error)
-        case _:
-            raise AssertionError(f"{type(error).__name__} is no refusal") from error
-
-
-def _refused_by_store(
-    error: TooManyError | UnknownSessionError | SessionEndedError,
-) -> HttpRefusedError:
-    if isinstance(error, UnknownSessionError):
-        return HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_session", NOT_HERE)
-    if isinstance(error, TooManyError):
-        own = error.what in ("sessions_per_owner", "sessions_per_address")
-        status = HTTPStatus.TOO_MANY_REQUESTS if own else HTTPStatus.SERVICE_UNAVAILABLE
-        return HttpRefusedError(
-            status, f"too_many_{error.what}", str(error), retry_after_s=error.retry_after_s
-        )
-    if error.reason == "shutdown":
-        return _shutting_down()
-    if error.reason in ("pool_full", "no_worker", "worker_lost"):
-        return HttpRefusedError(
-            HTTPStatus.SERVICE_UNAVAILABLE, error.reason, str(error), retry_after_s=RETRY_S
-        )
-    if error.reason == "model_unavailable":  # until an operator has looked; no use in trying again
-        return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, error.reason, str(error))
-    return HttpRefusedError(HTTPStatus.GONE, error.reason, str(error))
-
-
 def check_open(context: AppContext) -> None:
     """Check that the server opens sessions.
 
@@ -217,59 +139,38 @@ def check_open(context: AppContext) -> None:
         HttpRefusedError: the server is draining.
     """
     if context.draining:
-        raise _shutting_down()
+        raise shutting_down()
 
 
 def model_of(context: AppContext, name: str | None) -> str:
     """Return the model to open: the named one, else the first that has been loaded.
 
     Raises:
-        HttpRefusedError: the models are being loaded, and it may be one of them.
+        HttpRefusedError: models are still loading, and it may be one of them.
     """
     models = context.models
     if name is not None and (name in models.specs or models.ready):
         return name
     if name is None and models.specs:
         return next(iter(models.specs))
-    text = "the models are still being loaded"
+    text = "the models are still loading"
     raise HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", text, retry_after_s=RETRY_S)
-
-
-def _shutting_down() -> HttpRefusedError:
-    text = "the server is leaving"
-    return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=5)
 
 
 def _unauthorized(text: str) -> HttpRefusedError:
     return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="Authorization")
 
 
-def _bad_owner(text: str) -> HttpRefusedError:
-    return HttpRefusedError(HTTPStatus.UNAUTHORIZED, "bad_owner", text, field="Authorization")
-
-
 def owner_of(request: Request) -> str | None:
-    """Return the owner that a request names; None when it names none.
+    """Return the owner that a request names; None without an `Authorization` header.
 
     Raises:
-        HttpRefusedError: there is an `Authorization` header, but no owner in it.
+        HttpRefusedError: the header names no owner.
     """
     owner = bearer_of(request)
     if owner is None and "authorization" in request.headers:
-        raise _bad_owner("an owner is named by: Authorization: Bearer <owner>")
+        raise bad_owner("name an owner as: Authorization: Bearer <owner>")
     return owner
-
-
-def parsed(kind: type[M], value: dict[str, object]) -> M:
-    """Return the body of a request.
-
-    Raises:
-        BadMessageError: names the field that is wrong.
-    """
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        raise refusal(error, value, kind.model_fields) from None
 
 
 def _shown(server_session: ServerSession) -> dict[str, object]:

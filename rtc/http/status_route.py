@@ -10,14 +10,9 @@ from starlette.responses import Response
 from reverie.gpu_pool import ModelStatus
 from reverie.rtc.app_context import AppContext
 from reverie.rtc.http.auth import authorized
-from reverie.rtc.http.json_bodies import JsonObject, json_response, told_of
-from reverie.rtc.http.session_routes import (
-    REFUSALS,
-    check_open,
-    model_of,
-    owner_of,
-    refusal_of,
-)
+from reverie.rtc.http.json_bodies import JsonObject, error_json, json_response
+from reverie.rtc.http.refusals import REFUSALS, refusal_of
+from reverie.rtc.http.session_routes import check_open, model_of, owner_of
 from reverie.sessions import SessionRequest
 
 
@@ -55,14 +50,18 @@ class StatusRoute:
                 )
             )
         except REFUSALS as error:
-            return {"open": False, "position": None, "refusal": told_of(refusal_of(error))}
+            return {
+                "open": False,
+                "position": None,
+                "refusal": error_json(refusal_of(error).refusal),
+            }
         return {"open": True, "position": position, "refusal": None}
 
     def _session(self, request: Request, session: str) -> JsonObject:
         try:
             authorized(self._context, request, session)
         except REFUSALS as error:
-            return {"id": session, "live": False, "refusal": told_of(refusal_of(error))}
+            return {"id": session, "live": False, "refusal": error_json(refusal_of(error).refusal)}
         return {"id": session, "live": True, "refusal": None}
 
     def _state(self, name: str | None) -> str:

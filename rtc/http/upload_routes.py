@@ -1,4 +1,4 @@
-"""A picture or a clip as the body of a request, into an input stream of a session.
+"""Uploads: a picture or a clip as the body of a request, for an input stream of a session.
 
 curl -T walk.mp4 -H "Authorization: Bearer $TOKEN" $SERVER/v1/sessions/$ID/inputs/clip
 """
@@ -35,39 +35,36 @@ class UploadRoutes:
         self._places = SharedPlaces(context.options.uploads)
 
     async def put(self, request: Request) -> Response:
-        """Take a file; answer when all of it is with the loop."""
+        """Feed a file to the loop; answer once the loop has all of it."""
         server_session, role = authorized(self._context, request, str(request.path_params["id"]))
         check_drives(role)
         accounts = self._context.accounts(request, server_session.state.owner)
         gone = False
 
-        def hung_up() -> None:
+        def disconnected() -> None:
             nonlocal gone
             gone = True
             _end(limit)
 
         try:
             async with asyncio.timeout(None) as limit:
-                with self._places.held(Holder(accounts, lambda: _end(limit))) as is_let_in:
-                    if not is_let_in:
+                with self._places.held(Holder(accounts, lambda: _end(limit))) as has_place:
+                    if not has_place:
                         raise self._too_many()
                     data = await self._body(request)
                     stream = str(request.path_params["stream"])
-                    frames = await _while_there(request, server_session.feed(stream, data), hung_up)
+                    frames = await _while_connected(
+                        request, server_session.feed(stream, data), disconnected
+                    )
         except TimeoutError:
             raise (_incomplete() if gone else self._too_many()) from None
         except CommandError as error:
-            raise HttpRefusedError(
-                _STATUS.get(ErrorCode(error.code), HTTPStatus.BAD_REQUEST),
-                error.code,
-                error.message,
-                field=error.field,
-                retry_after_s=error.retry_after_s,
-            ) from None
+            status = _STATUS.get(ErrorCode(error.code), HTTPStatus.BAD_REQUEST)
+            raise HttpRefusedError.of(error.refusal, status) from None
         return json_response({"frames": frames})
 
     def _too_many(self) -> HttpRefusedError:
-        text = f"at most {self._places.limit} uploads may be under way (uploads)"
+        text = f"at most {self._places.limit} uploads may run at once (uploads)"
         return HttpRefusedError(
             HTTPStatus.SERVICE_UNAVAILABLE, "too_many_uploads", text, retry_after_s=RETRY_S
         )
@@ -84,7 +81,8 @@ class UploadRoutes:
                         break
                     body += piece
         except TimeoutError:
-            text = f"it did not come within {options.upload_timeout_s:g} s (upload_timeout_s)"
+            limit_s = options.upload_timeout_s
+            text = f"the upload did not arrive within {limit_s:g} s (upload_timeout_s)"
             raise HttpRefusedError(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", text) from None
         except ClientDisconnect:
             raise _incomplete() from None
@@ -94,21 +92,21 @@ class UploadRoutes:
         return bytes(body)
 
 
-async def _while_there(
-    request: Request, feeding: Coroutine[None, None, int], hung_up: Callable[[], None]
+async def _while_connected(
+    request: Request, feeding: Coroutine[None, None, int], disconnected: Callable[[], None]
 ) -> int:
-    """Feed for as long as the sender stays; tell when it has gone.
+    """Feed while the client is connected; call `disconnected` when it is not any more.
 
     Raises:
-        CommandError: it was not taken.
+        CommandError: the loop did not accept the file.
     """
     refused: CommandError | None = None
     frames = 0
     async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(_until_gone(request, hung_up), name="sender")
+        watching = tasks.create_task(_until_disconnected(request, disconnected), name="sender")
         try:
             frames = await feeding
-        except CommandError as error:  # as it is, and not in a group
+        except CommandError as error:  # raised outside of the group
             refused = error
         watching.cancel()
     if refused is not None:
@@ -116,10 +114,10 @@ async def _while_there(
     return frames
 
 
-async def _until_gone(request: Request, hung_up: Callable[[], None]) -> None:
+async def _until_disconnected(request: Request, disconnected: Callable[[], None]) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    hung_up()
+    disconnected()
 
 
 def _end(limit: asyncio.Timeout) -> None:
@@ -128,4 +126,4 @@ def _end(limit: asyncio.Timeout) -> None:
 
 
 def _incomplete() -> HttpRefusedError:
-    return HttpRefusedError(HTTPStatus.BAD_REQUEST, "incomplete", "its sender has hung up")
+    return HttpRefusedError(HTTPStatus.BAD_REQUEST, "incomplete", "the client disconnected")

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reverie.rtc.http.json_bodies import error_response
+from reverie.sessions.protocol.errors import Refusal
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -40,7 +41,7 @@ class WebFile:
     """A file to serve.
 
     Attributes:
-        tag: changes with the content; what a browser asks with whether its copy is good.
+        tag: changes with the content; a browser sends it to ask whether its copy is current.
     """
 
     content: bytes
@@ -70,7 +71,7 @@ class WebFiles:
     def _answer(self, name: str, request: Request) -> Response:
         found = self._files.get(name)
         if found is None:
-            return error_response(HTTPStatus.NOT_FOUND, "not_found", "no such file")
+            return error_response(HTTPStatus.NOT_FOUND, Refusal("not_found", "no such file"))
         headers = {**_HEADERS, "ETag": found.tag}
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=headers)

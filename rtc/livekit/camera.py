@@ -107,8 +107,7 @@ class Camera:
             async with asyncio.timeout(self._options.command_s):
                 await self._session.push_video(picture)
         except CommandError as error:
-            refusal = SteeringError(error.code, error.message, field=error.field)
-            self._refused(identity, refusal)
+            self._refused(identity, SteeringError.of(error.refusal))
             await asyncio.sleep(error.retry_after_s or 1.0)  # the next one would fare the same
         except TimeoutError:
             pass  # nobody watches, or it is paused: the next picture is newer

@@ -193,9 +193,7 @@ class CommandGateway:
             async with asyncio.timeout(self._options.command_s):
                 command = await asking
         except CommandError as error:
-            raise SteeringError(
-                error.code, error.message, field=error.field, retry_after_s=error.retry_after_s
-            ) from None
+            raise SteeringError.of(error.refusal) from None
         except TimeoutError:
             message = f"the session did not answer within {self._options.command_s:g} s"
             raise SteeringError(ErrorCode.TIMED_OUT, message, retry_after_s=1.0) from None

@@ -83,7 +83,7 @@ def parse_inputs(data: bytes, *, reliable: bool) -> Sequence[AnyInput]:
     try:
         objects = parse_objects(data)
     except BadMessageError as error:
-        raise SteeringError(error.code, error.message, field=error.field) from None
+        raise SteeringError.of(error.refusal) from None
     if len(objects) > PACKET_INPUTS:
         raise SteeringError("too_many", f"a packet holds at most {PACKET_INPUTS}", field=ROOT)
     found = [_parse(each) for each in objects]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from livekit import rtc
 
+from reverie.gpu_pool.wire.backoff import Backoff
 from reverie.rtc.livekit.errors import NotJoinedError, RoomEnding
 from reverie.rtc.livekit.room_bridge import RoomBridge
 
@@ -70,22 +71,22 @@ class RoomConnection:
         Raises:
             NotJoinedError: the room could not be joined in the first place, or not again in time.
         """
-        loop = asyncio.get_running_loop()
-        deadline_s, pause_s = loop.time() + self._options.join_s, FIRST_PAUSE_S
+        loop, backoff = asyncio.get_running_loop(), Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        deadline_s = loop.time() + self._options.join_s
         while True:
             try:
                 ending = await self._room_session()
             except NotJoinedError as error:
-                if error.final or loop.time() + pause_s > deadline_s:
+                if error.final or loop.time() + backoff.pause_s > deadline_s:
                     raise
                 LOGGER.warning("the room cannot be joined yet: %s", error)
             else:
                 if ending.final:
                     return ending
                 LOGGER.warning("the room was lost (%s); joining it anew", ending.reason)
-                deadline_s, pause_s = loop.time() + self._options.rejoin_s, FIRST_PAUSE_S
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                deadline_s = loop.time() + self._options.rejoin_s
+                backoff.restart()
+            await asyncio.sleep(backoff.take())
 
     async def _room_session(self) -> RoomEnding:
         room = rtc.Room()

@@ -26,7 +26,13 @@ from reverie.rtc.webrtc.media_in import feed
 from reverie.rtc.webrtc.media_out import MediaOut
 from reverie.rtc.webrtc.negotiation import NegotiatedPeer, no_candidates
 from reverie.rtc.webrtc.peer_conversation import PeerConversation
-from reverie.rtc.wire.errors import HttpRefusedError, PeerEndedError, PeerLeftError, first_of
+from reverie.rtc.wire.errors import (
+    INTERNAL_ERROR,
+    HttpRefusedError,
+    PeerEndedError,
+    PeerLeftError,
+    first_of,
+)
 from reverie.rtc.wire.framing import CloseCode, close_code, encode_text
 from reverie.sessions import Role, ServerSession
 from reverie.sessions.protocol.errors import AttachmentEndedError
@@ -125,7 +131,7 @@ class WebRtcPeer:
             code, reason = 0, "peer"
         except Exception:
             logger.exception("peer %s of session %s failed", self.id, self.session)
-            told = Error(code=reason, message="the server made a mistake; its log says more")
+            told = Error(code=reason, message=INTERNAL_ERROR)
         finally:
             self._tasks = None
             self._context.metrics.ended.labels(reason).inc()
@@ -203,7 +209,7 @@ class WebRtcPeer:
         """Return once the peer is connected, with its channel; it has to be in time."""
         limit_s = self._options.connect_timeout_s
         try:
-            async with self._context.greeting(limit_s):
+            async with self._context.handshake(limit_s):
                 while self._connection.connectionState != "connected" or (
                     self._peer_kind.talks and self._channels.events is None
                 ):

@@ -84,10 +84,10 @@ class PeerConversation:
     async def _receive(self, attachment: Attachment, events: EventsChannel) -> None:
         reader = CommandReader(attachment, self._context.options, self._context.metrics)
         reader.seen = self._media.seen
-        self._channels.on_action(lambda message: reader.hear(message, quiet=True))
+        self._channels.on_action(lambda message: reader.read(message, quiet=True))
         while True:
             await attachment.has_room()
-            reader.hear(await events.receive())
+            reader.read(await events.receive())
 
     async def _send(self, attachment: Attachment, events: EventsChannel | None) -> None:
         while True:

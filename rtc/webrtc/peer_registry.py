@@ -10,6 +10,7 @@ from http import HTTPStatus
 
 from reverie.gpu_pool.wire.shares import Accounts
 from reverie.rtc.app_context import AppContext
+from reverie.rtc.http.refusals import shutting_down
 from reverie.rtc.shared_places import Holder, SharedPlaces
 from reverie.rtc.webrtc.aiortc_seams import own_addresses
 from reverie.rtc.webrtc.bounded_decoding import bound_decoders
@@ -109,10 +110,7 @@ class PeerRegistry:
             HttpRefusedError: the offer cannot be answered, or there are too many peers.
         """
         if self._tasks is None or self._context.draining:
-            text = "the server is leaving"
-            raise HttpRefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE, "shutting_down", text, retry_after_s=RETRY_S
-            )
+            raise shutting_down()
         accounts = self._context.store.address_accounts(address)
         place = _Place(server_session.id, role, accounts, self._leave)
         self._enter(place)

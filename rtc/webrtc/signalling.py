@@ -3,21 +3,20 @@
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from reverie.rtc.app_context import AppContext
 from reverie.rtc.forwarding import own_path
 from reverie.rtc.http.auth import authorized, check_drives
-from reverie.rtc.http.json_bodies import json_response, read_object
+from reverie.rtc.http.json_bodies import json_response, parsed, read_object
 from reverie.rtc.webrtc.ice import parse_candidate
 from reverie.rtc.webrtc.negotiation import MediaPreferences, answer_to_restart
 from reverie.rtc.webrtc.offer import check_restart, read_offer
 from reverie.rtc.webrtc.peer import PeerKind, WebRtcPeer
 from reverie.rtc.webrtc.peer_registry import PeerRegistry
 from reverie.rtc.wire.errors import HttpRefusedError
-from reverie.rtc.wire.framing import refusal
 from reverie.sessions import Role, ServerSession
 
 MAX_CANDIDATES = 64
@@ -87,10 +86,7 @@ class Signalling:
         """Answer an offer."""
         server_session, allowed = self._session(request)
         value = await read_object(request, self._context.options)
-        try:
-            body = _OfferBody.model_validate(value)
-        except ValidationError as error:
-            raise refusal(error, value, _OfferBody.model_fields) from None
+        body = parsed(_OfferBody, value)
         role = Role(body.role)
         if role is Role.DRIVER:
             check_drives(allowed)
@@ -119,10 +115,7 @@ class Signalling:
         peer = self._peer(request)
         value = await read_object(request, self._context.options)
         form = _Restart if "sdp" in value else _Candidates
-        try:
-            body = form.model_validate(value)
-        except ValidationError as error:
-            raise refusal(error, value, form.model_fields) from None
+        body = parsed(form, value)
         if isinstance(body, _Restart):
             self._context.check_rate("offers", request)
             offer = read_offer(body.sdp)
@@ -131,8 +124,8 @@ class Signalling:
             answer = answer_to_restart(peer.negotiated.answer, end)
             return json_response({"type": "answer", "sdp": answer})
         assert isinstance(body, _Candidates)
-        parsed = [parse_candidate(each.candidate) for each in body.candidates if each.candidate]
-        await peer.add_candidates([each for each in parsed if each is not None])
+        found = [parse_candidate(each.candidate) for each in body.candidates if each.candidate]
+        await peer.add_candidates([each for each in found if each is not None])
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     async def show(self, request: Request) -> Response:

@@ -6,6 +6,8 @@ So when nothing is said of it for a while, the newest picture is shown once more
 and less often, for the page may as well be hidden, and see nothing.
 """
 
+from reverie.gpu_pool.wire.backoff import Backoff
+
 FIRST_S = 0.5
 LONGEST_S = 8.0
 
@@ -16,13 +18,14 @@ class TailLossProbe:
     def __init__(self) -> None:
         self._sent = self._seen = -1  # chunks
         self._due_s = 0.0
-        self._wait_s = FIRST_S
+        self._backoff = Backoff(FIRST_S, LONGEST_S)
 
     def sent(self, chunk: int, now_s: float) -> None:
         """Note that the last frame of a chunk was sent."""
         if chunk != self._sent:
-            self._sent, self._wait_s = chunk, FIRST_S
-            self._due_s = now_s + self._wait_s
+            self._sent = chunk
+            self._backoff.restart()
+            self._due_s = now_s + self._backoff.take()
 
     def seen(self, chunk: int) -> None:
         """Note what the receiver says that it has seen."""
@@ -32,6 +35,5 @@ class TailLossProbe:
         """Tell whether the newest picture is to be shown once more now."""
         if self._sent <= self._seen or now_s < self._due_s:
             return False
-        self._wait_s = min(self._wait_s * 2, LONGEST_S)
-        self._due_s = now_s + self._wait_s
+        self._due_s = now_s + self._backoff.take()
         return True

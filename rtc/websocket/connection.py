@@ -1,9 +1,9 @@
 """A WebSocket's bytes: uvicorn's sans-I/O protocol with the limits of this server.
 
-uvicorn closes a socket by flushing what waits for it, which a client that does not read puts off
-for ever, and after a message that is too large it closes at once, which makes the kernel throw
-away the very close frame that says so. Here every closing ends by a deadline; what still comes
-from a client that was told to go is read and dropped, so that the reason arrives.
+uvicorn flushes a socket before it closes it, which never ends when the client does not read. After
+a message that is too large it closes at once, and the kernel then discards the close frame with the
+reason. Here every close has a deadline; input from a client that is being closed is read and
+dropped, so that the reason arrives.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from reverie.rtc.wire.framing import CloseCode
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):
-    """One WebSocket, with limits on half messages, stalls, size and closing."""
+    """One WebSocket, with limits on incomplete messages, stalls, size and closing."""
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Take over the socket from HTTP."""
         super().connection_made(transport)
         self._options = options_of(self.config)
         self.close_timeout = self._options.close_timeout_s
-        self._cut = Deadline(self.loop)
+        self._abort = Deadline(self.loop)
         self._stall = Deadline(self.loop)
         self._message = Deadline(self.loop)
         self._failed = False
@@ -34,12 +34,12 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
-        for deadline in (self._cut, self._stall, self._message):
+        for deadline in (self._abort, self._stall, self._message):
             deadline.stop()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a message that has begun has to end in time."""
+        """Read; a message that has begun must end in time."""
         if self._failed:
             return
         super().data_received(data)
@@ -50,20 +50,20 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self._message.start(limit, lambda: self._fail(CloseCode.TIMEOUT, "message_timeout"))
 
     def pause_writing(self) -> None:
-        """Begin to count how long the client takes nothing."""
+        """Start the timer of a client that reads nothing."""
         super().pause_writing()
         limit = self._options.send_timeout_s
         self._stall.start(limit, lambda: self._fail(CloseCode.SLOW_VIEWER, "slow_viewer"))
 
     def resume_writing(self) -> None:
-        """The client takes again."""
+        """Stop the timer: the client reads again."""
         self._stall.stop()
         super().resume_writing()
 
     def send_receive_event_to_app(self) -> None:
-        """Hand a whole message on, also a text that is no UTF-8: its reader refuses it, typed.
+        """Pass a complete message on, even a text that is no UTF-8, which its reader refuses.
 
-        Bytes that cannot be decoded become lone surrogates, which no UTF-8 can hold.
+        Bytes that cannot be decoded become lone surrogates, which valid UTF-8 never holds.
         """
         if self.curr_msg_data_type != "text" or self.close_sent:
             super().send_receive_event_to_app()
@@ -76,7 +76,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
 
     def handle_parser_exception(self) -> None:
-        """Say why the client's bytes are not read on."""
+        """Close with the reason why the client's bytes cannot be parsed."""
         assert self.conn.close_sent is not None, "the parser failed without a reason"
         code, reason = self.conn.close_sent.code, self.conn.close_sent.reason
         self.conn.data_to_send()  # the library's own close frame, whose reason is not typed
@@ -87,43 +87,43 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self._fail(code, reason)
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send for the application; a closing that it begins ends by a deadline."""
+        """Send for the application; a close that it begins has a deadline."""
         await super().send(message)
-        if self.close_sent:  # also an answer in place of the handshake is the end of it
+        if self.close_sent:  # a refusal ends the handshake as well
             self.handshake_complete = True
         if self.close_timer is not None:
-            self._cut.start(self.close_timeout, self.transport.abort)
+            self._abort.start(self.close_timeout, self.transport.abort)
 
     async def run_asgi(self) -> None:
-        """Run the application; what it leaves open is closed, and cut by the deadline."""
+        """Run the application; a socket that it leaves open is closed by the deadline."""
         await super().run_asgi()
-        self._cut_later()
+        self._abort_later()
 
     def keepalive_timeout(self) -> None:
-        """End a peer that answers no ping."""
+        """Close a client that answers no ping."""
         super().keepalive_timeout()
-        self._cut_later()
+        self._abort_later()
 
     def shutdown(self) -> None:
-        """End what is still open when the server ends."""
+        """Close the socket when the server ends."""
         super().shutdown()
-        self._cut_later()
+        self._abort_later()
 
     @property
     def is_idle(self) -> bool:
-        """Never: somebody watches, or drives."""
+        """Never, because a client is attached."""
         return False
 
-    def make_way(self) -> None:
-        """End it: there are too many connections, and others hold fewer."""
+    def evict(self) -> None:
+        """Close it, because there are too many connections and other addresses hold fewer."""
         self._fail(CloseCode.TRY_LATER, "too_many_connections")
 
-    def _cut_later(self) -> None:
+    def _abort_later(self) -> None:
         if not self.disconnected or self._failed:
-            self._cut.start(self.close_timeout, self.transport.abort)
+            self._abort.start(self.close_timeout, self.transport.abort)
 
     def _fail(self, code: int, reason: str) -> None:
-        """Tell the application and the client why it is over, and drop what still comes."""
+        """Tell the application and the client the reason, and drop further input."""
         if self._failed or self.close_sent or self.transport.is_closing():
             return
         self._failed = True

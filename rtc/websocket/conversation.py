@@ -1,28 +1,27 @@
-"""One attachment over one WebSocket: two tasks, one that listens and one that speaks.
+"""One attachment over one WebSocket: two tasks, one that receives and one that sends.
 
-The socket is closed in one place, with the code of why it ended. Whatever way that was (the
-session's end, a close frame, a reset, a limit), the attachment is given back in `finally`.
+The socket is closed in one place, with the code of the reason. However it ends (the end of the
+session, a close frame, a reset, a limit), the attachment is detached in `finally`.
 """
 
 import asyncio
-from typing import TypeVar
 
 from reverie.rtc.command_reader import CommandReader
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.websocket.socket_peer import SocketPeer
-from reverie.rtc.wire.errors import PeerLeftError
+from reverie.rtc.wire.errors import PeerLeftError, first_of
 from reverie.rtc.wire.framing import close_code, encode_event
 from reverie.sessions.attachments.attachment import Attachment
 from reverie.sessions.protocol.errors import AttachmentEndedError
 from reverie.sessions.protocol.events import MediaChunk
 
 MESSAGES_A_TURN = 16
-"""Messages that a task handles before it lets the others have the event loop."""
+"""Messages that a task handles before it yields to the event loop."""
 
 
 class SocketConversation:
-    """Carries an attachment's events out of a socket, and commands in."""
+    """Sends an attachment's events over a socket, and receives its commands."""
 
     def __init__(
         self, peer: SocketPeer, attachment: Attachment, options: ServerOptions, metrics: Metrics
@@ -33,17 +32,17 @@ class SocketConversation:
         self._reader = CommandReader(attachment, options, metrics)
 
     async def run(self) -> None:
-        """Talk until either side ends it, then give the attachment back and close the socket."""
+        """Run until either side ends, then detach and close the socket."""
         reason, code, by = "internal_error", 1011, "server"
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(), name="receive")
                 tasks.create_task(self._send(), name="send")
         except* AttachmentEndedError as group:
-            reason = _first(group, AttachmentEndedError).reason
+            reason = first_of(group).reason
             code = close_code(reason)
         except* PeerLeftError as group:
-            code, by = _first(group, PeerLeftError).code, "peer"
+            code, by = first_of(group).code, "peer"
         finally:
             self._attachment.detach()
             self._metrics.ended.labels(by if by == "peer" else reason).inc()
@@ -52,9 +51,9 @@ class SocketConversation:
     async def _receive(self) -> None:
         handled = 0
         while True:
-            # A client that asks faster than its answers leave is read more slowly, and not ended.
+            # A client that sends faster than it reads its answers is slowed down, not closed.
             await self._attachment.has_room()
-            self._reader.hear(await self._peer.receive())
+            self._reader.read(await self._peer.receive())
             handled += 1
             if handled % MESSAGES_A_TURN == 0:
                 await asyncio.sleep(0)
@@ -72,11 +71,3 @@ class SocketConversation:
             sent += 1
             if sent % MESSAGES_A_TURN == 0:
                 await asyncio.sleep(0)
-
-
-_Found = TypeVar("_Found", bound=Exception)
-
-
-def _first(group: ExceptionGroup[_Found], kind: type[_Found]) -> _Found:
-    found = group.exceptions[0]
-    return found if isinstance(found, kind) else _first(found, kind)  # type: ignore[arg-type]

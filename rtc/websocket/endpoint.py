@@ -1,9 +1,11 @@
-"""Where a WebSocket comes in: accept, hear its hello, find its session, attach, talk.
+"""The WebSocket endpoint: accept, read the hello, find the session, attach, run.
 
-Whoever is not let in is told why: by an `error` event, and by the code and reason of the close.
+A client that is not admitted is told why by an `error` event, and by the code and reason of the
+close.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 
 from starlette.websockets import WebSocket
 
@@ -13,8 +15,14 @@ from reverie.rtc.app_context import AppContext
 from reverie.rtc.websocket.conversation import SocketConversation
 from reverie.rtc.websocket.handshake import Hello, parse_hello
 from reverie.rtc.websocket.socket_peer import SocketPeer
-from reverie.rtc.wire.errors import BadHelloError, NotAdmittedError, PeerLeftError
-from reverie.rtc.wire.framing import CloseCode, close_code, encode_event
+from reverie.rtc.wire.errors import (
+    NO_SUCH_SESSION,
+    BadHelloError,
+    NotAdmittedError,
+    PeerLeftError,
+    too_many,
+)
+from reverie.rtc.wire.framing import CloseCode, close_code, encode_event, error_event
 from reverie.rtc.wire.strict_json import printable
 from reverie.sessions import (
     Attachment,
@@ -25,7 +33,8 @@ from reverie.sessions import (
     TooManyError,
     UnknownSessionError,
 )
-from reverie.sessions.protocol.events import Error, SessionClosed
+from reverie.sessions.protocol.errors import Refusal
+from reverie.sessions.protocol.events import SessionClosed
 
 
 class WebSocketEndpoint:
@@ -35,25 +44,25 @@ class WebSocketEndpoint:
         self._context = context
 
     async def open(self, socket: WebSocket) -> None:
-        """Serve a WebSocket from its opening to its end."""
+        """Serve a WebSocket until it is closed."""
         with self._context.socket():
             accounts = self._context.accounts(socket)
-            await self._receive(SocketPeer(socket), str(socket.path_params["id"]), accounts)
+            await self._serve(SocketPeer(socket), str(socket.path_params["id"]), accounts)
 
-    async def _receive(self, peer: SocketPeer, session: str, accounts: Accounts) -> None:
+    async def _serve(self, peer: SocketPeer, session: str, accounts: Accounts) -> None:
         try:
             await peer.accept()
-            hello = await self._greet(peer)
+            hello = await self._read_hello(peer)
             attachment = self._attach(session, hello, accounts)
         except PeerLeftError:
             self._context.metrics.refused.labels("hello").inc()
         except NotAdmittedError as error:
             self._context.metrics.refused.labels("hello").inc()
-            await _turn_away(peer, session, error)
+            await _reject(peer, session, error)
         else:
-            await self._talk(peer, attachment)
+            await self._run(peer, attachment)
 
-    async def _talk(self, peer: SocketPeer, attachment: Attachment) -> None:
+    async def _run(self, peer: SocketPeer, attachment: Attachment) -> None:
         attached = self._context.metrics.attached.labels(attachment.role.value)
         attached.inc()
         try:
@@ -63,21 +72,18 @@ class WebSocketEndpoint:
         finally:
             attached.dec()
 
-    async def _greet(self, peer: SocketPeer) -> Hello:
+    async def _read_hello(self, peer: SocketPeer) -> Hello:
         try:
-            async with self._context.greeting():
+            async with self._context.handshake():
                 return parse_hello(await peer.receive())
         except BadHelloError as error:
-            told = Error(
-                code=error.code, message=error.message, field=error.field, command=error.command
-            )
-            raise NotAdmittedError(CloseCode.BAD_HELLO, error.code, told) from None
+            raise _refused(CloseCode.BAD_HELLO, error.refusal) from None
         except TimeoutError:
             if self._context.draining:
                 raise _shutting_down() from None
             limit_s = self._context.options.hello_timeout_s
-            text = f"no hello came within {limit_s:g} s (hello_timeout_s)"
-            raise _refusal(CloseCode.TIMEOUT, "hello_timeout", text) from None
+            text = f"no hello arrived within {limit_s:g} s (hello_timeout_s)"
+            raise _refused(CloseCode.TIMEOUT, Refusal("hello_timeout", text)) from None
 
     def _attach(self, session: str, hello: Hello, accounts: Accounts) -> Attachment:
         options = AttachOptions(
@@ -90,55 +96,47 @@ class WebSocketEndpoint:
         try:
             return _admit(self._context, session, hello).attach(Role(hello.role), options)
         except UnknownSessionError:
-            raise _refusal(
-                CloseCode.NO_SUCH_SESSION,
-                "no_such_session",
-                "there is no such session here, or the token is none of its own",
-                command=hello.id,
-            ) from None
+            refusal = Refusal("no_such_session", NO_SUCH_SESSION, command=hello.id)
+            raise _refused(CloseCode.NO_SUCH_SESSION, refusal) from None
         except SessionEndedError as error:
             raise _ended(error) from None
         except TooManyError as error:
-            reason, after_s = f"too_many_{error.what}", error.retry_after_s
-            told = Error(code=reason, message=str(error), command=hello.id, retry_after_s=after_s)
-            raise NotAdmittedError(CloseCode.TOO_MANY, reason, told) from None
+            refusal = replace(too_many(error), command=hello.id)
+            raise _refused(CloseCode.TOO_MANY, refusal) from None
 
 
 def _admit(context: AppContext, session: str, hello: Hello) -> ServerSession:
-    """Return the session if the token allows the role in it.
+    """Return the session if the token allows the role.
 
     Raises:
-        NotAdmittedError: it only watches.
-        SessionEndedError: the session is over.
-        UnknownSessionError: there is none of that id, or the token is not its own.
+        NotAdmittedError: the token only watches.
+        SessionEndedError: the session has ended.
+        UnknownSessionError: there is no such session, or the token belongs to another one.
     """
     server_session, allowed = context.store.admit(session, hello.token)
     if allowed is Role.VIEWER and hello.role == "driver":
-        text = "this token only watches"
-        raise _refusal(CloseCode.BAD_TOKEN, "bad_token", text, field="role", command=hello.id)
+        refusal = Refusal("bad_token", "this token only watches", "role", hello.id)
+        raise _refused(CloseCode.BAD_TOKEN, refusal)
     return server_session
 
 
-def _refusal(
-    code: CloseCode, reason: str, text: str, *, field: str | None = None, command: str | None = None
-) -> NotAdmittedError:
-    told = Error(code=reason, message=text, field=field, command=command)
-    return NotAdmittedError(code, reason, told)
+def _refused(code: CloseCode, refusal: Refusal) -> NotAdmittedError:
+    return NotAdmittedError(code, refusal.code, error_event(refusal))
 
 
 def _shutting_down() -> NotAdmittedError:
-    return _refusal(CloseCode.SHUTDOWN, "shutdown", "the server is leaving")
+    return _refused(CloseCode.SHUTDOWN, Refusal("shutdown", "the server is shutting down"))
 
 
 def _ended(error: SessionEndedError) -> NotAdmittedError:
-    """Return how to turn away somebody whose session is over: they need to open another."""
+    """Return the rejection of a client whose session has ended; it must open another one."""
     closed = SessionClosed(reason=error.reason, message=str(error))
     if close_code(error.reason) is CloseCode.SHUTDOWN:
         return NotAdmittedError(CloseCode.SHUTDOWN, error.reason, closed)
     return NotAdmittedError(CloseCode.NO_SUCH_SESSION, f"no_such_session: {error.reason}", closed)
 
 
-async def _turn_away(peer: SocketPeer, session: str, error: NotAdmittedError) -> None:
+async def _reject(peer: SocketPeer, session: str, error: NotAdmittedError) -> None:
     with suppress(PeerLeftError):
         await peer.send(encode_event(error.told.model_copy(update={"session": printable(session)})))
     await peer.close(error.code, error.reason)

@@ -1,6 +1,6 @@
-"""The first message of a socket: who speaks, what they want to see, and in which codecs.
+"""The first message of a socket: the client's token, role and codecs.
 
-Nothing of a session is touched before the hello is whole and right, and it has to come soon.
+Nothing of a session is touched before the hello is complete and valid, and it has a time limit.
 """
 
 from typing import Annotated, Literal
@@ -24,10 +24,10 @@ class Hello(BaseModel):
     Attributes:
         protocol: the version that the client speaks.
         token: the session's, or its watch token.
-        role: a driver steers, and replaces the driver before it; any number of viewers watch.
-        codecs: what the client can decode, best first; one for pictures, and one for sound if it
-            wants to hear any.
-        id: comes back in the answer.
+        role: a driver sends controls, and replaces the driver before it; viewers only watch.
+        codecs: what the client can decode, best first; at least one for pictures, and one for sound
+            if it wants sound.
+        id: returned in the answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -46,7 +46,7 @@ class Hello(BaseModel):
 
     @property
     def sound_codec(self) -> str | None:
-        """The best codec for sound; None: it wants none."""
+        """The best codec for sound; None: the client wants no sound."""
         return next((codec for codec in self.codecs if codec in SOUND), None)
 
 
@@ -54,24 +54,22 @@ def parse_hello(message: str | bytes) -> Hello:
     """Return the hello in a socket's first message.
 
     Raises:
-        BadHelloError: names what is wrong with it; a hello of another protocol version has the
-            code `unsupported_protocol`.
+        BadHelloError: names the problem; the code is `unsupported_protocol` for another protocol
+            version.
     """
     try:
         return _hello(message)
     except BadMessageError as error:
-        raise BadHelloError(
-            error.code, error.message, field=error.field, command=error.command
-        ) from None
+        raise BadHelloError.of(error.refusal) from None
 
 
 def _hello(message: str | bytes) -> Hello:
     if isinstance(message, bytes):
-        text = "the first message is a hello, as text; this one is binary"
+        text = "the first message must be a hello, as text; this one is binary"
         raise BadMessageError("binary_frame", text, field=ROOT)
     value = parse_object(message)
     if value.get("type") != "hello":
-        text = "the first message is a hello"
+        text = "the first message must be a hello"
         raise BadMessageError("hello_expected", text, field="type", command=command_id(value))
     version = value.get("protocol")
     if type(version) is int and version != PROTOCOL:
@@ -84,6 +82,6 @@ def _hello(message: str | bytes) -> Hello:
     except ValidationError as error:
         raise refusal(error, value, Hello.model_fields) from None
     if not any(codec in PICTURES for codec in hello.codecs):
-        text = f"codecs: none of them is for pictures: {', '.join(PICTURES)}"
+        text = f"codecs: name at least one for pictures: {', '.join(PICTURES)}"
         raise BadMessageError("out_of_range", text, field="codecs", command=hello.id)
     return hello

@@ -1,27 +1,27 @@
-"""The other side of a WebSocket: take a message, give a message, say goodbye."""
+"""The client's side of a WebSocket: receive, send, close."""
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from reverie.rtc.wire.errors import PeerLeftError
 
 MAX_REASON_BYTES = 123
-"""RFC 6455 section 5.5: what a close frame holds beside the code."""
+"""RFC 6455 section 5.5: what a close frame holds next to the code."""
 
 
 class SocketPeer:
     """One WebSocket.
 
-    The time limits of sending, receiving and closing are the connection's (`ws_connection.py`).
+    `connection.py` limits the time of sending, receiving and closing.
     """
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
 
     async def accept(self) -> None:
-        """Let the socket in.
+        """Accept the socket.
 
         Raises:
-            PeerLeftError: it is lost already.
+            PeerLeftError: it is closed already.
         """
         try:
             await self._socket.accept()
@@ -29,7 +29,7 @@ class SocketPeer:
             raise PeerLeftError(error.code) from None
 
     async def receive(self) -> str | bytes:
-        """Wait for a message. Safe to cancel: then it stays for the next call.
+        """Wait for a message. Safe to cancel: the message then stays for the next call.
 
         Raises:
             PeerLeftError: the socket is closed or lost.
@@ -41,7 +41,7 @@ class SocketPeer:
         return text if text is not None else bytes(message["bytes"])
 
     async def send(self, message: str | bytes) -> None:
-        """Send a message; waits while the client takes nothing.
+        """Send a message; wait while the client reads nothing.
 
         Raises:
             PeerLeftError: the socket is closed or lost.
@@ -62,4 +62,4 @@ class SocketPeer:
         try:
             await self._socket.close(code, short)
         except (WebSocketDisconnect, OSError):
-            return  # it was lost meanwhile, which is what was wanted
+            return  # it was closed meanwhile

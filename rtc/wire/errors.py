@@ -1,63 +1,52 @@
-"""What can go wrong at the edges.
+"""The errors of this package.
 
 RtcError
-├── RefusedError             what came in is refused with a typed code; nothing has changed
-│   ├── BadMessageError      it cannot be read as what it should be; tell the sender, go on
-│   ├── BadHelloError        the first message of a socket is no hello; close the socket
-│   ├── HttpRefusedError     a request gets this status and error, and nothing else
-│   └── RateLimitedError     too many commands at once; the client waits and sends it again
-├── NotAdmittedError         a socket gets no attachment; say why and close it
-├── CannotListenError        the server's address cannot be had; choose another
-├── PeerLeftError            a socket is gone; end what served it
-├── PeerEndedError           a WebRTC peer cannot go on; tell it why and close it
-└── ServerError              (client) what the server said or failed to say
+├── RefusedError             input is refused with a typed code; nothing has changed
+│   ├── BadMessageError      a message cannot be read; tell the sender and continue
+│   ├── BadHelloError        the first message of a socket is no valid hello; close the socket
+│   ├── HttpRefusedError     an HTTP request is answered with this status and error
+│   └── RateLimitedError     too many commands at once; the client waits and tries again
+├── NotAdmittedError         a socket gets no attachment; tell the client why and close it
+├── CannotListenError        the server cannot listen on its address; choose another
+├── PeerLeftError            a socket is closed; end its tasks
+├── PeerEndedError           a WebRTC peer cannot continue; tell it why and close it
+└── ServerError              (client) the server refused, or could not be reached
     ├── ServerRefusedError   the server refused a request with a typed code; fix the request
-    └── ConnectionLostError  no connection could be had in time; the session may still be there
+    └── ConnectionLostError  the server was not reached in time; the session may still exist
 """
 
 import errno
 import os
 import socket
-from typing import TypeVar
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Self, TypeVar
 
-from reverie.sessions.protocol.errors import SessionError
+from reverie.sessions.protocol.errors import Refusal, RefusalError, SessionError, TooManyError
 from reverie.sessions.protocol.events import Error, SessionClosed
+
+NO_SUCH_SESSION = "there is no such session, or the token belongs to another one"
+"""The text for both, so that ids cannot be probed."""
+
+
+INTERNAL_ERROR = "the server made a mistake; its log says more"
 
 
 class RtcError(Exception):
-    """Base of all errors of this room."""
+    """Base of all errors of this package."""
 
 
-class RefusedError(RtcError):
-    """Something from outside is refused.
+class RefusedError(RtcError, RefusalError):
+    """Something from outside is refused; a `field` of `$` is the message itself."""
 
-    Attributes:
-        code: stable and short, such as `too_large`.
-        message: for a person.
-        field: path of the offending field; `$` is the message itself; None when no field is.
-        command: id of the command that it answers, when that could be read.
-        retry_after_s: when it may be worth another try.
-    """
-
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        command: str | None = None,
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.field = field
-        self.command = command
-        self.retry_after_s = retry_after_s
+    @classmethod
+    def of(cls, refusal: Refusal) -> Self:
+        """Return the error that tells of this refusal."""
+        return cls(**asdict(refusal))
 
 
 class BadMessageError(RefusedError):
-    """A message cannot be read as what it should be."""
+    """A message cannot be read."""
 
 
 class BadHelloError(RefusedError):
@@ -79,9 +68,20 @@ class HttpRefusedError(RefusedError):
         super().__init__(code, message, field=field, retry_after_s=retry_after_s)
         self.status = status
 
+    @classmethod
+    def of(cls, refusal: Refusal, status: int = HTTPStatus.BAD_REQUEST) -> Self:
+        """Return the error that tells of this refusal, with a status."""
+        return cls(
+            status,
+            refusal.code,
+            refusal.message,
+            field=refusal.field,
+            retry_after_s=refusal.retry_after_s,
+        )
+
 
 class RateLimitedError(RefusedError):
-    """A command came above the rate that one attachment is allowed."""
+    """A command exceeds the rate limit of its attachment."""
 
     def __init__(
         self, burst: int, per_s: int, *, command: str | None, retry_after_s: float
@@ -95,13 +95,18 @@ class RateLimitedError(RefusedError):
         )
 
 
+def too_many(error: TooManyError) -> Refusal:
+    """Return the refusal that tells which limit is reached."""
+    return Refusal(f"too_many_{error.what}", str(error), retry_after_s=error.retry_after_s)
+
+
 class NotAdmittedError(RtcError):
-    """A socket is not let in.
+    """A WebSocket is not admitted.
 
     Attributes:
-        code: to close it with.
-        reason: likewise.
-        told: the event to send before.
+        code: the close code.
+        reason: the close reason.
+        told: the event to send before the close.
     """
 
     def __init__(self, code: int, reason: str, told: Error | SessionClosed) -> None:
@@ -112,11 +117,11 @@ class NotAdmittedError(RtcError):
 
 
 class CannotListenError(RtcError):
-    """The server's address is taken, not of this machine, or not allowed."""
+    """The server's address is in use, not of this machine, or not allowed."""
 
     def __init__(self, host: str, port: int, error: OSError) -> None:
         taken = error.errno == errno.EADDRINUSE
-        why = "the port is taken" if taken else os.strerror(error.errno or 0)
+        why = "the port is in use" if taken else os.strerror(error.errno or 0)
         if isinstance(error, socket.gaierror):
             why = error.strerror or "no such host"
         super().__init__(
@@ -130,18 +135,18 @@ class CannotListenError(RtcError):
 
 
 class PeerLeftError(RtcError):
-    """The other side of a socket is gone, and nothing more can be said to it."""
+    """The client has closed or lost the connection, and nothing more can be sent to it."""
 
     def __init__(self, code: int) -> None:
-        super().__init__(f"the peer left with {code}")
+        super().__init__(f"the client disconnected with {code}")
         self.code = code
 
 
 class PeerEndedError(RtcError):
-    """A WebRTC peer cannot go on, while its session does.
+    """A WebRTC peer cannot continue, while its session does.
 
     Attributes:
-        code: as for closing a WebSocket.
+        code: as of the close of a WebSocket.
         reason: likewise; stable and short.
         message: for a person.
     """
@@ -154,25 +159,14 @@ class PeerEndedError(RtcError):
 
 
 class ServerError(RtcError, SessionError):
-    """Base of what a client learns of a server; a `SessionError`, as for a session in-process."""
+    """Base of the client's errors about a server; a `SessionError`, as of a session in-process."""
 
 
-class ServerRefusedError(ServerError):
+class ServerRefusedError(ServerError, RefusalError):
     """The server refused a request; `code`, `field` and `retry_after_s` are the server's."""
 
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
-        self.field = field
-        self.retry_after_s = retry_after_s
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
 
 
 class ConnectionLostError(ServerError):
@@ -183,6 +177,6 @@ _Found = TypeVar("_Found", bound=Exception)
 
 
 def first_of(group: BaseExceptionGroup[_Found]) -> _Found:
-    """Return the first error in a group that is no group itself."""
+    """Return the first error in a group that is not itself a group."""
     found = group.exceptions[0]
     return first_of(found) if isinstance(found, BaseExceptionGroup) else found

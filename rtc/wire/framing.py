@@ -1,4 +1,4 @@
-"""How events and commands travel on a WebSocket; `docs/protocol.md` says it for people.
+"""The encoding of events and commands on a WebSocket, as in `docs/protocol.md`.
 
 A text frame is one JSON object. A binary frame is a big-endian u32 with the length of a header, the
 header (the JSON of a `media.chunk` from the server, of a `push_media` from a client), and the bytes
@@ -9,16 +9,17 @@ import json
 import math
 import struct
 from collections.abc import Iterable
+from dataclasses import asdict
 from enum import IntEnum
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from reverie.rtc.wire.errors import BadMessageError, RefusedError
+from reverie.rtc.wire.errors import BadMessageError
 from reverie.rtc.wire.strict_json import ROOT, command_id, parse_object, printable
 from reverie.sessions.protocol.commands import AnyCommand, PushMedia
 from reverie.sessions.protocol.error_text import sentence
-from reverie.sessions.protocol.errors import CommandError, ErrorCode
+from reverie.sessions.protocol.errors import CommandError, ErrorCode, Refusal
 from reverie.sessions.protocol.events import EVENT, AnyEvent, Error, MediaChunk
 from reverie.sessions.protocol.parsing import parse_command
 
@@ -27,7 +28,7 @@ MAX_HEADER_BYTES = 2**16
 
 
 class CloseCode(IntEnum):
-    """Why a socket was closed; the reason is the typed code, and may go on after a colon."""
+    """Why a socket was closed; the reason is the typed code, and more may follow after a colon."""
 
     OVER = 1000
     SHUTDOWN = 1001
@@ -62,7 +63,7 @@ def close_code(reason: str) -> CloseCode:
 def encode_event(event: AnyEvent) -> str | bytes:
     """Return the WebSocket message of an event: bytes for media, text for all else.
 
-    What is not finite becomes null: JSON has no word for it, and browsers refuse Python's.
+    Numbers that are not finite become null, because JSON has none and browsers refuse Python's.
     """
     text = encode_text(event)
     if not isinstance(event, MediaChunk):
@@ -83,7 +84,7 @@ def decode_event(message: str | bytes) -> AnyEvent:
     """Return the event of a WebSocket message; the other half of `encode_event`.
 
     Raises:
-        BadMessageError: it is no event of this protocol.
+        BadMessageError: the message is no event of this protocol.
     """
     if isinstance(message, str):
         return _validated(EVENT, message)
@@ -107,16 +108,14 @@ def decode_command(message: str | bytes) -> AnyCommand:
     """Return the command in a client's WebSocket message.
 
     Raises:
-        BadMessageError: names the first thing wrong, its field, and the command when it has an id.
+        BadMessageError: names the first problem, its field, and the command's id if it has one.
     """
     try:
         if isinstance(message, bytes):
             return _pushed(message)
         return parse_command(parse_object(message))
     except CommandError as error:
-        raise BadMessageError(
-            error.code, error.message, field=error.field, command=error.command
-        ) from None
+        raise BadMessageError.of(error.refusal) from None
 
 
 def _pushed(message: bytes) -> PushMedia:
@@ -129,7 +128,7 @@ def _pushed(message: bytes) -> PushMedia:
         text = "a client's binary frames carry push_media only"
         raise BadMessageError("binary_frame", text, field=ROOT, command=command_id(given))
     if "data" in given:
-        text = "the bytes come behind the header"
+        text = "the bytes follow the header"
         raise BadMessageError("unknown_field", text, field="data", command=command_id(given))
     command = parse_command(given)
     assert isinstance(command, PushMedia), "its type says so"
@@ -150,12 +149,12 @@ def _split(message: bytes) -> tuple[bytes, bytes]:
 def refusal(
     error: ValidationError, value: dict[str, object], fields: Iterable[str] = ()
 ) -> BadMessageError:
-    """Return what to tell the sender of a `value` that is no command, and that pydantic refused.
+    """Return the error that tells the sender why pydantic refused a message.
 
     Args:
-        error: the refusal.
-        value: what was refused.
-        fields: what it may hold.
+        error: pydantic's.
+        value: the message.
+        fields: the fields that it may hold.
     """
     first = error.errors(include_url=False, include_input=False)[0]
     field = _path_of(first, value)
@@ -167,15 +166,9 @@ def refusal(
     )
 
 
-def error_event(error: RefusedError | CommandError) -> Error:
+def error_event(refusal: Refusal) -> Error:
     """Return the event that tells of a refusal."""
-    return Error(
-        code=error.code,
-        message=error.message,
-        field=error.field,
-        command=error.command,
-        retry_after_s=error.retry_after_s,
-    )
+    return Error(**asdict(refusal))
 
 
 def _validated(adapter: TypeAdapter[AnyEvent], text: str) -> AnyEvent:
@@ -212,6 +205,6 @@ def _path_of(first: ErrorDetails, value: dict[str, object]) -> str:
         elif isinstance(here, dict) and first["type"] == "missing":
             here = None
         else:
-            break  # what follows names a type of ours, which no sender knows
+            break  # the rest is the name of an internal type
         path.append(printable(str(part)))
     return ".".join(path) or ROOT

@@ -1,9 +1,9 @@
-"""JSON as the protocol means it: every oddity that Python's parser lets through is a typed error.
+"""Strict JSON: every oddity that Python's parser accepts is a typed error.
 
-NaN, Infinity and numbers that do not fit (1e400, 5000 digits), duplicate keys, half characters, a
+NaN, Infinity and numbers that do not fit (1e400, 5000 digits), duplicate keys, lone surrogates, a
 byte order mark, deep nesting and anything but an object are refused, with the path of the field.
-The parser's hooks leave a mark where they meet an oddity, because they do not know the path; a
-walk over the result then finds the first mark.
+The parser's hooks do not know the path, so they put a marker in place of an oddity; a walk over the
+result then finds the first marker.
 """
 
 import json
@@ -20,9 +20,9 @@ ROOT = "$"
 
 MAX_DEPTH = 32
 MAX_VALUES = 10_000
-"""Values in one message, so that looking at each of them stays short."""
+"""Values in one message, so that checking each of them takes little time."""
 MAX_DIGITS = 20
-"""Enough for every 64-bit number; longer ones are out of every range here."""
+"""Enough for every 64-bit number; longer ones are out of range everywhere."""
 
 _ID = re.compile(
     r'\s*\{(?:\s*"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.\w]+)\s*,)*?\s*"id"\s*:\s*"([^"\\]{1,64})"'
@@ -42,8 +42,8 @@ def parse_object(data: str | bytes) -> dict[str, object]:
     """Return the JSON object in `data`.
 
     Raises:
-        BadMessageError: it is none, or holds an oddity; `field` is its path, and `command` the
-            object's own `id` when it has a usable one.
+        BadMessageError: `data` is no object, or holds an oddity; `field` is its path, and `command`
+            the object's own `id` if it has a usable one.
     """
     value = _parse(_text(data))
     if not isinstance(value, dict):
@@ -53,16 +53,16 @@ def parse_object(data: str | bytes) -> dict[str, object]:
 
 
 def parse_objects(data: str | bytes) -> list[dict[str, object]]:
-    """Return the JSON object in `data`, or those of the list in it.
+    """Return the JSON object in `data`, or the objects of a list.
 
     Raises:
-        BadMessageError: as of `parse_object`.
+        BadMessageError: as `parse_object`.
     """
     value = _parse(_text(data))
     found: list[dict[str, object]] = []
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict):
-            text = "a message is one JSON object, or a list of them"
+            text = "a message is one JSON object, or a list of objects"
             raise BadMessageError("not_an_object", text, field=ROOT)
         _refuse_oddities(each)
         found.append(each)
@@ -70,7 +70,7 @@ def parse_objects(data: str | bytes) -> list[dict[str, object]]:
 
 
 def command_id(value: Mapping[str, object]) -> str | None:
-    """Return the `id` of a message as far as it can be used in an answer."""
+    """Return the `id` of a message if an answer can use it."""
     found = value.get("id")
     return found if isinstance(found, str) and 0 < len(found) <= 64 and found.isascii() else None
 
@@ -78,7 +78,7 @@ def command_id(value: Mapping[str, object]) -> str | None:
 def _text(data: str | bytes) -> str:
     try:
         text = data if isinstance(data, str) else data.decode()
-        if not _is_whole(text):  # a connection's mark for bytes that it could not decode
+        if not _is_whole(text):  # the connection's markers for bytes that it could not decode
             text.encode(errors="surrogateescape").decode()
     except UnicodeError as error:
         at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
@@ -124,7 +124,7 @@ def _parse_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result: dict[str, object] = {}
     for key, value in pairs:
         result[key] = (
-            _Oddity("duplicate_key", "a key comes twice in one object") if key in result else value
+            _Oddity("duplicate_key", "an object has one key twice") if key in result else value
         )
     return result
 
@@ -165,7 +165,7 @@ def _oddity_of(value: object, depth: int, seen: int) -> _Oddity | None:
     if isinstance(value, _Oddity):
         return value
     if isinstance(value, str) and not _is_whole(value):
-        return _Oddity("bad_text", "text holds half of a character (a lone surrogate)")
+        return _Oddity("bad_text", "text holds a lone surrogate (half of a character)")
     return None
 
 
@@ -180,7 +180,7 @@ def _is_whole(text: str) -> bool:
 
 
 def printable(key: str) -> str:
-    """Return a key of a stranger's object in a form that can be sent back and logged."""
+    """Return a key from outside in a form that can be sent back and logged."""
     return key[:64].encode("ascii", "backslashreplace").decode()
 
 

@@ -15,6 +15,7 @@ SessionError
 └── NotSamplesError        sound needs a decoder; ask for `pcm16`
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -56,16 +57,27 @@ class SessionError(Exception):
     """Base of all errors of this package."""
 
 
-class CommandError(SessionError):
-    """A command was refused and changed nothing.
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the sender of something that was refused is told, on every transport.
 
     Attributes:
-        code: one of `ErrorCode`, or what the loop refused a request with.
+        code: stable and short, such as `too_large`.
         message: for people; names the limit where there is one.
         field: path of the offending field, such as `action.move`; None when no field is.
-        command: id of the command, as far as it is known.
+        command: id of the command that was refused, as far as it is known.
         retry_after_s: when to try again.
     """
+
+    code: str
+    message: str
+    field: str | None = None
+    command: str | None = None
+    retry_after_s: float | None = None
+
+
+class RefusalError(Exception):
+    """Base of what is raised when something from outside is refused; nothing has changed."""
 
     def __init__(
         self,
@@ -77,11 +89,39 @@ class CommandError(SessionError):
         retry_after_s: float | None = None,
     ) -> None:
         super().__init__(f"{field}: {message}" if field else message)
-        self.code = code
-        self.message = message
-        self.field = field
-        self.command = command
-        self.retry_after_s = retry_after_s
+        self.refusal = Refusal(code, message, field, command, retry_after_s)
+
+    @property
+    def code(self) -> str:
+        """What was wrong, stable and short."""
+        return self.refusal.code
+
+    @property
+    def message(self) -> str:
+        """What was wrong, for a person."""
+        return self.refusal.message
+
+    @property
+    def field(self) -> str | None:
+        """Path of the offending field."""
+        return self.refusal.field
+
+    @property
+    def command(self) -> str | None:
+        """Id of the command that was refused."""
+        return self.refusal.command
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """When another try may be worthwhile."""
+        return self.refusal.retry_after_s
+
+
+class CommandError(SessionError, RefusalError):
+    """A command was refused and changed nothing.
+
+    Its code is one of `ErrorCode`, or what the loop refused a request with.
+    """
 
 
 class IllegalTriggerError(SessionError):
@@ -120,19 +160,11 @@ class UnknownOwnerError(SessionError):
     """An owner's secret that this server did not issue since it started."""
 
 
-class BadRequestError(SessionError):
-    """A session cannot be opened with that.
-
-    Attributes:
-        code: one of `ErrorCode`.
-        field: the offending field of the request.
-    """
+class BadRequestError(SessionError, RefusalError):
+    """A session cannot be opened with that; `field` is the offending field of the request."""
 
     def __init__(self, code: str, message: str, *, field: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.code = code
-        self.message = message
-        self.field = field
+        super().__init__(code, message, field=field)
 
 
 class TooManyError(SessionError):

@@ -6,7 +6,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reverie.rtc.http.session_routes import with_typed_errors
+from reverie.rtc.http.refusals import with_typed_errors
 from reverie.sessions import SessionEndedError
 
 

@@ -124,7 +124,7 @@ def test_a_client_refuses_what_is_no_event(message: str | bytes) -> None:
 
 
 def test_an_error_event_carries_all_of_a_refusal() -> None:
-    event = error_event(refusal('{"type":"step","id":"a","count":0}'))
+    event = error_event(refusal('{"type":"step","id":"a","count":0}').refusal)
     assert (event.code, event.field, event.command) == ("out_of_range", "count", "a")
 
 

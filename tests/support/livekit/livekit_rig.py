@@ -115,7 +115,7 @@ def livekit_server(folder: Path) -> Iterator[LiveKit]:
     with log.open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "livekit_server", *arguments],
-            cwd=here,
+            cwd=here.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
