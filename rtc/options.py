@@ -1,6 +1,6 @@
-"""What an operator may set about the edges, with defaults that are safe on a shared machine.
+"""Settings of the server, with defaults that are safe on a shared machine.
 
-Every limit that a client can run into is here, and the error that it then gets names the limit.
+Every limit that a client can reach is here, and the error that it then gets names the limit.
 """
 
 from ipaddress import ip_network
@@ -14,43 +14,43 @@ class ServerOptions(BaseModel):
     """Address, trust, sizes, rates and times of the HTTP and WebSocket server.
 
     Attributes:
-        host: address to listen on; the default is reached from this machine only.
+        host: address to listen on; the default is reachable from this machine only.
         port: 0 takes a free one.
-        allowed_hosts: names that the Host header may carry beside `host`, localhost and IP
+        allowed_hosts: names that the Host header may have in addition to `host`, localhost and IP
             addresses. A page on another site cannot send an address or localhost as its host.
-        allowed_origins: origins of web pages beside this server's own that may use it, such as
+        allowed_origins: origins of other web pages that may use this server, such as
             `https://play.example`. There is no wildcard.
         trusted_proxies: addresses or networks of proxies in front of this server, such as
-            `10.0.0.2` or `10.1.0.0/16`. What they say in `X-Forwarded-For` is where a client is
-            counted, and in `X-Forwarded-Host`, `-Proto` and `-Prefix` what the client asked for;
-            of anybody else these headers say nothing.
+            `10.0.0.2` or `10.1.0.0/16`. Only their `X-Forwarded-For` names the client that is
+            counted, and only their `X-Forwarded-Host`, `-Proto` and `-Prefix` the URL that the
+            client requested.
         root_path: the prefix of all paths, such as `/worlds`, where a proxy publishes the server
             below one; whether the proxy keeps it in the path or takes it away does not matter.
-        openings_per_min: sessions and forks that may be asked for from one address (of IPv6, a
-            /64), in the long run; half of them at once. Null does not count.
+        openings_per_min: sessions and forks that one address (of IPv6, a /64) may request a minute,
+            half of them at once. Null sets no limit.
         offers_per_min: likewise, WebRTC offers and restarts.
         message_bytes: longest WebSocket message; a longer one ends the connection with 1009
             before it is read in full.
         body_bytes: longest HTTP request body.
         commands_per_s: commands of one attachment, in the long run.
         command_burst: commands that may come at once before the rate counts.
-        hello_timeout_s: from the opening of the socket to its complete hello.
+        hello_timeout_s: from the opening of a socket to its complete hello.
         request_timeout_s: from the connection to the end of a request's head, and for its body.
         message_timeout_s: from the first byte of a message to its last.
-        send_timeout_s: a client that takes nothing for this long is ended as `slow_viewer`.
-        close_timeout_s: for the other side's half of a closing handshake, then it is cut.
+        send_timeout_s: a client that reads nothing for this long is closed as `slow_viewer`.
+        close_timeout_s: for the client's half of the close handshake; then the socket is dropped.
         drain_timeout_s: from the first SIGTERM to the end of the process.
         ping_interval_s: between WebSocket pings.
         ping_timeout_s: for a pong.
-        send_buffer_bytes: what may wait for one client inside this process beside its outbox.
-        unsent_bytes: what may wait for one client in the kernel, unsent.
-        connections: open sockets altogether. Where they are all taken, an address that holds more
-            than another that comes loses one.
+        send_buffer_bytes: bytes that may wait for one client in this process, besides its outbox.
+        unsent_bytes: bytes that may wait for one client in the kernel, unsent.
+        connections: open sockets in all. When all are taken, an address that holds more than a
+            new one loses one.
         upload_bytes: longest picture or clip that is uploaded.
-        upload_timeout_s: for all of it to come.
-        uploads: under way at once, altogether. Where they are all taken, an address or owner with
-            more of them than another that comes loses one.
-        rtc: what concerns WebRTC alone.
+        upload_timeout_s: for a whole upload.
+        uploads: at once, in all. When all are taken, an address or owner that holds more than a
+            new one loses one.
+        rtc: settings of WebRTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,12 +90,14 @@ class ServerOptions(BaseModel):
             try:
                 ip_network(each, strict=False)
             except ValueError:
-                raise ValueError(f"{each!r} is no address or network, as in 10.1.0.0/16") from None
+                raise ValueError(f"{each!r} is no address or network such as 10.1.0.0/16") from None
         return proxies
 
     @field_validator("allowed_origins")
     @classmethod
     def _no_wildcard(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
         if any("*" in origin for origin in origins):
-            raise ValueError("there is no wildcard: name each origin, as in https://play.example")
+            raise ValueError(
+                "wildcards are not supported: name each origin, such as https://play.example"
+            )
         return origins

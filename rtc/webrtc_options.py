@@ -1,4 +1,4 @@
-"""What an operator may set about WebRTC. The default names no server outside of this one."""
+"""Settings of WebRTC. The default uses no STUN or TURN server."""
 
 from typing import Annotated, Self
 
@@ -15,25 +15,25 @@ _FOR_TWO_SOCKETS = 2
 
 
 class WebRtcOptions(BaseModel):
-    """Servers that help peers to find each other, ports, counts, times and rates.
+    """STUN and TURN servers, ports, counts, times and rates.
 
     Attributes:
-        enabled: whether WebRTC is served at all; without, clients use the WebSocket.
+        enabled: whether WebRTC is served; otherwise clients use the WebSocket.
         stun_urls: such as `stun:stun.example:3478`; clients get all, this server asks the first.
         turn_urls: likewise of TURN servers, such as `turn:turn.example:3478?transport=udp`.
-        turn_secret: shared with the TURN servers; clients get credentials made of it that end.
-        turn_ttl_s: how long such credentials are good.
-        relay_only: let nobody see anybody's address: only relayed candidates are used.
-        ports: lowest and highest UDP port of this server's candidates; null: any that are free.
-        peers_per_session: peers of one session, those that do not stand yet included; one place is
-            kept for who drives, and offers to take over have room whoever watches.
+        turn_secret: shared with the TURN servers; clients get expiring credentials made with it.
+        turn_ttl_s: how long such credentials are valid.
+        relay_only: use relayed candidates only, so that no side sees the address of the other.
+        ports: lowest and highest UDP port of this server's candidates; null: any free port.
+        peers_per_session: peers of one session, including those that are not connected yet; one
+            place is reserved for the driver, and offers to take over are always admitted.
         peers: likewise of the server.
-        connect_timeout_s: from the answer to a peer that stands, with its `events` channel.
+        connect_timeout_s: from the answer to a connected peer with its `events` channel.
         gather_timeout_s: for STUN and TURN servers to answer this server.
-        heartbeat_s: a peer that is silent on `events` for so long is closed.
-        close_timeout_s: for the end of a peer; what is left then is cut.
-        min_bitrate: bits a second that video is encoded with however little a receiver reports.
-        max_bitrate: likewise at most, also while a receiver reports nothing.
+        heartbeat_s: a peer that sends nothing on `events` for so long is closed.
+        close_timeout_s: for closing a peer; then its connection is dropped.
+        min_bitrate: lowest bitrate of video in bits a second, whatever a receiver reports.
+        max_bitrate: highest bitrate of video, also used while a receiver reports nothing.
         inbox_messages: a peer's messages that may wait to be read.
     """
 
@@ -59,11 +59,11 @@ class WebRtcOptions(BaseModel):
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.ports is not None and self.ports[1] - self.ports[0] + 1 < _FOR_TWO_SOCKETS:
-            raise ValueError("ports: the highest is above the lowest, or no peer can be had")
+            raise ValueError("ports: the highest must be above the lowest; a peer needs two")
         if self.min_bitrate > self.max_bitrate:
-            raise ValueError("min_bitrate is at most max_bitrate")
+            raise ValueError("min_bitrate must not exceed max_bitrate")
         if self.turn_urls and self.turn_secret is None:
-            raise ValueError("turn_secret: TURN servers need the secret that is shared with them")
+            raise ValueError("turn_urls needs turn_secret, which is shared with the TURN servers")
         if self.relay_only and not self.turn_urls:
-            raise ValueError("relay_only needs turn_urls, or no peer finds another")
+            raise ValueError("relay_only needs turn_urls, because there are no other candidates")
         return self

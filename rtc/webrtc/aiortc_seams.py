@@ -1,7 +1,7 @@
 """The only place that uses private parts of aiortc and aioice.
 
-Those packages promise none of this. `tests/rtc/webrtc/test_aiortc_seams.py` fails when a version of
-them moves what is used here; then this module has to be changed.
+None of this is public API. `tests/rtc/webrtc/test_aiortc_seams.py` fails when a version of those
+packages moves what is used here; then this module must be changed.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from av import CodecContext
 
 
 def on_key_request(sender: RTCRtpSender, call: Callable[[], None]) -> None:
-    """Have `call` called for each PLI and FIR; with packets of our own aiortc forgets them."""
+    """Call `call` for each PLI and FIR, which aiortc drops for packets that it did not encode."""
     sender._send_keyframe = call  # type: ignore[method-assign]
 
 
@@ -47,12 +47,12 @@ def on_reports(
     estimated: Callable[[int], None],
     reported: Callable[[float, int], None],
 ) -> None:
-    """Listen to what a receiver reports.
+    """Handle the reports of a receiver.
 
     Args:
-        estimated: called with the bits a second that it can take (REMB).
-        reported: called with the part of packets lost since the last report, 0 to 1, and the
-            packets lost altogether.
+        estimated: called with its bandwidth estimate in bits a second (REMB).
+        reported: called with the fraction of packets lost since the last report, 0 to 1, and the
+            total of lost packets.
     """
     handle: Callable[[AnyRtcpPacket], Awaitable[None]] = sender._handle_rtcp_packet
 
@@ -92,15 +92,15 @@ _PORTS: ContextVar[tuple[int, int] | None] = ContextVar("ports", default=None)
 
 @contextmanager
 def within_ports(ports: tuple[int, int] | None) -> Iterator[None]:
-    """Have candidates that are gathered in the block use ports in a range; None: any.
+    """Gather candidates in the block on ports of a range; None: on any port.
 
-    aioice asks the event loop for any free port; only while such a block gathers, the loop hears
-    "one of these" instead.
+    aioice asks the event loop for any free port; inside of the block, the loop chooses one of the
+    range instead.
     """
     if ports is None:
         yield
         return
-    _teach(asyncio.get_running_loop())
+    _patch(asyncio.get_running_loop())
     token = _PORTS.set(ports)
     try:
         yield
@@ -108,7 +108,7 @@ def within_ports(ports: tuple[int, int] | None) -> Iterator[None]:
         _PORTS.reset(token)
 
 
-def _teach(loop: asyncio.AbstractEventLoop) -> None:
+def _patch(loop: asyncio.AbstractEventLoop) -> None:
     make = loop.create_datagram_endpoint
     if getattr(make, "knows_ports", False):
         return
@@ -135,24 +135,24 @@ def _teach(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class IcePath:
-    """One path to a peer: aioice's connection, of which aiortc shows nothing."""
+    """One path to a peer: aioice's connection, which aiortc does not expose."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     @property
     def controlling(self) -> bool:
-        """Whether this end chooses among the ways."""
+        """Whether this end nominates the candidate pair."""
         return self.connection.ice_controlling
 
     def prepare(self, *, controlling: bool, ufrag: str, password: str) -> None:
-        """Say who is at the other end."""
+        """Set the role and the peer's secrets."""
         self.connection.ice_controlling = controlling
         self.connection.remote_username = ufrag
         self.connection.remote_password = password
 
     async def connect(self) -> None:
-        """Find a way that works.
+        """Find a candidate pair that works.
 
         Raises:
             ConnectionError: there is none.
@@ -160,14 +160,14 @@ class IcePath:
         await self.connection.connect()
 
     async def add_candidate(self, candidate: RTCIceCandidate) -> None:
-        """Try to reach the other end there as well; too late, it is ignored."""
+        """Add a candidate of the peer; one that comes too late is ignored."""
         with suppress(ValueError):
             await self.connection.add_remote_candidate(candidate_to_aioice(candidate))
 
     def pace_checks(self, may_check: Callable[[str], bool]) -> None:
-        """Have `may_check` asked for each check that goes to a host; what it forbids is not sent.
+        """Send a check to a host only if `may_check` allows it.
 
-        To be called once all ways of this end are gathered; what is not sent counts as lost.
+        To call once all candidates of this end are gathered; an unsent check counts as lost.
         """
         for protocol in self.connection._protocols:
             paced = _paced(protocol.send_stun, may_check)
@@ -175,7 +175,7 @@ class IcePath:
 
     @property
     def remote_host(self) -> str | None:
-        """The host at the other end; None before there is one."""
+        """The peer's host; None before there is one."""
         pair = self.connection._nominated.get(1)
         return pair.remote_addr[0] if pair else None
 
@@ -196,7 +196,7 @@ class IcePath:
         await self.connection.send(data)
 
     async def close(self) -> None:
-        """Give up the path. Closing twice is closing once."""
+        """Close the path. Idempotent."""
         await self.connection.close()
 
 
@@ -213,7 +213,7 @@ def _paced(send: _SendStun, may_check: Callable[[str], bool]) -> _SendStun:
 
 
 def own_addresses() -> list[str]:
-    """Return the addresses of this machine that peers are told."""
+    """Return the addresses of this machine that are offered to peers."""
     return get_host_addresses(use_ipv4=True, use_ipv6=True)
 
 
@@ -230,20 +230,20 @@ def path_of(holder: RTCIceTransport | RTCIceGatherer) -> IcePath:
     return IcePath(holder._connection)
 
 
-def speak_through(
+def route_through(
     transport: RTCIceTransport,
     receive: Callable[[], Awaitable[bytes]],
     send: Callable[[bytes], Awaitable[None]],
 ) -> None:
-    """Have DTLS use these for its datagrams, which asks the transport for them each time."""
+    """Make DTLS use these functions for its datagrams."""
     transport._recv = receive  # type: ignore[assignment]
     transport._send = send  # type: ignore[assignment]
 
 
-def lead_elsewhere(transport: RTCIceTransport, path: IcePath) -> None:
-    """Have a transport watch and close another path from now on, and no more the one before.
+def switch_path(transport: RTCIceTransport, path: IcePath) -> None:
+    """Make a transport monitor and close another path from now on, instead of the one before.
 
-    The watching is our own: aiortc's spins for ever when a path is closed before it has begun. The
+    The monitor is our own: aiortc's loops for ever when a path is closed before it has begun. The
     transport owns the task, and awaits it when it stops.
     """
     inside = vars(transport)
@@ -255,7 +255,7 @@ def lead_elsewhere(transport: RTCIceTransport, path: IcePath) -> None:
 
 
 async def _watch(transport: RTCIceTransport, path: IcePath) -> None:
-    await path.connection.get_event()  # there is one alone: that it is closed
+    await path.connection.get_event()  # the only event is the close
     if transport.state == "completed":
         set_state: Callable[[str], None] = transport.__getattribute__("_RTCIceTransport__setState")
         set_state("failed")
@@ -265,7 +265,7 @@ async def _watch(transport: RTCIceTransport, path: IcePath) -> None:
 
 
 def wrap_decoders(wrap: Callable[[Decoder, str], Decoder]) -> None:
-    """Have every decoder that a receiver makes for itself wrapped, given the name of its codec."""
+    """Wrap every decoder that a receiver creates; `wrap` gets the name of its codec."""
 
     def get_wrapped(codec: RTCRtpCodecParameters) -> Decoder:
         return wrap(get_decoder(codec), codec.name)
@@ -274,6 +274,6 @@ def wrap_decoders(wrap: Callable[[Decoder, str], Decoder]) -> None:
 
 
 def set_max_pixels(decoder: Decoder, pixels: int) -> None:
-    """Have a decoder of H.264, which has decoded nothing yet, refuse pictures with more pixels."""
+    """Make an H.264 decoder, which has decoded nothing yet, refuse pictures with more pixels."""
     context: CodecContext = vars(decoder)["codec"]
     context.options = {"max_pixels": str(pixels)}

@@ -1,8 +1,8 @@
-"""Video that comes in by WebRTC, decoded only when its pictures are of a lawful size.
+"""Decoding of WebRTC video with a limit on the size of pictures.
 
-A key frame of a few bytes may say that it is of 16,383 x 16,383 pixels, and a decoder takes the
-memory for that before anybody looks at what comes out. aiortc chooses its decoders by itself, for
-the whole process: the limit of its newest server holds.
+A key frame of a few bytes may declare 16,383 x 16,383 pixels, and a decoder allocates the memory
+for that before its output can be checked. aiortc chooses decoders for the whole process, so the
+limit of the newest server in the process applies.
 """
 
 import logging
@@ -21,15 +21,15 @@ _KEY_START = b"\x9d\x01\x2a"
 
 
 class BoundedDecoder(Decoder):
-    """Hands on to aiortc's decoder what may be decoded; what is too large gives no picture."""
+    """Passes frames to aiortc's decoder; a frame that is too large gives no picture."""
 
     def __init__(self, inner: Decoder, codec: str, pixels: int) -> None:
-        """Bound a decoder that has decoded nothing yet.
+        """Limit a decoder that has decoded nothing yet.
 
         Args:
             inner: aiortc's.
             codec: its name, as in SDP.
-            pixels: of a picture, at most.
+            pixels: most pixels of a picture.
         """
         self._inner = inner
         self._is_vp8 = codec.upper() == "VP8"
@@ -39,7 +39,7 @@ class BoundedDecoder(Decoder):
             set_max_pixels(inner, pixels)
 
     def decode(self, encoded_frame: JitterFrame) -> list[Frame]:
-        """Return the pictures of a frame; none of one that is too large, and of what follows it."""
+        """Return the pictures of a frame; none for a large one and the frames that depend on it."""
         if self._is_vp8:
             size = vp8_size(encoded_frame.data)
             if size is not None:
@@ -50,13 +50,13 @@ class BoundedDecoder(Decoder):
 
     def _refuse(self, size: tuple[int, int] | None) -> None:
         if size is not None and not self._refusing:
-            most = f"at most {self._pixels} pixels (input_pixels)"
-            logger.warning("a camera sends %dx%d pixels; %s are taken", *size, most)
+            most = f"{self._pixels} pixels (input_pixels)"
+            logger.warning("a camera sends %dx%d pixels; the limit is %s", *size, most)
         self._refusing = size is not None
 
 
 def vp8_size(data: bytes) -> tuple[int, int] | None:
-    """Return the width and height that a VP8 key frame tells; None of any other frame."""
+    """Return the width and height in a VP8 key frame; None for any other frame."""
     if len(data) < 10 or data[0] & 1 or data[3:6] != _KEY_START:
         return None
     width, height = (int.from_bytes(data[at : at + 2], "little") & 0x3FFF for at in (6, 8))
@@ -64,7 +64,7 @@ def vp8_size(data: bytes) -> tuple[int, int] | None:
 
 
 def bound_decoders(pixels: int) -> None:
-    """Bound all video decoders that aiortc makes from now on in this process."""
+    """Limit all video decoders that aiortc creates from now on in this process."""
     wrap_decoders(partial(_bounded, pixels))
 
 

@@ -1,10 +1,9 @@
-"""Where a peer may say that it is, and how often this server looks there.
+"""Which candidates of a peer are checked, and how often.
 
-A candidate is an address that somebody has written into an offer, and every one of them is sent
-checks: whoever offers could aim this server at others. So addresses that cannot be a peer's are
-left out, few are taken of one host, and a host that no peer has ever connected from hears from
-this server only now and then, whoever asks for it and in how many offers. A peer whose candidates
-are left out can still be found by the checks that it sends itself.
+A candidate is an address in an offer, and the server sends checks to every one: a client could aim
+them at a third party. So addresses that cannot be a peer's are left out, one host has few
+candidates, and a host from which no peer has connected yet gets few checks, however many offers
+name it. A peer whose candidates are left out is still found by the checks that it sends itself.
 """
 
 from collections import OrderedDict
@@ -19,20 +18,20 @@ from reverie.rtc.addresses import Address, parsed
 from reverie.rtc.rate_limit import TokenBucket
 
 MOST_CANDIDATES = 32
-"""Of one path."""
+"""Candidates of one path."""
 
 MOST_OF_HOST = 8
-"""Of one path, at one address: one for each network interface, and for each way around a NAT."""
+"""Candidates of one path at one address: several interfaces, and several NAT mappings."""
 
 LOWEST_PORT = 1024
-"""Below are the well-known services, and no peer."""
+"""Below are the well-known services, not peers."""
 
 CHECKS_AT_ONCE = 40
 CHECKS_PER_S = 4.0
-"""Sent to one host, of all peers together, until a peer has connected from there."""
+"""Checks to one host, of all peers together, until a peer has connected from there."""
 
 MOST_HOSTS = 10_000
-"""That are remembered; those that nothing was sent to for longest are forgotten first."""
+"""Hosts that are remembered; the one that was unused for longest is forgotten first."""
 
 _PRIVATE = tuple(
     ip_network(each)
@@ -46,11 +45,11 @@ _PRIVATE = tuple(
         "fe80::/10",
     )
 )
-_NOWHERE = tuple(ip_network(each) for each in ("0.0.0.0/8", "240.0.0.0/4", "::ffff:0:0/96"))
+_RESERVED = tuple(ip_network(each) for each in ("0.0.0.0/8", "240.0.0.0/4", "::ffff:0:0/96"))
 
 
 class CheckBudget:
-    """How many checks a host may still be sent. For all peers of a server; time comes from a clock.
+    """The checks that each host may still be sent, by all peers of a server.
 
     Args:
         now_s: seconds of any clock that does not go back.
@@ -58,10 +57,10 @@ class CheckBudget:
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._buckets: OrderedDict[str, TokenBucket | None] = OrderedDict()  # None: it is a peer's
+        self._buckets: OrderedDict[str, TokenBucket | None] = OrderedDict()  # None: a peer is there
 
     def may_check(self, host: str) -> bool:
-        """Count a check of a host; tell whether it may be sent."""
+        """Count a check to a host; tell whether it may be sent."""
         if host not in self._buckets:
             self._buckets[host] = TokenBucket(CHECKS_PER_S, CHECKS_AT_ONCE, self._now_s())
         self._move_last(host)
@@ -69,7 +68,7 @@ class CheckBudget:
         return bucket is None or not bucket.wait_s(self._now_s())
 
     def confirm(self, host: str) -> None:
-        """Note that a peer has connected from a host: it wants to hear from us."""
+        """Note that a peer has connected from a host, so checks to it are wanted."""
         self._buckets[host] = None
         self._move_last(host)
 
@@ -81,12 +80,12 @@ class CheckBudget:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where peers of one client may be.
+    """The addresses that peers of one client may have.
 
     Attributes:
-        asker: the address that the offer came from.
+        asker: the address of the client that sent the offer.
         own: addresses of this server.
-        budget: of the checks that are sent there.
+        budget: of the checks to these addresses.
     """
 
     asker: str
@@ -94,17 +93,17 @@ class Reach:
     budget: CheckBudget
 
     def allows(self, host: str, port: int) -> bool:
-        """Tell whether a peer may be at an address.
+        """Tell whether a peer may have an address.
 
-        Private networks and this machine itself only where the server has an address there, and
-        the client does not come from outside.
+        An address in a private network or of this machine is allowed only when the server has an
+        address there as well, and the client is not outside.
         """
         try:
             address = ip_address(host)
         except ValueError:
             return False
-        nowhere = address.is_multicast or address.is_unspecified or _within(address, _NOWHERE)
-        if port < LOWEST_PORT or nowhere:
+        reserved = address.is_multicast or address.is_unspecified or _within(address, _RESERVED)
+        if port < LOWEST_PORT or reserved:
             return False
         asker = parsed(self.asker)
         if address.is_loopback:
@@ -117,15 +116,14 @@ class Reach:
 
 
 class CandidateFilter:
-    """Chooses the candidates of one path that are looked at."""
+    """Chooses the candidates of one path that are checked."""
 
     def __init__(self, reach: Reach) -> None:
-        """Take none yet."""
         self._reach = reach
         self._taken: set[tuple[str, int]] = set()
 
     def takes(self, candidate: RTCIceCandidate) -> bool:
-        """Tell whether a candidate is looked at; one that is repeated counts once."""
+        """Tell whether a candidate is checked; a repeated one counts once."""
         place = (candidate.ip, candidate.port)
         if place in self._taken:
             return True
@@ -138,9 +136,9 @@ class CandidateFilter:
         return True
 
     def applied(self, sdp: str) -> str:
-        """Return an offer without the candidates that are not looked at.
+        """Return an offer without the candidates that are not checked.
 
-        Where one was left out, more may come: the peer is learnt from its own checks.
+        After one was left out, the list is not final: the peer may be found by its own checks.
         """
         lines = sdp.splitlines(keepends=True)
         kept = [line for line in lines if not _is_candidate(line) or self._takes_line(line)]

@@ -1,7 +1,7 @@
-"""The data channels of a peer: `events` carries what a WebSocket's text frames do.
+"""The data channels of a peer: `events` carries what the text frames of a WebSocket do.
 
-The callbacks of a channel run inside aiortc, where waiting would hold up the peer's media: they
-only note what came. What waits is bounded; a peer that sends more than is read is ended.
+The callbacks of a channel run inside aiortc, where waiting would delay the peer's media, so they
+only queue messages. The queue is bounded; a peer that overflows it is closed.
 """
 
 import asyncio
@@ -16,21 +16,21 @@ EVENTS = "events"
 ACTIONS = "actions"
 
 SEND_AHEAD_BYTES = 2**16
-"""What may wait inside this process for the peer to take it."""
+"""Bytes that may wait in this process to be sent."""
 
 INBOX_BYTES = 8 * 2**20
-"""What may wait to be read, of all messages together."""
+"""Bytes of all messages that may wait to be read."""
 
 _MAX_PING_CHARS = 64
 
 
 class PeerChannels:
-    """Both channels of a peer, as soon as it opens them; others, and second ones, are ignored."""
+    """Both channels of a peer, once it opens them; other channels and duplicates are ignored."""
 
     def __init__(
         self, capacity: int, now_s: Callable[[], float], changed: Callable[[], None]
     ) -> None:
-        """Wait for the peer.
+        """Accept the channels when the peer opens them.
 
         Args:
             capacity: messages on `events` that may wait.
@@ -44,7 +44,7 @@ class PeerChannels:
         self._on_action: Callable[[str | bytes], None] | None = None
 
     def opened(self, channel: RTCDataChannel) -> None:
-        """Take a channel that the peer has opened."""
+        """Accept a channel that the peer has opened."""
         if channel.label == EVENTS and self.events is None:
             self.events = EventsChannel(channel, self._capacity, self._now_s)
             self._changed()
@@ -53,7 +53,7 @@ class PeerChannels:
             channel.on("message", self._on_message)
 
     def on_action(self, call: Callable[[str | bytes], None]) -> None:
-        """Have `call` called with what comes on `actions` from now on."""
+        """Call `call` with each message on `actions` from now on."""
         self._on_action = call
 
     def _on_message(self, message: str | bytes) -> None:
@@ -65,8 +65,8 @@ class EventsChannel:
     """The reliable channel."""
 
     def __init__(self, channel: RTCDataChannel, capacity: int, now_s: Callable[[], float]) -> None:
-        """Listen from now on; at most `capacity` messages wait."""
-        self.heard_s = now_s()  # when the peer last said anything
+        """Queue messages from now on, at most `capacity` of them."""
+        self.heard_s = now_s()  # when the last message arrived
         self.overflowed = False
         self._channel = channel
         self._now_s = now_s
@@ -81,7 +81,7 @@ class EventsChannel:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more can be said."""
+        """Whether nothing more can be sent."""
         return self._closed
 
     async def receive(self) -> str | bytes:
@@ -91,7 +91,7 @@ class EventsChannel:
         return message
 
     async def send(self, message: str) -> None:
-        """Send a message, once little enough waits. Safe to cancel: then it is not sent.
+        """Send a message once the send buffer is low. Safe to cancel: then nothing is sent.
 
         Raises:
             PeerLeftError: the channel is closed.
@@ -99,9 +99,9 @@ class EventsChannel:
         while not self._closed and self._channel.bufferedAmount > SEND_AHEAD_BYTES:
             self._low.clear()
             await self._low.wait()
-        self._say(message)
+        self._send_now(message)
 
-    def _say(self, message: str) -> None:
+    def _send_now(self, message: str) -> None:
         if self._closed or self._channel.readyState != "open":
             raise PeerLeftError(1006)
         self._channel.send(message)

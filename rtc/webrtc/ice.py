@@ -1,4 +1,4 @@
-"""How peers find each other: the servers that help, their credentials, and candidates.
+"""ICE: STUN and TURN servers, their credentials, and candidates.
 
 TURN credentials follow the scheme that TURN servers share (draft-uberti-behave-turn-rest-00): the
 user name is the time of expiry and a name, the password an HMAC of it with the shared secret.
@@ -51,7 +51,7 @@ class IceServer:
 
 @dataclass(frozen=True, slots=True)
 class IceEnd:
-    """What one end of a path tells the other: its secrets for this path, and where it may be."""
+    """What one end of a path tells the other: its secrets for this path, and its candidates."""
 
     ufrag: str
     password: str
@@ -59,10 +59,10 @@ class IceEnd:
 
 
 class IceServers:
-    """The servers of a deployment, with credentials for whoever asks."""
+    """The servers of a deployment, with credentials for each client."""
 
     def __init__(self, options: WebRtcOptions, now_s: Callable[[], float] = time.time) -> None:
-        """Make no credentials yet; `now_s` is the time of day, for their expiry."""
+        """Take the time of day for the expiry of credentials from `now_s`."""
         self._options = options
         self._now_s = now_s
 
@@ -88,9 +88,9 @@ class IceServers:
         return (*self.open_to_all(), turn)
 
     def configuration(self) -> RTCConfiguration:
-        """Return this server's own configuration; without servers it asks nobody.
+        """Return this server's own configuration.
 
-        All sections share one path, from the first: by its other policies aiortc leaves the second
+        All sections share one path from the start: with its other policies aiortc leaves the second
         section of a kind on a path that it has closed.
         """
         servers = [
@@ -102,13 +102,13 @@ class IceServers:
 
 
 def parse_candidate(text: str) -> RTCIceCandidate | None:
-    """Return a candidate; None for one that is of no use here: no UDP, or a `.local` name.
+    """Return a candidate; None for one that cannot be used: no UDP, or a `.local` name.
 
     Args:
         text: as in `RTCIceCandidate.candidate`, with or without `candidate:` before it.
 
     Raises:
-        HttpRefusedError: it is no candidate.
+        HttpRefusedError: the text is no candidate.
     """
     line = text.strip().removeprefix("a=").removeprefix("candidate:")
     try:
@@ -118,13 +118,13 @@ def parse_candidate(text: str) -> RTCIceCandidate | None:
         usable = 0 < candidate.port < 2**16 and 0 <= candidate.priority < 2**32
     except (ValueError, IndexError, AssertionError):
         raise HttpRefusedError(
-            400, "bad_candidate", "this is no candidate", field="candidates"
+            400, "bad_candidate", "this is no ICE candidate", field="candidates"
         ) from None
     return candidate if usable and is_usable(candidate) else None
 
 
 def is_usable(candidate: RTCIceCandidate) -> bool:
-    """Tell whether a candidate is an address that UDP can be sent to."""
+    """Tell whether a candidate is an address that can be reached by UDP."""
     return (
         candidate.component == 1
         and candidate.type in _KINDS
@@ -134,9 +134,9 @@ def is_usable(candidate: RTCIceCandidate) -> bool:
 
 
 def without_names(sdp: str) -> str:
-    """Return the SDP without candidates that are `.local` names, or no addresses.
+    """Return the SDP without candidates that are names instead of addresses.
 
-    Looking one up would hold the answer for a second, and the peer is learnt from its checks.
+    Looking a name up would delay the answer by a second; the peer is found by its own checks.
     """
     return "".join(line for line in sdp.splitlines(keepends=True) if not _is_name(line))
 

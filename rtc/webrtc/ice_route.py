@@ -1,7 +1,7 @@
-"""A path to a peer that can be laid anew under a connection that stands (ICE restart, RFC 8839).
+"""A path to a peer that can be replaced under an open connection (ICE restart, RFC 8839).
 
-aiortc knows no restart. Here DTLS and all above it speak through a route, and a route can come to
-lead elsewhere: the new path is tried while the old one carries on, and takes over once it works.
+aiortc has no ICE restart. Here DTLS and the layers above it send through a route, and a route can
+switch its path: the new path is tried while the old one stays in use, and then replaces it.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from aiortc import RTCConfiguration, RTCIceCandidate, RTCIceGatherer, RTCIceTransport
 from aiortc.rtcicetransport import RTCIceParameters
 
-from reverie.rtc.webrtc.aiortc_seams import IcePath, lead_elsewhere, path_of, speak_through
+from reverie.rtc.webrtc.aiortc_seams import IcePath, path_of, route_through, switch_path
 from reverie.rtc.webrtc.candidates import CandidateFilter, Reach
 from reverie.rtc.webrtc.ice import IceEnd
 
 
 class IceRoute:
-    """Where the datagrams of one transport go. Made before the transport connects."""
+    """The current path of one transport. Created before the transport connects."""
 
     def __init__(
         self,
@@ -25,13 +25,13 @@ class IceRoute:
         reach: Reach,
         candidates: CandidateFilter | None = None,
     ) -> None:
-        """Lead where the transport leads by itself.
+        """Begin with the transport's own path.
 
         Args:
-            transport: whose datagrams.
+            transport: the transport whose datagrams are routed.
             remote_ufrag: the peer's, of the transport's own path.
-            reach: where the peer may be.
-            candidates: has chosen those that the transport's own path was told already.
+            reach: which addresses the peer may have.
+            candidates: the filter that chose the candidates of the transport's own path.
         """
         self._reach = reach
         self._candidates = candidates or CandidateFilter(reach)
@@ -39,19 +39,21 @@ class IceRoute:
         self._transport = transport
         self._path = path_of(transport)
         self._next: IcePath | None = None
-        self._laying = asyncio.Lock()
-        speak_through(transport, self._receive, self._send)
+        self._preparing = asyncio.Lock()
+        route_through(transport, self._receive, self._send)
 
-    async def lay(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
-        """Gather for a new path to `remote`, which `take` then tries; it replaces one laid before.
+    async def prepare(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
+        """Gather candidates for a new path to `remote`, which `switch` then tries.
+
+        It replaces an earlier new path that has not taken over.
 
         Returns:
-            Our end of it.
+            This server's end of the path.
         """
-        async with self._laying:
-            return await self._lay(configuration, remote)
+        async with self._preparing:
+            return await self._prepare(configuration, remote)
 
-    async def _lay(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
+    async def _prepare(self, configuration: RTCConfiguration, remote: IceEnd) -> IceEnd:
         await self.forget()
         self._candidates = CandidateFilter(self._reach)
         gatherer = RTCIceGatherer(configuration.iceServers, configuration.iceTransportPolicy)
@@ -72,8 +74,8 @@ class IceRoute:
         candidates = tuple(gatherer.getLocalCandidates())
         return IceEnd(own.usernameFragment or "", own.password or "", candidates)
 
-    async def take(self) -> bool:
-        """Try the path that was laid, and go on by it; tell whether it worked.
+    async def switch(self) -> bool:
+        """Try the new path and switch to it; tell whether it works.
 
         If it does not, the old one stays. Safe to cancel.
         """
@@ -87,24 +89,24 @@ class IceRoute:
                 await self.forget()
             return False
         if self._next is not path:
-            return False  # another one was laid meanwhile
+            return False  # another new path was prepared meanwhile
         self._next = None
         before, self._path = self._path, path
-        lead_elsewhere(self._transport, path)
+        switch_path(self._transport, path)
         self.confirm()
         await before.close()
         return True
 
     async def forget(self) -> None:
-        """Give up the path that was laid and has not taken over."""
+        """Close the new path, if there is one that has not taken over."""
         path, self._next = self._next, None
         if path is not None:
             await path.close()
 
     async def add_candidates(self, candidates: Sequence[RTCIceCandidate]) -> None:
-        """Try to reach the other end there as well, by the newest path.
+        """Try more candidates of the peer, on the newest path.
 
-        Not at too many places (RFC 8445, section 19.5.1), nor where it cannot be.
+        Only as many as RFC 8445, section 19.5.1, allows, and none that cannot be a peer's.
         """
         path = self._next or self._path
         for candidate in candidates:
@@ -112,11 +114,11 @@ class IceRoute:
                 await path.add_candidate(candidate)
 
     def pace(self) -> None:
-        """Bound the checks of the transport's own path, once this end has gathered for it."""
+        """Limit the checks of the transport's own path, once its candidates are gathered."""
         self._path.pace_checks(self._reach.budget.may_check)
 
     def confirm(self) -> None:
-        """Note that the peer has connected, and where from."""
+        """Note that the peer has connected, and from which host."""
         if (host := self._path.remote_host) is not None:
             self._reach.budget.confirm(host)
 

@@ -1,7 +1,7 @@
-"""What a peer sends: pictures and sound of its camera, microphone or tool, into the session.
+"""Media that a peer sends: pictures and sound of its camera, microphone or tool, for the session.
 
-Everything that comes is taken at once: what aiortc has decoded and nobody takes would pile up. What
-becomes of it is the session's rule for the stream.
+Every frame is taken at once, because frames that aiortc has decoded would pile up otherwise. The
+session's rule for the stream decides which are used.
 """
 
 from contextlib import suppress
@@ -17,13 +17,13 @@ from reverie.sessions.protocol.errors import CommandError
 
 
 async def feed(server_session: ServerSession, stream: str, track: MediaStreamTrack) -> None:
-    """Hand on what comes on a track, until it ends."""
+    """Pass the frames of a track to the session until the track ends."""
     while True:
         try:
             frame = await track.recv()
         except MediaStreamError:
             return
-        with suppress(CommandError):  # the stream is full, or the session over
+        with suppress(CommandError):  # the stream is full, or the session has ended
             if isinstance(frame, VideoFrame):
                 server_session.put_video(stream, frame, _pts_us(frame))
             elif isinstance(frame, AudioFrame):

@@ -1,4 +1,4 @@
-"""What one peer is sent as RTP: pictures and sound of its attachment."""
+"""The RTP media that one peer is sent: pictures and sound of its attachment."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ from reverie.sessions.streams.output_streams import VOICE
 
 
 class MediaOut:
-    """Takes the bytes out of an attachment's events, and tells what is left of them."""
+    """Sends the media of an attachment's events as RTP, and returns the events without it."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class MediaOut:
         options: WebRtcOptions,
         metrics: Metrics,
     ) -> None:
-        """Begin to be the tracks of the senders; nothing comes before `begin`."""
+        """Replace the tracks of the senders; nothing is sent before `begin`."""
         self._negotiated = negotiated
         self._now_us = now_us
         self._options = options
@@ -48,23 +48,23 @@ class MediaOut:
 
     @property
     def codec(self) -> Codec:
-        """How pictures are encoded."""
+        """The codec of pictures."""
         return self._negotiated.codec or Codec.VP8
 
     @property
     def audio(self) -> AudioCodec | None:
-        """How sound is; None: the peer hears none."""
+        """The codec of sound; None: the peer gets no sound."""
         return AudioCodec.OPUS if self._audio is not None else None
 
     def begin(self, server_session: ServerSession, attachment: Attachment, *, silent: bool) -> None:
-        """Heed what the receiver reports from now on.
+        """Act on the reports of the receiver from now on.
 
         Args:
-            silent: the peer says no playheads: what was sent to it counts as seen.
+            silent: the peer sends no playheads, so media that was sent to it counts as seen.
         """
         if self._video is None:
             return
-        shown = self._say_seen if silent else self._note_sent
+        shown = self._submit_playhead if silent else self._note_sent
         self._video.shown = lambda chunk: shown(attachment, chunk)
         self._video.request_key = lambda: self._request_key(attachment)
         self._video.refresh = self._refresh = lambda: server_session.show_again(attachment)
@@ -72,10 +72,10 @@ class MediaOut:
         self._video.limit(self._options.max_bitrate)
 
     async def pass_on(self, event: AnyEvent) -> AnyEvent | None:
-        """Send what an event carries; return what to tell of it, None when it was skipped.
+        """Send the media of an event; return the event to tell, None when the media was skipped.
 
         Raises:
-            PeerEndedError: the sender has died.
+            PeerEndedError: the sender has failed.
         """
         if isinstance(event, MediaInit):
             self._kinds[event.stream] = event.kind
@@ -87,23 +87,23 @@ class MediaOut:
                 if out is not None:
                     out.cut()
         if isinstance(event, TextDelta) and event.cut and VOICE in self._kinds and self._audio:
-            self._audio.cut()  # what is not said any more is not heard either
+            self._audio.cut()  # the rest of a cut answer is not played
         return event
 
     def seen(self, chunk: int) -> None:
-        """Note what the peer says that it has seen."""
+        """Note the chunk that the peer has seen."""
         self._probe.seen(chunk)
 
-    def look(self, now_s: float) -> None:
-        """Look after what nobody tells of; to be called a few times a second.
+    def check(self, now_s: float) -> None:
+        """Check what no event reports; called a few times a second.
 
         Raises:
-            PeerEndedError: a sender has died.
+            PeerEndedError: a sender has failed.
         """
         for out in (self._video, self._audio):
             if out is not None and out.track.readyState == "ended":
                 raise sender_failed()
-        self._note_trip()
+        self._note_round_trip()
         if self._refresh is not None and self._probe.due(now_s):
             self._refresh()
 
@@ -120,7 +120,7 @@ class MediaOut:
         if chunk.last:
             self._probe.sent(chunk.chunk, self._now_us() / 1e6)
 
-    def _say_seen(self, attachment: Attachment, chunk: MediaChunk) -> None:
+    def _submit_playhead(self, attachment: Attachment, chunk: MediaChunk) -> None:
         if chunk.last:
             pts_us = max(0, chunk.pts_us)
             attachment.submit(Playhead(id="sent", chunk=chunk.chunk, pts_us=pts_us))
@@ -130,7 +130,7 @@ class MediaOut:
             if kind == "video":
                 attachment.submit(RequestKeyFrame(id="pli", stream=stream), quiet=True)
 
-    def _note_trip(self) -> None:
+    def _note_round_trip(self) -> None:
         sender = self._negotiated.video or self._negotiated.audio
         trip_s = round_trip_s(sender) if sender is not None else None
         if trip_s is not None and trip_s != self._trip_s:

@@ -1,4 +1,4 @@
-"""From an offer to an answer and a connection behind it. Nothing of a session is touched here."""
+"""From an offer to an answer and its connection. Nothing of a session is touched here."""
 
 import asyncio
 import re
@@ -55,10 +55,10 @@ _AS_THE_SPS_SAYS = "42c01f"
 
 @dataclass(frozen=True, slots=True)
 class MediaPreferences:
-    """What this side would do with an offer's sections.
+    """What the server sends and receives in the sections of an offer.
 
     Attributes:
-        video: send pictures in the first section that takes them.
+        video: send pictures in the first section that accepts them.
         audio: likewise sound.
         video_inputs: input streams for the sections that send pictures, in order.
         audio_inputs: likewise for sound.
@@ -76,7 +76,7 @@ class NegotiatedPeer:
 
     Attributes:
         answer: the SDP.
-        codec: of the pictures that are sent; None when none are.
+        codec: of the pictures that are sent; None without pictures.
         inputs: the input stream that each receiving transceiver feeds.
     """
 
@@ -92,7 +92,7 @@ class NegotiatedPeer:
 
 async def negotiate(
     offer: Offer,
-    wishes: MediaPreferences,
+    preferences: MediaPreferences,
     configuration: RTCConfiguration,
     options: WebRtcOptions,
     reach: Reach,
@@ -100,20 +100,20 @@ async def negotiate(
     """Return a connection for an offer, with its answer. If this fails, none is left.
 
     Args:
-        offer: what the peer wants.
-        wishes: what this side would do.
-        configuration: this side's servers.
+        offer: of the peer.
+        preferences: what the server sends and receives.
+        configuration: the ICE servers of this server.
         options: ports and times.
-        reach: where the peer may be.
+        reach: which addresses the peer may have.
 
     Raises:
-        HttpRefusedError: the offer cannot be answered, or a server that helps did not answer.
+        HttpRefusedError: the offer cannot be answered, or no candidate was gathered in time.
     """
-    codec = _choose(offer) if wishes.video else None
+    codec = _choose(offer) if preferences.video else None
     connection = RTCPeerConnection(configuration)
     candidates = CandidateFilter(reach)
     try:
-        plan = _Plan(connection, wishes, codec)
+        plan = _Plan(connection, preferences, codec)
         for section in offer.sections:
             plan.add(section)
         with within_ports(options.ports):
@@ -148,10 +148,10 @@ async def negotiate(
 
 
 def no_candidates() -> HttpRefusedError:
-    """Return the refusal of a server that cannot be reached by anybody."""
+    """Return the refusal of a server without any candidate."""
     text = (
-        "no address or port can be had for a peer: see the network, server.rtc.ports, and whether "
-        "the STUN and TURN servers answer in time (gather_timeout_s)"
+        "the server has no address or port for a peer: check the network, server.rtc.ports, and "
+        "whether the STUN and TURN servers answer in time (gather_timeout_s)"
     )
     return HttpRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "no_candidates", text, retry_after_s=5)
 
@@ -159,22 +159,22 @@ def no_candidates() -> HttpRefusedError:
 class _Plan:
     """Adds a transceiver for each section, in their order.
 
-    The order is how aiortc finds the transceiver of a section; and codecs are chosen before it
-    reads the offer, for afterwards they are fixed.
+    aiortc finds the transceiver of a section by the order. Codecs are chosen before it reads the
+    offer, because they are fixed afterwards.
     """
 
     def __init__(
-        self, connection: RTCPeerConnection, wishes: MediaPreferences, codec: Codec | None
+        self, connection: RTCPeerConnection, preferences: MediaPreferences, codec: Codec | None
     ) -> None:
         self.video: RTCRtpSender | None = None
         self.audio: RTCRtpSender | None = None
         self.inputs: dict[str, RTCRtpTransceiver] = {}
         self._connection = connection
-        self._wishes = wishes
+        self._preferences = preferences
         self._codec = codec
         self._sources = {
-            "video": list(wishes.video_inputs),
-            "audio": list(wishes.audio_inputs),
+            "video": list(preferences.video_inputs),
+            "audio": list(preferences.audio_inputs),
         }
 
     def add(self, section: Section) -> None:
@@ -185,7 +185,7 @@ class _Plan:
         if is_video:
             send = section.wants and self._codec is not None and self.video is None
         else:
-            send = section.wants and section.opus and self._wishes.audio and self.audio is None
+            send = section.wants and section.opus and self._preferences.audio and self.audio is None
         sources = self._sources[section.kind]
         receive = section.gives and bool(sources)
         transceiver = self._connection.addTransceiver(section.kind, _direction(send, receive))
@@ -199,7 +199,7 @@ class _Plan:
 
 
 def answer_to_restart(answer: str, end: IceEnd) -> str:
-    """Return an answer like the one before, with a new end of the path."""
+    """Return the earlier answer with a new end of the path."""
     description = SessionDescription.parse(answer)
     for media in description.media:
         media.ice = RTCIceParameters(end.ufrag, end.password)
@@ -228,7 +228,7 @@ def _choose(offer: Offer) -> Codec:
 
 
 def _preferred(codec: Codec) -> list[RTCRtpCodecCapability]:
-    """Return what aiortc calls a codec: the exact profile first, then one that includes it."""
+    """Return aiortc's names of a codec: the exact profile first, then one that includes it."""
     known: RTCRtpCapabilities = RTCRtpSender.getCapabilities("video")
     ours = [each for each in known.codecs if each.mimeType.lower() == _MIME[codec]]
     ours.sort(key=lambda each: each.parameters.get("profile-level-id") != _CONSTRAINED_BASELINE)

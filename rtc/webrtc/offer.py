@@ -1,7 +1,7 @@
-"""What a peer offers: read and judged before anything is made for it.
+"""The offer of a peer: parsed and checked before anything is created for it.
 
-The SDP comes from outside and its parser was written for friends, so whatever it trips over is a
-`bad_offer`, and so is what would make a peer that can never stand.
+The SDP comes from outside and its parser trusts its input, so every exception of the parser is a
+`bad_offer`. So is an offer whose peer could never connect.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from reverie.rtc.wire.errors import HttpRefusedError
 MAX_SDP_CHARS = 100_000
 MAX_SECTIONS = 16
 MAX_CANDIDATES = 100
-"""Each is sent checks, wherever it says that it is."""
+"""Each candidate is sent checks, whatever its address is."""
 _BASELINE = (H264Profile.PROFILE_CONSTRAINED_BASELINE, H264Profile.PROFILE_BASELINE)
-_TRIPS = (
+_PARSER_ERRORS = (
     ValueError,
     AssertionError,
     LookupError,
@@ -35,14 +35,14 @@ _TRIPS = (
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section of an offer, as this side sees it.
+    """One section of an offer, as the server sees it.
 
     Attributes:
         kind: `application` is for data channels.
-        wants: the peer receives media in it.
-        gives: the peer sends media in it.
-        codecs: for video, what we can send in it, the peer's favourite first.
-        opus: for audio, whether it takes Opus.
+        wants: the peer receives media in the section.
+        gives: the peer sends media in the section.
+        codecs: for video, what the server can send, the peer's favourite first.
+        opus: for audio, whether the peer accepts Opus.
     """
 
     kind: Literal["video", "audio", "application"]
@@ -58,7 +58,7 @@ class Offer:
 
     Attributes:
         sdp: without candidates that are names.
-        mids: of the sections; with their kinds what a restart may not change.
+        mids: of the sections; a restart must not change them.
         fingerprints: of the peer's certificate.
         end: the peer's end of the path, which all sections share.
     """
@@ -87,7 +87,7 @@ def read_offer(sdp: str) -> Offer:
     """Return the offer in an SDP.
 
     Raises:
-        HttpRefusedError: `bad_offer`, and what is wrong with it.
+        HttpRefusedError: `bad_offer`, with the problem.
     """
     if len(sdp) > MAX_SDP_CHARS:
         raise bad_offer(f"an offer has at most {MAX_SDP_CHARS} characters", 413)
@@ -109,8 +109,8 @@ def read_offer(sdp: str) -> Offer:
         mids = tuple(each.rtp.muxId for each in media)
         fingerprints = _fingerprints(media)
         end = _end(media[0])
-    except _TRIPS as error:
-        raise bad_offer("this is no SDP that can be answered") from error
+    except _PARSER_ERRORS as error:
+        raise bad_offer("this SDP cannot be answered") from error
     return Offer(kept, sections, mids, fingerprints, end)
 
 
@@ -120,18 +120,18 @@ def bad_offer(text: str, status: int = HTTPStatus.BAD_REQUEST) -> HttpRefusedErr
 
 
 def check_restart(offer: Offer, before: Offer, ufrag: str) -> None:
-    """Accept an offer that changes the path of one before it, and nothing else.
+    """Check that an offer changes the path of an earlier one, and nothing else.
 
     Args:
-        ufrag: the peer's of the path that is taken now.
+        ufrag: the peer's, of the current path.
 
     Raises:
-        HttpRefusedError: it is no such offer.
+        HttpRefusedError: the offer changes more, or is no restart.
     """
     if (offer.mids, offer.fingerprints) != (before.mids, before.fingerprints):
-        raise bad_offer("a restart of ICE changes nothing else: its sections or certificate differ")
+        raise bad_offer("an ICE restart must not change sections or certificate")
     if offer.end.ufrag == ufrag:
-        raise bad_offer("a restart of ICE has another ice-ufrag")
+        raise bad_offer("an ICE restart needs a new ice-ufrag")
 
 
 def _is_bundled(description: SessionDescription) -> bool:

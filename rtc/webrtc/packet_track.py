@@ -1,4 +1,4 @@
-"""A track of packets that were encoded elsewhere, once for everybody."""
+"""A track of packets that were encoded elsewhere, once for all receivers."""
 
 import asyncio
 from collections import deque
@@ -16,23 +16,23 @@ from reverie.rtc.wire.errors import PeerEndedError
 from reverie.rtc.wire.framing import CloseCode
 
 FIRST_LIMIT_S = 10.0
-"""For the first packet to be sent."""
+"""Time for the first packet to be sent."""
 
 
 def sender_failed() -> PeerEndedError:
-    """Return the end of a peer whose sender has died: aiortc tells nobody, and freezes."""
+    """Return the error of a peer whose sender has failed, which aiortc does not report."""
     text = "the media could not be sent; the server's log says more"
     return PeerEndedError(CloseCode.INTERNAL, "sender_failed", text)
 
 
 @dataclass(frozen=True, slots=True)
 class PacedPacket:
-    """A packet that waits for its moment.
+    """A packet that waits until it is due.
 
     Attributes:
         ticks: its RTP time, in units of the track's clock, from 0.
         due_us: when to send it.
-        sent: called when it is handed to the sender.
+        sent: called when the sender takes it.
     """
 
     data: bytes
@@ -42,9 +42,9 @@ class PacedPacket:
 
 
 class PacketTrack(MediaStreamTrack):
-    """What one sender sends: at most `capacity` packets wait, each until it is due.
+    """The packets of one sender: at most `capacity` wait, each until it is due.
 
-    Whoever puts packets in looks at `full` first: the rule for what is lost is theirs.
+    The producer checks `full` first and decides what is lost.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class PacketTrack(MediaStreamTrack):
         self._now_us = now_us
         self._packets: deque[PacedPacket] = deque()
         self._news = asyncio.Event()
-        self._sent: int | None = None  # ticks of the packet that was handed over last
+        self._sent: int | None = None  # ticks of the last packet that the sender took
         self._sender: RTCRtpSender | None = None
         self._origin: int | None = None
         self._origin_known = asyncio.Event()
 
     def sent_by(self, sender: RTCRtpSender) -> None:
-        """Say who takes from the track, so that its RTP times can be known."""
+        """Set the sender of the track, whose RTP times are read."""
         self._sender = sender
 
     @property
@@ -86,10 +86,10 @@ class PacketTrack(MediaStreamTrack):
         self._packets.clear()
 
     async def rtp_timestamp(self, ticks: int) -> int:
-        """Return what RTP calls `ticks`; waits for the first packet to be sent.
+        """Return the RTP timestamp of `ticks`; wait for the first packet to be sent.
 
         Raises:
-            PeerEndedError: nothing was sent in time, so the sender has died.
+            PeerEndedError: nothing was sent in time, so the sender has failed.
         """
         try:
             async with asyncio.timeout(FIRST_LIMIT_S):
@@ -100,7 +100,7 @@ class PacketTrack(MediaStreamTrack):
         return (self._origin + ticks) % 2**32
 
     async def recv(self) -> "av.Packet[Any]":
-        """Return the next packet when it is due; for the sender.
+        """Return the next packet when it is due; called by the sender.
 
         Raises:
             MediaStreamError: the track has ended.
@@ -131,7 +131,7 @@ class PacketTrack(MediaStreamTrack):
             wait_us = self._packets[0].due_us - self._now_us()
             if wait_us <= 0:
                 return self._packets.popleft()
-            await asyncio.sleep(wait_us / 1e6)  # a cut meanwhile has taken it out
+            await asyncio.sleep(wait_us / 1e6)  # a cut may remove the packet meanwhile
 
     def _note_sent(self) -> None:
         if self._origin is None and self._sent is not None and self._sender is not None:

@@ -1,9 +1,9 @@
 """One WebRTC peer of a session: from its answered offer to its end.
 
-    offer answered -> stands (connected, `events` open) -> attached -> talks -> bye, closed
+    offer answered -> connected (`events` open) -> attached -> running -> bye, closed
 
-Nothing of the session is touched before the peer stands. However it ends, `run` gives the
-attachment back, says why where it can, and closes the connection.
+Nothing of the session is touched before the peer is connected. However it ends, `run` detaches,
+tells the peer why if it can, and closes the connection.
 """
 
 import asyncio
@@ -41,25 +41,25 @@ from reverie.sessions.protocol.events import Error
 logger = logging.getLogger(__name__)
 
 FAREWELL_S = 1.0
-"""For the peer to hear why it is ended, and to leave by itself."""
+"""Time for the peer to receive the reason, and to close the connection itself."""
 
-_LOOK_S = 0.25
+_CHECK_S = 0.25
 NO_PATH = (
-    "no path was found between the two ends (ICE): a firewall may block UDP; use WebSocket, "
+    "no network path to the server was found (ICE): a firewall may block UDP; use WebSocket, "
     "or have the operator name a TURN server (server.rtc.turn_urls)"
 )
 
-ASLEEP_S = 1.0
-"""When this process has stood still for longer, its peers cannot be blamed for their silence."""
+SUSPENDED_S = 1.0
+"""After this process was suspended for longer, silence is not the fault of its peers."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerKind:
-    """How a kind of peer behaves.
+    """The kind of a peer.
 
     Attributes:
         talks: it has an `events` channel, which is also its heartbeat.
-        watches: it is attached, and counts as somebody who sees.
+        watches: it is attached, and counts as a viewer.
     """
 
     talks: bool = True
@@ -67,7 +67,7 @@ class PeerKind:
 
 
 class WebRtcPeer:
-    """One peer. `run` is its life."""
+    """One peer; `run` serves it until it ends."""
 
     def __init__(
         self,
@@ -80,30 +80,30 @@ class WebRtcPeer:
         configuration: RTCConfiguration,
         accounts: Accounts,
     ) -> None:
-        """Listen to the connection from now on; nothing of the session is touched yet."""
+        """Handle events of the connection; nothing of the session is touched yet."""
         self.id = peer
         self.session = server_session.id
         self.role = role
         self.negotiated = negotiated
-        self.paths = 1  # laid so far
-        self.ended: PeerEndedError | None = None  # why, once it is over and the peer did not ask
+        self.paths = 1  # paths so far; each ICE restart adds one
+        self.ended: PeerEndedError | None = None  # why it ended, unless the peer asked for it
         self._server_session = server_session
         self._context = context
         self._options = context.options.rtc
         self._peer_kind = peer_kind
         self._configuration = configuration
-        self._tasks: asyncio.TaskGroup | None = None  # while the peer stands
+        self._tasks: asyncio.TaskGroup | None = None  # while the peer is connected
         self._connection = negotiated.connection
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()  # the connection, or its channels
         self._leaving = False
-        self._gives_way = False
+        self._evicted = False
         self._now_us = MonotonicClock().now_us
         self._media = MediaOut(negotiated, self._now_us, self._options, context.metrics)
         self._channels = PeerChannels(
             self._options.inbox_messages, self._loop.time, self._changed.set
         )
-        self._talk = PeerConversation(
+        self._conversation = PeerConversation(
             context, server_session, self._media, self._channels, accounts
         )
         self._connection.on("connectionstatechange", self._changed.set)
@@ -115,13 +115,11 @@ class WebRtcPeer:
         """The state of the connection, in the words of the W3C (`RTCPeerConnectionState`)."""
         return str(self._connection.connectionState)
 
-    # --- its life ---
-
     async def run(self) -> None:
-        """Live until either side ends it. Cancelling it closes the connection."""
+        """Serve the peer until either side ends it. When cancelled, close the connection."""
         code, reason, told = int(CloseCode.INTERNAL), "internal_error", None
         try:
-            await self._live()
+            await self._serve()
         except AttachmentEndedError as error:
             code, reason = close_code(error.reason), error.reason
         except PeerEndedError as error:
@@ -135,48 +133,48 @@ class WebRtcPeer:
         finally:
             self._tasks = None
             self._context.metrics.ended.labels(reason).inc()
-            logger.info("peer %s of session %s is over: %s", self.id, self.session, reason)
+            logger.info("peer %s of session %s has ended: %s", self.id, self.session, reason)
             await self._close(code, reason, told)
 
     def leave(self) -> None:
-        """End it, because the peer asked for that."""
+        """End the peer at its own request."""
         self._leaving = True
         self._changed.set()
 
-    def make_way(self) -> None:
-        """End it, because there are too many peers and others hold fewer."""
-        self._gives_way = True
+    def evict(self) -> None:
+        """End the peer, because there are too many and other addresses hold fewer."""
+        self._evicted = True
         self._changed.set()
 
     async def add_candidates(self, candidates: Sequence[RTCIceCandidate]) -> None:
-        """Try to reach the peer there as well. What comes too late is ignored."""
+        """Try more candidates of the peer. Candidates that come too late are ignored."""
         await self.negotiated.route.add_candidates(candidates)
 
     async def restart(self, remote: IceEnd) -> IceEnd:
-        """Lay a new path to the peer, and return our end of it; the old one carries on meanwhile.
+        """Prepare a new path to the peer, and return this end of it; the old one stays meanwhile.
 
         Raises:
-            HttpRefusedError: the peer does not stand, or nobody helps to find a path.
+            HttpRefusedError: the peer is not connected, or no candidate was gathered in time.
         """
         if self._tasks is None or self._connection.connectionState != "connected":
-            text = "only a peer that stands can restart ICE"
+            text = "ICE restart needs a connected peer"
             raise HttpRefusedError(HTTPStatus.CONFLICT, "not_connected", text)
         try:
             with within_ports(self._options.ports):
                 async with asyncio.timeout(self._options.gather_timeout_s):
-                    end = await self.negotiated.route.lay(self._configuration, remote)
+                    end = await self.negotiated.route.prepare(self._configuration, remote)
         except TimeoutError:
             raise no_candidates() from None
         self.paths += 1
         self._context.metrics.restarts.inc()
-        self._tasks.create_task(self._take_path(), name=f"peer {self.id} path")
+        self._tasks.create_task(self._switch_path(), name=f"peer {self.id} path")
         return end
 
-    async def _take_path(self) -> None:
+    async def _switch_path(self) -> None:
         route = self.negotiated.route
         try:
             async with asyncio.timeout(self._options.connect_timeout_s):
-                worked = await route.take()
+                worked = await route.switch()
         except TimeoutError:
             await route.forget()
             worked = False
@@ -187,16 +185,18 @@ class WebRtcPeer:
             with suppress(PeerLeftError):
                 await events.send(encode_text(told))
 
-    async def _live(self) -> None:
+    async def _serve(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._watch(), name=f"peer {self.id} connection")
-                await self._stands()
+                await self._wait_connected()
                 self.negotiated.route.confirm()
                 self._context.metrics.peers_connected.inc()
                 self._tasks = tasks
                 if self._peer_kind.watches:
-                    tasks.create_task(self._talk.run(self.role), name=f"peer {self.id} talk")
+                    tasks.create_task(
+                        self._conversation.run(self.role), name=f"peer {self.id} talk"
+                    )
                 else:
                     tasks.create_task(self._until_over(), name=f"peer {self.id} session")
                 for stream, transceiver in self.negotiated.inputs.items():
@@ -205,8 +205,8 @@ class WebRtcPeer:
         except ExceptionGroup as group:
             raise first_of(group) from group
 
-    async def _stands(self) -> None:
-        """Return once the peer is connected, with its channel; it has to be in time."""
+    async def _wait_connected(self) -> None:
+        """Return once the peer is connected, with its channel; this has a time limit."""
         limit_s = self._options.connect_timeout_s
         try:
             async with self._context.handshake(limit_s):
@@ -224,38 +224,38 @@ class WebRtcPeer:
             raise PeerEndedError(CloseCode.TIMEOUT, "connect_timeout", text) from None
 
     async def _watch(self) -> None:
-        """Raise when the peer is gone, silent, asks to go, or its sender has died."""
-        looked_s = self._loop.time()
+        """Raise when the peer has closed, is silent, asks to end, or its sender has failed."""
+        checked_s = self._loop.time()
         while True:
             now_s = self._loop.time()
-            if self._channels.events is not None and now_s - looked_s > ASLEEP_S:
-                self._channels.events.heard_s += now_s - looked_s
-            looked_s = now_s
+            if self._channels.events is not None and now_s - checked_s > SUSPENDED_S:
+                self._channels.events.heard_s += now_s - checked_s
+            checked_s = now_s
             self._check()
-            self._media.look(self._now_us() / 1e6)
+            self._media.check(self._now_us() / 1e6)
             self._changed.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
+                async with asyncio.timeout(_CHECK_S):
                     await self._changed.wait()
 
     def _check(self) -> None:
-        if self._talk.attachment is None and self._server_session.state.over:
+        if self._conversation.attachment is None and self._server_session.state.over:
             raise AttachmentEndedError(self._server_session.state.reason or "closed")
         if self._connection.connectionState == "failed" and not self._leaving:
             raise PeerEndedError(CloseCode.TIMEOUT, "ice_failed", NO_PATH)
         if self._leaving or self._connection.connectionState == "closed":
             raise PeerLeftError(1006)
-        if self._gives_way:
-            text = "others want a place, and its address has more peers than they have"
+        if self._evicted:
+            text = "other clients need a place, and this address holds more peers than theirs"
             raise PeerEndedError(CloseCode.TOO_MANY, "too_many_peers", text)
         events, limit_s = self._channels.events, self._options.heartbeat_s
         if events is None:
             return
         if self._loop.time() - events.heard_s >= limit_s:
-            text = f"nothing was heard for {limit_s:g} s (heartbeat_s)"
+            text = f"the client sent nothing for {limit_s:g} s (heartbeat_s)"
             raise PeerEndedError(CloseCode.TIMEOUT, "heartbeat", text)
         if events.overflowed:
-            text = f"over {self._options.inbox_messages} messages wait (inbox_messages)"
+            text = f"more than {self._options.inbox_messages} messages wait (inbox_messages)"
             raise PeerEndedError(CloseCode.SLOW_VIEWER, "slow_viewer", text)
 
     async def _until_over(self) -> None:
@@ -263,7 +263,7 @@ class WebRtcPeer:
         raise AttachmentEndedError(self._server_session.state.reason or "closed")
 
     async def _close(self, code: int, reason: str, told: Error | None) -> None:
-        """Say why, give the peer a moment to leave by itself, and close whatever is left."""
+        """Tell the peer why, give it a moment to close, and close the connection."""
         try:
             async with asyncio.timeout(self._options.close_timeout_s):
                 if code and self._channels.events is not None:
@@ -286,5 +286,7 @@ class WebRtcPeer:
                     await self._changed.wait()
 
     def _stamp(self) -> dict[str, object]:
-        sequence = self._talk.attachment.outbox.sequence if self._talk.attachment else 0
+        sequence = (
+            self._conversation.attachment.outbox.sequence if self._conversation.attachment else 0
+        )
         return {"session": self.session, "sequence": sequence, "time_us": self._now_us()}

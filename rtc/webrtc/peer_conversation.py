@@ -1,6 +1,6 @@
-"""One attachment over one peer: what a `Conversation` is for a WebSocket.
+"""One attachment over one WebRTC peer, as `SocketConversation` is over a WebSocket.
 
-Its media go as RTP, other events and all commands over the `events` channel, where there is one.
+Media are sent as RTP; other events and all commands use the `events` channel, if there is one.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from reverie.sessions.protocol.events import AnyEvent
 
 
 class PeerConversation:
-    """Carries an attachment's events out to a peer, and commands in."""
+    """Sends an attachment's events to a peer, and receives its commands."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class PeerConversation:
         channels: PeerChannels,
         accounts: Accounts,
     ) -> None:
-        """Attach to nothing yet; the attachment will be counted under `accounts`."""
+        """Prepare; `run` attaches, and the attachment counts for `accounts`."""
         self._context = context
         self._server_session = server_session
         self._media = media
@@ -43,11 +43,11 @@ class PeerConversation:
         self.attachment: Attachment | None = None
 
     async def run(self, role: Role) -> None:
-        """Attach, and talk until either side ends it; then give the attachment back.
+        """Attach, and run until either side ends it; then detach.
 
         Raises:
-            PeerEndedError: there is no attachment to be had, or the peer takes nothing.
-            AttachmentEndedError: the session says so.
+            PeerEndedError: the session refuses the attachment, or the peer reads nothing.
+            AttachmentEndedError: the attachment or the session has ended.
             PeerLeftError: the channel is closed.
         """
         attachment = self.attachment = self._attach(role)
@@ -93,15 +93,15 @@ class PeerConversation:
         while True:
             event = await self._media.pass_on(await attachment.take())
             if event is not None and events is not None:
-                await self._say(event, events)
+                await self._tell(event, events)
 
-    async def _say(self, event: AnyEvent, events: EventsChannel) -> None:
+    async def _tell(self, event: AnyEvent, events: EventsChannel) -> None:
         limit_s = self._context.options.send_timeout_s
         text = encode_text(event)
         try:
             async with asyncio.timeout(limit_s):
                 await events.send(text)
         except TimeoutError:
-            message = f"nothing was taken for {limit_s:g} s (send_timeout_s)"
+            message = f"the client read nothing for {limit_s:g} s (send_timeout_s)"
             raise PeerEndedError(CloseCode.SLOW_VIEWER, "slow_viewer", message) from None
         self._context.metrics.sent_bytes.inc(len(text))

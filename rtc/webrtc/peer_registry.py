@@ -25,17 +25,17 @@ from reverie.sessions import Role, ServerSession
 RETRY_S = 5.0
 
 ENDINGS = 256
-"""Peers that have ended, of which it is remembered why, for those who could not be told."""
+"""Ended peers whose reason is remembered, for clients that could not be told."""
 
 DRIVERS = 4
-"""Peers of a session that drive, or offered to, which have room however many watch.
+"""Peers of a session that may drive, or connect to drive, however many only watch.
 
-One drives, one is to take over, and what came before may not be known to be lost yet.
+One drives, one is about to take over, and earlier ones may not be known to be lost yet.
 """
 
 
 class _Place:
-    """A peer's place, from its offer on. Whoever loses it ends, or never begins."""
+    """A peer's place, from its offer on. A peer that loses its place ends, or never begins."""
 
     def __init__(
         self, session: str, role: Role, accounts: Accounts, lost: Callable[["_Place"], None]
@@ -43,8 +43,8 @@ class _Place:
         self.session = session
         self.role = role
         self.peer: WebRtcPeer | None = None
-        self.is_lost = False  # to somebody else
-        self.is_over = False  # given back
+        self.is_lost = False  # to another peer
+        self.is_over = False  # freed
         self.holder = Holder(accounts, self._lose, drives=role is Role.DRIVER)
         self._lost = lost
 
@@ -52,14 +52,14 @@ class _Place:
         self.is_lost = True
         self._lost(self)
         if self.peer is not None:
-            self.peer.make_way()
+            self.peer.evict()
 
 
 class PeerRegistry:
-    """Makes peers and lets them live. For one event loop."""
+    """Creates peers and runs them. For one event loop."""
 
     def __init__(self, context: AppContext) -> None:
-        """Hold nobody yet; peers need `running`."""
+        """Prepare; peers need `running`."""
         bound_decoders(context.store.input_pixels)
         self.servers = IceServers(context.options.rtc)
         self._context = context
@@ -70,27 +70,27 @@ class PeerRegistry:
             str, tuple[str, PeerEndedError]
         ] = {}  # session and reason, oldest first
         self._places = SharedPlaces(self._options.peers)
-        viewers = self._options.peers_per_session - 1  # one place is kept for who drives
+        viewers = self._options.peers_per_session - 1  # one place is reserved for the driver
         self._viewers = defaultdict[str, SharedPlaces](lambda: SharedPlaces(viewers))
         self._drivers = defaultdict[str, int](int)
         self._tasks: asyncio.TaskGroup | None = None
 
     def __len__(self) -> int:
-        """How many peers there are, those included that do not stand yet."""
+        """How many peers there are, including those that are not connected yet."""
         return len(self._places)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Let peers live inside the block; what is left of them at its end is closed."""
+        """Run peers inside the block; at its end the remaining ones are closed."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            living: list[asyncio.Task[None]] = []
-            self._living = living
+            peer_tasks: list[asyncio.Task[None]] = []
+            self._running = peer_tasks
             try:
                 yield
             finally:
                 self._tasks = None
-                for task in living:
+                for task in peer_tasks:
                     task.cancel()
 
     async def open(
@@ -98,11 +98,11 @@ class PeerRegistry:
         server_session: ServerSession,
         role: Role,
         offer: Offer,
-        wishes: MediaPreferences,
+        preferences: MediaPreferences,
         peer_kind: PeerKind,
         address: str,
     ) -> WebRtcPeer:
-        """Answer an offer, which came from `address`, with a peer that waits to be connected to.
+        """Answer an offer from `address` with a peer that waits for its connection.
 
         If this fails, nothing is left.
 
@@ -117,7 +117,7 @@ class PeerRegistry:
         try:
             configuration = self.servers.configuration()
             reach = Reach(address, own_addresses(), self._budget)
-            negotiated = await negotiate(offer, wishes, configuration, self._options, reach)
+            negotiated = await negotiate(offer, preferences, configuration, self._options, reach)
             if self._tasks is None or place.is_lost:
                 await negotiated.connection.close()
             if self._tasks is None:
@@ -134,22 +134,22 @@ class PeerRegistry:
         )
         place.peer = self._peers[name] = peer
         task = self._tasks.create_task(self._host(peer, place), name=f"peer {name}")
-        self._living.append(task)
-        task.add_done_callback(self._living.remove)
+        self._running.append(task)
+        task.add_done_callback(self._running.remove)
         return peer
 
     def find(self, session: str, peer: str) -> WebRtcPeer:
         """Return a peer of a session.
 
         Raises:
-            HttpRefusedError: there is none of that id, or not any more; 410 names why it ended.
+            HttpRefusedError: there is no such peer; 410 names why it has ended.
         """
         found = self._peers.get(peer)
         of_session, ended = self._endings.get(peer, (None, None))
         if ended is not None and of_session == session:
             raise HttpRefusedError(HTTPStatus.GONE, ended.reason, ended.message)
         if found is None or found.session != session:
-            raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_peer", "no such peer is here")
+            raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_such_peer", "there is no such peer")
         return found
 
     async def _host(self, peer: WebRtcPeer, place: _Place) -> None:
@@ -165,15 +165,15 @@ class PeerRegistry:
             self._leave(place)
 
     def _enter(self, place: _Place) -> None:
-        """Take a place among those of the session, and of the server.
+        """Take a place of the session and of the server.
 
         Raises:
-            HttpRefusedError: there is none.
+            HttpRefusedError: there is no place.
         """
         most = self._options.peers_per_session
         if place.role is Role.DRIVER:
-            room = max(DRIVERS, most - len(self._viewers[place.session]))
-            is_in = self._drivers[place.session] < room
+            most_drivers = max(DRIVERS, most - len(self._viewers[place.session]))
+            is_in = self._drivers[place.session] < most_drivers
             self._drivers[place.session] += is_in
         else:
             is_in = self._viewers[place.session].take(place.holder)
@@ -186,7 +186,7 @@ class PeerRegistry:
         self._context.metrics.peers.set(len(self))
 
     def _leave(self, place: _Place) -> None:
-        """Free a place. Twice is once."""
+        """Free a place. Idempotent."""
         session = place.session
         if place.is_over:
             return
@@ -205,7 +205,7 @@ class PeerRegistry:
 
 
 def _too_many(setting: str, limit: int) -> HttpRefusedError:
-    text = f"as many peers are here as may be: {limit} ({setting})"
+    text = f"there may be at most {limit} peers ({setting})"
     return HttpRefusedError(
         HTTPStatus.TOO_MANY_REQUESTS, "too_many_peers", text, retry_after_s=RETRY_S
     )

@@ -1,28 +1,28 @@
-"""RTP times: media time as the receiver counts it. They only grow, whatever media time does.
+"""RTP times: media time in the receiver's units. They only increase, whatever media time does.
 
-A receiver plays by them, and finds out by itself how late things come. So they keep the distances
-of media time while it runs on, and those of this process's clock where it does not: after a cut, a
-jump, or a stall that is too long to be made up for.
+A receiver schedules playout by them, and measures the delay of packets itself. So they keep the
+intervals of media time while it is continuous, and those of this process's clock where it is not:
+after a cut, a jump, or a stall that is too long to catch up with.
 """
 
 STALL_S = 1.0
-"""What comes later than this has a gap before it."""
+"""A packet that is later than this has a gap before it."""
 
 JUMP_S = 10.0
 
 
 class RtpTime:
-    """Counts for one stream."""
+    """The RTP time of one stream."""
 
     def __init__(self, rate_hz: int) -> None:
         """Count in units of 1/`rate_hz` s; the first moment is 0."""
         self._rate_hz = rate_hz
-        self._last: tuple[int, int] | None = None  # ticks and media time of what came last
-        self._sent: tuple[int, int] | None = None  # ticks of what was sent last, and when
-        self._anew = False
+        self._last: tuple[int, int] | None = None  # ticks and media time of the last packet
+        self._sent: tuple[int, int] | None = None  # ticks and time of the last packet sent
+        self._restarted = False
 
     def ticks(self, pts_us: int, now_us: int) -> int:
-        """Return the RTP time, without wrapping, of what has come for media time `pts_us`."""
+        """Return the RTP time, without wrapping, of a packet with the media time `pts_us`."""
         least = -1 if self._sent is None else self._sent[0]
         if self._last is None:
             ticks = 0
@@ -31,21 +31,21 @@ class RtpTime:
             ticks = before + round((pts_us - before_us) * self._rate_hz / 1e6)
             clock = self._by_clock(now_us)
             jumps = not 0 < ticks - before <= JUMP_S * self._rate_hz
-            if self._anew or jumps or clock - ticks > STALL_S * self._rate_hz:
+            if self._restarted or jumps or clock - ticks > STALL_S * self._rate_hz:
                 ticks = clock
-            least = max(least, before if not self._anew else -1)
-        self._anew = False
+            least = max(least, before if not self._restarted else -1)
+        self._restarted = False
         ticks = max(ticks, least + 1)
         self._last = ticks, pts_us
         return ticks
 
     def sent(self, ticks: int, now_us: int) -> None:
-        """Note what was sent, and when."""
+        """Note when a packet was sent."""
         self._sent = ticks, now_us
 
     def restart(self) -> None:
-        """Count on from what was sent: what waited behind it was cut."""
-        self._anew = True
+        """Continue from the last packet that was sent: those that waited after it were cut."""
+        self._restarted = True
 
     def _by_clock(self, now_us: int) -> int:
         if self._sent is None:

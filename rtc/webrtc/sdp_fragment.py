@@ -13,26 +13,26 @@ _MAX_SECRET_CHARS = 256
 
 
 def read_fragment(text: str) -> IceEnd:
-    """Return what a fragment says of the peer's end; secrets that it leaves out are empty.
+    """Return the peer's end of the path in a fragment; missing secrets are empty.
 
-    Candidates of no use here are left out.
+    Candidates that cannot be used are left out.
 
     Raises:
         HttpRefusedError: `bad_fragment`, or `bad_candidate`.
     """
     lines = [line.strip() for line in text.splitlines()]
     if len(lines) > MAX_LINES or any(line and line[1:2] != "=" for line in lines):
-        raise HttpRefusedError(400, "bad_fragment", "this is no fragment of an SDP", field="$")
+        raise HttpRefusedError(400, "bad_fragment", "this is no SDP fragment", field="$")
     ufrag, password = _value(lines, "ice-ufrag"), _value(lines, "ice-pwd")
     if bool(ufrag) != bool(password):
-        text = "ice-ufrag and ice-pwd come together"
+        text = "give both ice-ufrag and ice-pwd, or none"
         raise HttpRefusedError(400, "bad_fragment", text, field="$")
     parsed = [parse_candidate(line) for line in lines if line.startswith("a=candidate:")]
     return IceEnd(ufrag, password, tuple(each for each in parsed if each is not None))
 
 
 def write_fragment(end: IceEnd, mids: Sequence[str]) -> str:
-    """Return the fragment that says our end, for sections that are bundled on the first."""
+    """Return the fragment of this server's end, for sections that are bundled on the first."""
     lines = [
         "a=ice-options:trickle ice2",
         f"a=group:BUNDLE {' '.join(mids)}",

@@ -1,4 +1,4 @@
-"""Offers and answers over HTTP, for the page and for programs; `whip.py` has the standard ones."""
+"""Offers and answers over HTTP, for the page and for programs; `whip.py` has the standard forms."""
 
 from http import HTTPStatus
 from typing import Annotated, Literal
@@ -45,7 +45,7 @@ class _Candidate(BaseModel):
 
 
 class _Candidates(BaseModel):
-    """More candidates of a peer; an empty one says that there are no more."""
+    """More candidates of a peer; an empty one means that there are no more."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -64,13 +64,13 @@ class _Restart(BaseModel):
 class Signalling:
     """Handlers of `/v1/ice` and `/v1/sessions/{id}/webrtc`."""
 
-    def __init__(self, context: AppContext, room: PeerRegistry) -> None:
+    def __init__(self, context: AppContext, peers: PeerRegistry) -> None:
         self._context = context
-        self._room = room
+        self._peers = peers
 
     async def ice(self, request: Request) -> Response:
-        """Tell how to configure a peer connection; with credentials for who has a session."""
-        servers = self._room.servers
+        """Return the ICE configuration, with credentials for a client that has a session."""
+        servers = self._peers.servers
         session = request.query_params.get("session")
         known = servers.open_to_all()
         if session is not None:
@@ -98,8 +98,11 @@ class Signalling:
         if not offer.has_channels:
             text = "the offer has no section for data channels, which `events` needs"
             raise HttpRefusedError(HTTPStatus.BAD_REQUEST, "no_events", text, field="sdp")
-        wishes, address = wishes_of(server_session, role), self._context.addresses.of(request)
-        peer = await self._room.open(server_session, role, offer, wishes, PeerKind(), address)
+        preferences, address = (
+            preferences_of(server_session, role),
+            self._context.addresses.of(request),
+        )
+        peer = await self._peers.open(server_session, role, offer, preferences, PeerKind(), address)
         codec = peer.negotiated.codec
         answer = {
             "type": "answer",
@@ -129,7 +132,7 @@ class Signalling:
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
     async def show(self, request: Request) -> Response:
-        """Say how it is with a peer; of one that has ended, why: it could not be told itself."""
+        """Show the state of a peer, or why it has ended, which may not have reached it."""
         return json_response({"id": self._peer(request).id, "state": self._peer(request).state})
 
     async def delete(self, request: Request) -> Response:
@@ -139,31 +142,31 @@ class Signalling:
 
     def _session(self, request: Request) -> tuple[ServerSession, Role]:
         if not self._context.options.rtc.enabled:
-            text = "WebRTC is switched off here (server.rtc.enabled)"
+            text = "WebRTC is disabled on this server (server.rtc.enabled)"
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_webrtc", text)
         return authorized(self._context, request, str(request.path_params["id"]))
 
     def _peer(self, request: Request) -> WebRtcPeer:
-        return peer_of(self._context, self._room, request)
+        return peer_of(self._context, self._peers, request)
 
 
-def peer_of(context: AppContext, room: PeerRegistry, request: Request) -> WebRtcPeer:
-    """Return the peer that a request names, if its token may speak for it.
+def peer_of(context: AppContext, peers: PeerRegistry, request: Request) -> WebRtcPeer:
+    """Return the peer that a request names, if its token allows that.
 
     Raises:
         HttpRefusedError: there is none, or the token only watches and the peer drives.
-        SessionEndedError: the session is over.
-        UnknownSessionError: there is no such session, or the token is not its own.
+        SessionEndedError: the session has ended.
+        UnknownSessionError: there is no such session, or the token belongs to another one.
     """
     server_session, allowed = authorized(context, request, str(request.path_params["id"]))
-    peer = room.find(server_session.id, str(request.path_params["peer"]))
+    peer = peers.find(server_session.id, str(request.path_params["peer"]))
     if peer.role is Role.DRIVER:
         check_drives(allowed)
     return peer
 
 
-def wishes_of(server_session: ServerSession, role: Role) -> MediaPreferences:
-    """Return what this side would do with an offer of somebody in that role."""
+def preferences_of(server_session: ServerSession, role: Role) -> MediaPreferences:
+    """Return the media that the server sends and receives for a role."""
     inputs = server_session.view.inputs if role is Role.DRIVER else ()
     return MediaPreferences(
         video=True,

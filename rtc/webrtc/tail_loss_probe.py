@@ -1,9 +1,9 @@
-"""Finding out that the end of what was sent was lost.
+"""Detects that the last packets that were sent are lost.
 
-A receiver asks again for a packet that it sees others come after. After the last frame of a chunk
-none comes, for the world waits until that frame was seen: were it lost, both would wait for ever.
-So when nothing is said of it for a while, the newest picture is shown once more; and again, less
-and less often, for the page may as well be hidden, and see nothing.
+A receiver asks again for a missing packet when later ones arrive. None arrive after the last frame
+of a chunk, because generation waits until that frame was seen: if it were lost, both sides would
+wait for ever. So when no playhead confirms it for a while, the newest picture is sent again, at
+growing intervals, because the page may also be hidden and see nothing.
 """
 
 from reverie.gpu_pool.wire.backoff import Backoff
@@ -13,7 +13,7 @@ LONGEST_S = 8.0
 
 
 class TailLossProbe:
-    """Says when to show the newest picture once more. Time comes in as an argument."""
+    """Tells when to send the newest picture again. Time is an argument."""
 
     def __init__(self) -> None:
         self._sent = self._seen = -1  # chunks
@@ -28,11 +28,11 @@ class TailLossProbe:
             self._due_s = now_s + self._backoff.take()
 
     def seen(self, chunk: int) -> None:
-        """Note what the receiver says that it has seen."""
+        """Note the chunk that the receiver has seen."""
         self._seen = chunk
 
     def due(self, now_s: float) -> bool:
-        """Tell whether the newest picture is to be shown once more now."""
+        """Tell whether to send the newest picture again now."""
         if self._sent <= self._seen or now_s < self._due_s:
             return False
         self._due_s = now_s + self._backoff.take()

@@ -1,7 +1,7 @@
 """WHEP (draft-ietf-wish-whep) to watch a session, and WHIP (RFC 9725) to feed one its inputs.
 
-For standard tools: nothing but SDP over HTTP. Both know no events, so the playhead of whoever
-watches by WHEP is what was sent.
+For standard tools, which use nothing but SDP over HTTP. Neither has events, so media that was sent
+to a WHEP viewer counts as seen.
 """
 
 from http import HTTPStatus
@@ -34,19 +34,19 @@ _SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 class WhipRoutes:
     """Handlers of `/v1/sessions/{id}/whep` and `/whip`; each kind has its own."""
 
-    def __init__(self, context: AppContext, room: PeerRegistry, kind: Kind) -> None:
+    def __init__(self, context: AppContext, peers: PeerRegistry, kind: Kind) -> None:
         self._context = context
-        self._room = room
+        self._peers = peers
         self._kind = kind
 
     async def options(self, _: Request) -> Response:
-        """Say what may be posted."""
+        """Tell the media type of an offer."""
         return Response(headers={"Accept-Post": SDP})
 
     async def open(self, request: Request) -> Response:
         """Answer an offer."""
         if not self._context.options.rtc.enabled:
-            text = "WebRTC is switched off here (server.rtc.enabled)"
+            text = "WebRTC is disabled on this server (server.rtc.enabled)"
             raise HttpRefusedError(HTTPStatus.NOT_FOUND, "no_webrtc", text)
         server_session, allowed = authorized(self._context, request, str(request.path_params["id"]))
         if self._kind == "whip":
@@ -60,20 +60,20 @@ class WhipRoutes:
         location = own_path(request, f"/v1/sessions/{server_session.id}/{self._kind}/{peer.id}")
         response.headers["Location"] = location
         response.headers["ETag"] = _tag(peer)
-        for server in self._room.servers.for_user(server_session.id):
+        for server in self._peers.servers.for_user(server_session.id):
             for link in server.as_links():
                 response.headers.append("Link", link)
         return response
 
     async def patch(self, request: Request) -> Response:
         """Take more candidates (204), or restart ICE (200)."""
-        peer = peer_of(self._context, self._room, request)
+        peer = peer_of(self._context, self._peers, request)
         condition = request.headers.get("if-match")
         if condition is None:
             text = "PATCH needs If-Match: the ETag of the answer, or * to restart ICE"
             raise HttpRefusedError(HTTPStatus.PRECONDITION_REQUIRED, "no_etag", text)
         if condition.strip() not in ("*", _tag(peer)):
-            text = "the path has been laid anew meanwhile"
+            text = "ICE was restarted meanwhile"
             raise HttpRefusedError(HTTPStatus.PRECONDITION_FAILED, "other_etag", text)
         end = read_fragment(await self._text(request, FRAGMENT))
         if end.ufrag in ("", peer.negotiated.route.remote_ufrag):
@@ -86,36 +86,40 @@ class WhipRoutes:
 
     async def delete(self, request: Request) -> Response:
         """End a peer. Its ETag does not matter."""
-        peer_of(self._context, self._room, request).leave()
+        peer_of(self._context, self._peers, request).leave()
         return Response(status_code=HTTPStatus.OK)
 
     async def _watch(self, server_session: ServerSession, offer: Offer, address: str) -> WebRtcPeer:
         _check_directions(offer, gives=False)
-        wishes = MediaPreferences(video=offer.has("video"), audio=server_session.has_sound)
+        preferences = MediaPreferences(video=offer.has("video"), audio=server_session.has_sound)
         peer_kind = PeerKind(talks=False)
-        return await self._room.open(server_session, Role.VIEWER, offer, wishes, peer_kind, address)
+        return await self._peers.open(
+            server_session, Role.VIEWER, offer, preferences, peer_kind, address
+        )
 
     async def _feed(self, server_session: ServerSession, offer: Offer, address: str) -> WebRtcPeer:
         _check_directions(offer, gives=True)
         inputs = server_session.view.inputs
-        wishes = MediaPreferences(
+        preferences = MediaPreferences(
             video_inputs=[each.name for each in inputs if each.kind == "video"],
             audio_inputs=[each.name for each in inputs if each.kind == "audio"],
         )
         if not (
-            (offer.has("video") and wishes.video_inputs)
-            or (offer.has("audio") and wishes.audio_inputs)
+            (offer.has("video") and preferences.video_inputs)
+            or (offer.has("audio") and preferences.audio_inputs)
         ):
-            text = "the program takes none of what is offered"
+            text = "the program has no input for the offered media"
             raise HttpRefusedError(HTTPStatus.NOT_ACCEPTABLE, "no_inputs", text, field="sdp")
         peer_kind = PeerKind(talks=False, watches=False)
-        return await self._room.open(server_session, Role.DRIVER, offer, wishes, peer_kind, address)
+        return await self._peers.open(
+            server_session, Role.DRIVER, offer, preferences, peer_kind, address
+        )
 
     async def _text(self, request: Request, kind: str) -> str:
         body = await read_body(request, self._context.options)
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if given != kind:
-            text = f"the body has to be {kind}"
+            text = f"the body must be {kind}"
             status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
             raise HttpRefusedError(status, "wrong_media_type", text, field="Content-Type")
         try:
@@ -128,7 +132,7 @@ def _check_directions(offer: Offer, *, gives: bool) -> None:
     for section in offer.sections:
         if section.kind != "application" and not (section.gives if gives else section.wants):
             wanted = "sendonly" if gives else "recvonly"
-            raise bad_offer(f"each section is {wanted} or sendrecv")
+            raise bad_offer(f"each section must be {wanted} or sendrecv")
 
 
 def _tag(peer: WebRtcPeer) -> str:

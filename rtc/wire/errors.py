@@ -44,6 +44,9 @@ class RefusedError(RtcError, RefusalError):
         """Return the error that tells of this refusal."""
         return cls(**asdict(refusal))
 
+    def __str__(self) -> str:
+        return self.message
+
 
 class BadMessageError(RefusedError):
     """A message cannot be read."""

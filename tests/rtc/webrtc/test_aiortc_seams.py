@@ -28,12 +28,12 @@ from net_namespace import namespace_or_skip
 
 from reverie.rtc.webrtc.aiortc_seams import (
     last_rtp_timestamp,
-    lead_elsewhere,
     on_key_request,
     on_reports,
     path_of,
     round_trip_s,
-    speak_through,
+    route_through,
+    switch_path,
     within_ports,
 )
 
@@ -99,7 +99,7 @@ async def test_dtls_asks_for_its_datagrams_each_time() -> None:
     async def send(_: bytes) -> None:
         pass
 
-    speak_through(transport, receive, send)
+    route_through(transport, receive, send)
     assert transport._recv is receive
     assert transport._send is send
     await transport.stop()
@@ -110,7 +110,7 @@ async def test_a_transport_can_be_led_elsewhere() -> None:
     before = path_of(transport)
     path = path_of(other)
     assert isinstance(path.connection, aioice.Connection)
-    lead_elsewhere(transport, path)
+    switch_path(transport, path)
     assert path_of(transport).connection is path.connection
     await before.close()
     assert transport.state == "new"  # what becomes of the old path does not concern it

@@ -26,7 +26,7 @@ from reverie.rtc.webrtc.aiortc_seams import (
     ice_transport_of,
     own_addresses,
     path_of,
-    speak_through,
+    route_through,
 )
 from reverie.rtc.webrtc.candidates import CheckBudget, Reach
 from reverie.rtc.webrtc.ice_route import IceRoute
@@ -70,7 +70,7 @@ class RestartingClient:
         self.route._next = path
         for candidate in media.ice_candidates:
             await path.add_candidate(candidate)
-        return await self.route.take()
+        return await self.route.switch()
 
 
 async def test_a_path_is_laid_anew_under_a_stream_that_goes_on(home: House) -> None:
@@ -379,7 +379,7 @@ async def test_c41_a_line_that_loses_packets_shows_whole_pictures_again(home: Ho
                 if not (lossy and is_first and len(client.frames) > 2 and chance.random() < 0.3):
                     return data
 
-        speak_through(transport, receive, path.send)
+        route_through(transport, receive, path.send)
         payload_type = int(client.connection.localDescription.sdp.split("SAVPF ")[1].split()[0])
         await client.connect()
         await client.until(lambda: len(client.chunks) > 36)

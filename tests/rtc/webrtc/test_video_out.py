@@ -8,7 +8,7 @@ from aiortc import RTCConfiguration, RTCPeerConnection
 from aiortc.rtp import RTCP_PSFB_APP, RTCP_PSFB_PLI, RtcpPsfbPacket, pack_remb_fci
 
 from reverie.rtc.metrics import Metrics
-from reverie.rtc.webrtc.video_out import MAX_FRAMES, REFRESH_INTERVAL_US, STANDS_US, VideoOut
+from reverie.rtc.webrtc.video_out import MAX_FRAMES, REFRESH_INTERVAL_US, STILL_US, VideoOut
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions.protocol.events import MediaChunk
 
@@ -103,7 +103,7 @@ async def test_a_request_is_for_the_next_frame_or_for_the_newest_picture(stage: 
     await stage.send(1, key=True)
     await stage.hear(request)
     assert (stage.keys, stage.refreshes) == (1, 0)
-    stage.now_us += STANDS_US
+    stage.now_us += STILL_US
     await stage.hear(request)
     await stage.hear(request)
     assert (stage.keys, stage.refreshes) == (2, 1)

@@ -57,6 +57,6 @@ def test_what_is_no_hello_at_all_is_refused_too(message: str | bytes) -> None:
 
 
 def test_bytes_in_place_of_a_hello_are_told_what_comes_first() -> None:
-    with pytest.raises(BadHelloError, match="the first message is a hello") as caught:
+    with pytest.raises(BadHelloError, match="the first message must be a hello") as caught:
         parse_hello(b"{}")
     assert caught.value.code == "binary_frame"
