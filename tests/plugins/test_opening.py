@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import pytest
 from livekit.agents import APIConnectionError, APIConnectOptions, APIStatusError
 from livekit.plugins.reverie_world.opening import Opening
-from rtc_rig import House, house
+from rtc_rig import ServerRig, server_rig
 from stub_model import LOCATION
 from waiting import until
 
@@ -24,8 +24,8 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def home() -> AsyncIterator[House]:
-    async with house() as running:
+async def rig() -> AsyncIterator[ServerRig]:
+    async with server_rig() as running:
         yield running
 
 
@@ -39,28 +39,28 @@ def test_the_address_is_the_one_given_or_that_of_the_environment_or_this_machine
 
 
 async def test_a_server_opens_what_was_asked_for(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    rig: ServerRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("REVERIE_URL", home.url)
+    monkeypatch.setenv("REVERIE_URL", rig.url)
     opening = Opening(model="stub", program="world", prompt="a lake", seed=5)
     async with AsyncExitStack() as stack:
         session = await opening.enter(stack, ONCE)
         view = session.view
         assert (view.model, view.program, view.prompt, view.seed) == ("stub", "world", "a lake", 5)
-    await until(lambda: len(home.store) == 0)  # leaving it ends the world
+    await until(lambda: len(rig.store) == 0)  # leaving it ends the world
 
 
 async def test_the_owner_is_the_one_whose_world_it_is(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    rig: ServerRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owner = (await home.open())["owner"]
+    owner = (await rig.open())["owner"]
     monkeypatch.setenv("REVERIE_OWNER", owner)
     async with AsyncExitStack() as stack:
-        session = await Opening(url=home.url).enter(stack, ONCE)
-        listed = await home.http.get("/v1/sessions", headers={"Authorization": f"Bearer {owner}"})
+        session = await Opening(url=rig.url).enter(stack, ONCE)
+        listed = await rig.http.get("/v1/sessions", headers={"Authorization": f"Bearer {owner}"})
         assert session.id in [each["id"] for each in listed.json()["sessions"]]
     with pytest.raises(APIConnectionError) as refused:
-        await Opening(url=home.url, owner="nonsense").enter(AsyncExitStack(), ONCE)
+        await Opening(url=rig.url, owner="nonsense").enter(AsyncExitStack(), ONCE)
     assert "bad_owner" in str(refused.value.__cause__)
 
 
@@ -74,9 +74,9 @@ async def test_an_engine_in_this_process_opens_likewise() -> None:
         assert opening.where == "the engine in this process"
 
 
-async def test_what_cannot_be_opened_is_refused_at_once_and_by_name(home: House) -> None:
+async def test_what_cannot_be_opened_is_refused_at_once_and_by_name(rig: ServerRig) -> None:
     with pytest.raises(APIStatusError, match="no model 'nothing' is served") as refused:
-        await Opening(url=home.url, model="nothing").enter(
+        await Opening(url=rig.url, model="nothing").enter(
             AsyncExitStack(), APIConnectOptions(max_retry=5)
         )
     assert (refused.value.status_code, refused.value.retryable) == (400, False)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import ValidationError
-from rtc_rig import WireClient, house
+from rtc_rig import WireClient, server_rig
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
@@ -94,21 +94,21 @@ async def test_a_prefix_that_is_none_counts_for_nothing(prefix: str) -> None:
 
 
 async def test_the_whole_server_works_below_a_prefix() -> None:
-    async with house(server=ServerOptions(root_path="/worlds")) as home:
-        moved = await home.http.get("/worlds")
+    async with server_rig(server=ServerOptions(root_path="/worlds")) as rig:
+        moved = await rig.http.get("/worlds")
         assert (moved.status_code, moved.headers["location"]) == (307, "/worlds/")
-        page = await home.http.get("/worlds/")
+        page = await rig.http.get("/worlds/")
         assert page.status_code == 200
         assert 'src="static/main.js"' in page.text  # relative to the page
-        assert (await home.http.get("/worlds/static/main.js")).status_code == 200
-        assert (await home.http.get("/worlds/nothing")).status_code == 404
-        async with connect_client(f"{home.url}/worlds/") as session:
+        assert (await rig.http.get("/worlds/static/main.js")).status_code == 200
+        assert (await rig.http.get("/worlds/nothing")).status_code == 404
+        async with connect_client(f"{rig.url}/worlds/") as session:
             await session.push_text("a desert")
             async for event in session.stream():
                 if event.type == "media.chunk":
                     break
-        opened = await home.open()
-        url = f"{home.url.replace('http', 'ws', 1)}/worlds/v1/sessions/{opened['id']}/ws"
+        opened = await rig.open()
+        url = f"{rig.url.replace('http', 'ws', 1)}/worlds/v1/sessions/{opened['id']}/ws"
         async with connect(url, compression=None, proxy=None) as socket:
             client = WireClient(socket)
             await client.hello(opened["token"])
@@ -118,12 +118,12 @@ async def test_the_whole_server_works_below_a_prefix() -> None:
 async def test_a_page_behind_a_named_proxy_speaks_to_its_own_server() -> None:
     told = {"origin": "https://play.example", "x-forwarded-host": "play.example"}
     options = ServerOptions(trusted_proxies=(LISTED,), allowed_hosts=("play.example",))
-    async with house(server=options) as home:
-        assert (await home.http.get("/v1/models", headers=told)).status_code == 200
-        foreign = await home.http.get(
+    async with server_rig(server=options) as rig:
+        assert (await rig.http.get("/v1/models", headers=told)).status_code == 200
+        foreign = await rig.http.get(
             "/v1/models", headers={**told, "origin": "https://evil.example"}
         )
         assert json.loads(foreign.content)["error"]["code"] == "foreign_origin"
-    async with house(server=ServerOptions(allowed_hosts=("play.example",))) as home:
-        unnamed = await home.http.get("/v1/models", headers=told)
+    async with server_rig(server=ServerOptions(allowed_hosts=("play.example",))) as rig:
+        unnamed = await rig.http.get("/v1/models", headers=told)
         assert json.loads(unnamed.content)["error"]["code"] == "foreign_origin"

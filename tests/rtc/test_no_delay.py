@@ -5,7 +5,7 @@ import socket
 import time
 
 import pytest
-from rtc_rig import House, WireClient
+from rtc_rig import ServerRig, WireClient
 from rtc_serving import RawSocket
 
 from reverie.rtc.client.connect import connect as connect_client
@@ -26,7 +26,7 @@ def is_undelayed(transport: asyncio.BaseTransport) -> bool:
 
 
 async def test_no_socket_that_the_server_accepts_is_delayed(
-    home: House, monkeypatch: pytest.MonkeyPatch
+    rig: ServerRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[str, bool]] = []
     for kind in (HttpConnection, WebSocketConnection):
@@ -37,25 +37,25 @@ async def test_no_socket_that_the_server_accepts_is_delayed(
             made.append((kind.__name__, is_undelayed(transport)))
 
         monkeypatch.setattr(kind, "connection_made", noted)
-    raw = await RawSocket.open(home.url)
-    opened = await home.open()
-    async with home.client(opened) as client:
+    raw = await RawSocket.open(rig.url)
+    opened = await rig.open()
+    async with rig.client(opened) as client:
         await client.hears("session.attached")
     await raw.close()
     assert {kind for kind, _ in made} == {"HttpConnection", "WebSocketConnection"}
     assert all(undelayed for _, undelayed in made)
 
 
-async def test_no_socket_of_the_python_client_is_not_delayed(home: House) -> None:
-    async with connect_client(home.url, model="stub") as session:
+async def test_no_socket_of_the_python_client_is_not_delayed(rig: ServerRig) -> None:
+    async with connect_client(rig.url, model="stub") as session:
         link = session._link
         assert link._socket is not None
         assert is_undelayed(link._socket.transport)
 
 
-async def test_what_a_command_brings_about_comes_at_once(home: House) -> None:
+async def test_what_a_command_brings_about_comes_at_once(rig: ServerRig) -> None:
     """The quicker ones count: a busy machine makes some late, and Nagle's rule nearly all."""
-    async with home.client(await home.open()) as client:
+    async with rig.client(await rig.open()) as client:
         await client.chunk(3)
         took_s = [await command_to_picture_s(client, turn % 2 == 0) for turn in range(ROUNDS)]
     assert sorted(took_s)[ROUNDS // 4] < ACKNOWLEDGED_S

@@ -16,7 +16,7 @@ def test_a_long_silence_fills_no_more_than_the_burst() -> None:
     assert [bucket.wait_s(1000.0) > 0 for _ in range(3)] == [False, False, True]
 
 
-def test_a_clock_that_stands_still_or_goes_back_gives_nothing() -> None:
+def test_a_clock_that_stops_or_goes_back_gives_no_tokens() -> None:
     bucket = TokenBucket(rate_per_s=10, burst=1, now_s=5.0)
     assert bucket.wait_s(5.0) == 0.0
     assert bucket.wait_s(4.0) > 0

@@ -38,7 +38,9 @@ async def refusal(server: ServeProcess) -> str:
     return f"{answer.status_code} {code}"
 
 
-async def test_asked_to_leave_it_tells_everybody_and_leaves_with_status_0(tmp_path: Path) -> None:
+async def test_a_server_that_is_stopped_tells_all_clients_and_exits_with_status_0(
+    tmp_path: Path,
+) -> None:
     async with serve_process(tmp_path, drain_timeout_s=10) as server:
         running = await server.open(step_ms=150)
         paused = await server.open()

@@ -1,14 +1,14 @@
 """The first thread: a real WebSocket sees frames of a model, through everything between."""
 
-from rtc_rig import house
+from rtc_rig import server_rig
 
 from reverie.sessions.protocol.events import MediaChunk, MediaInit, SessionAttached
 
 
 async def test_a_client_sees_the_frames_of_its_session() -> None:
-    async with house() as home:
-        opened = await home.open(prompt="a frozen lake", seed=7)
-        async with home.client(opened) as client:
+    async with server_rig() as rig:
+        opened = await rig.open(prompt="a frozen lake", seed=7)
+        async with rig.client(opened) as client:
             await client.chunk(2)
             assert isinstance(client.events[0], SessionAttached)
             init = next(event for event in client.events if isinstance(event, MediaInit))

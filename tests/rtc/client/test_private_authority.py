@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from cut_line import CutLine
-from rtc_rig import House
+from rtc_rig import ServerRig
 
 from reverie.rtc import ConnectionLostError, connect
 from reverie.sessions import Session
@@ -68,11 +68,11 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def address(home: House, authority: Path) -> AsyncIterator[str]:
+async def address(rig: ServerRig, authority: Path) -> AsyncIterator[str]:
     """Put a proxy in front of the server that ends TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority.with_name("server.pem"))
-    async with CutLine(int(home.url.rpartition(":")[2]), context) as line:
+    async with CutLine(int(rig.url.rpartition(":")[2]), context) as line:
         yield line.url
 
 
@@ -101,4 +101,4 @@ async def test_it_trusts_the_authority_that_the_environment_names(
 async def test_it_trusts_no_other(address: str) -> None:
     with pytest.raises(ConnectionLostError, match="certificate verify failed"):
         async with connect(address):
-            pytest.fail("it has trusted anybody")
+            pytest.fail("the client trusted an unknown authority")

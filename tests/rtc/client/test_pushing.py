@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from media_suite import ECHO
 from moving_pictures import CORNERS, access_units, bomb, corners, file_of, grey, quarters
-from rtc_rig import House, WireClient, house
+from rtc_rig import ServerRig, WireClient, server_rig
 
 from reverie.bench.machine import resident_mib
 from reverie.models.echo import SIDE_PX
@@ -77,8 +77,8 @@ def picture(event: MediaChunk) -> Any:
 
 
 @pytest.fixture
-async def home() -> AsyncIterator[House]:
-    async with house(
+async def rig() -> AsyncIterator[ServerRig]:
+    async with server_rig(
         family=ECHO,
         server=ServerOptions(message_bytes=2**23),
         limits=SessionLimits(input_gap_s=0.3, input_wait_s=1.0, input_pixels=2**21),
@@ -87,9 +87,9 @@ async def home() -> AsyncIterator[House]:
 
 
 async def test_a_picture_file_is_shown_and_the_receipt_of_the_last_names_the_frame(
-    home: House,
+    rig: ServerRig,
 ) -> None:
-    async with home.client(await home.open()) as client:
+    async with rig.client(await rig.open()) as client:
         pusher = Pusher(client)
         for codec in ("jpeg", "png", "webp"):
             file = file_of(quarters(300, 200), codec.upper())
@@ -98,10 +98,10 @@ async def test_a_picture_file_is_shown_and_the_receipt_of_the_last_names_the_fra
             assert corners(picture(shown)) == list(CORNERS)
 
 
-async def test_h264_with_b_frames_is_shown_in_order(home: House) -> None:
+async def test_h264_with_b_frames_is_shown_in_order(rig: ServerRig) -> None:
     given = list(range(20, 240, 10))
     times = [round(number * 1000 / 30) for number in range(len(given))]
-    async with home.client(await home.open()) as client:
+    async with rig.client(await rig.open()) as client:
         pusher = Pusher(client)
         units = access_units([grey(level) for level in given], times, bf="2")
         for number, (pts_us, data) in enumerate(units):
@@ -155,9 +155,9 @@ WRONG: list[tuple[bytes, str, str | None]] = [
 
 
 async def test_whatever_is_wrong_with_a_push_is_told_and_the_next_one_is_shown(
-    home: House,
+    rig: ServerRig,
 ) -> None:
-    async with home.client(await home.open()) as client:
+    async with rig.client(await rig.open()) as client:
         for message, code, field in WRONG:
             await client.socket.send(message)
             told = await client.hears("error")
@@ -170,20 +170,20 @@ async def test_whatever_is_wrong_with_a_push_is_told_and_the_next_one_is_shown(
         await Pusher(client).shows(77)
 
 
-async def test_who_only_watches_pushes_nothing(home: House) -> None:
-    opened = await home.open()
+async def test_a_viewer_pushes_nothing(rig: ServerRig) -> None:
+    opened = await rig.open()
     async with (
-        home.client(opened),
-        home.client(opened, token=opened["watch_token"], role="viewer") as viewer,
+        rig.client(opened),
+        rig.client(opened, token=opened["watch_token"], role="viewer") as viewer,
     ):
         answer = await Pusher(viewer).push(file_of(grey(9)), codec="png")
         assert getattr(answer, "code", None) == "read_only"
 
 
-async def test_c18_ten_bombs_are_refused_and_cost_no_memory(home: House) -> None:
+async def test_c18_ten_bombs_are_refused_and_cost_no_memory(rig: ServerRig) -> None:
     bombs = [bomb(13_000, 13_000), bomb(30_000, 30_000), bomb(100, 65_500)]
     exif = file_of(quarters(3000, 2000), "JPEG")
-    async with home.client(await home.open()) as client:
+    async with rig.client(await rig.open()) as client:
         pusher = Pusher(client)
         await pusher.push(file_of(grey(9)), stream="clip", codec="png", last=True)
         before_mib = resident_mib()
@@ -198,8 +198,10 @@ async def test_c18_ten_bombs_are_refused_and_cost_no_memory(home: House) -> None
         assert resident_mib() - before_mib < 100
 
 
-async def test_who_does_not_wait_for_answers_is_refused_and_not_buffered_for(home: House) -> None:
-    async with home.client(await home.open()) as client:
+async def test_a_client_that_awaits_no_answers_is_refused_instead_of_buffered(
+    rig: ServerRig,
+) -> None:
+    async with rig.client(await rig.open()) as client:
         await client.ask(type="pause")
         pusher = Pusher(client)
         sent = [
@@ -223,8 +225,8 @@ async def test_who_does_not_wait_for_answers_is_refused_and_not_buffered_for(hom
         await pusher.shows(9)
 
 
-async def test_pushes_of_a_session_that_ends_are_answered(home: House) -> None:
-    async with home.client(await home.open()) as client:
+async def test_pushes_of_a_session_that_ends_are_answered(rig: ServerRig) -> None:
+    async with rig.client(await rig.open()) as client:
         await client.ask(type="pause")
         pusher = Pusher(client)
         sent = [

@@ -79,7 +79,7 @@ async def test_a_wait_that_is_cancelled_takes_nothing() -> None:
     assert isinstance(await inbox.take(), MediaChunk)
 
 
-async def test_when_nobody_takes_for_long_the_oldest_give_way() -> None:
+async def test_without_a_consumer_the_oldest_events_are_dropped() -> None:
     inbox = RemoteInbox()
     for number in range(WAITING_EVENTS + 3):
         inbox.put(frame(number))

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 from media_suite import ECHO, MediaSuite
-from rtc_rig import House, house
+from rtc_rig import ServerRig, server_rig
 
 from reverie.rtc import connect
 from reverie.sessions import Session, SessionLimits
@@ -14,17 +14,17 @@ from reverie.sessions import Session, SessionLimits
 class RemoteService:
     """Sessions of a server, by way of its sockets."""
 
-    def __init__(self, home: House) -> None:
-        self.home = home
+    def __init__(self, rig: ServerRig) -> None:
+        self.rig = rig
 
     def session(self) -> AbstractAsyncContextManager[Session]:
-        return connect(self.home.url)
+        return connect(self.rig.url)
 
 
 @pytest.fixture
 async def service() -> AsyncIterator[RemoteService]:
-    async with house(family=ECHO, limits=SessionLimits(input_gap_s=0.3)) as home:
-        yield RemoteService(home)
+    async with server_rig(family=ECHO, limits=SessionLimits(input_gap_s=0.3)) as rig:
+        yield RemoteService(rig)
 
 
 class TestRemoteMedia(MediaSuite):

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 import talking_stub
-from rtc_rig import House, house
+from rtc_rig import ServerRig, server_rig
 from text_suite import TextSuite
 
 from reverie.rtc import connect
@@ -15,8 +15,8 @@ from reverie.sessions import Session
 class RemoteService:
     """Sessions of a server, by way of its sockets."""
 
-    def __init__(self, home: House) -> None:
-        self.home = home
+    def __init__(self, rig: ServerRig) -> None:
+        self.rig = rig
 
     def session(
         self,
@@ -25,13 +25,13 @@ class RemoteService:
         prompt: str = "",
         parameters: dict[str, float] | None = None,
     ) -> AbstractAsyncContextManager[Session]:
-        return connect(self.home.url, program=program, prompt=prompt, parameters=parameters)
+        return connect(self.rig.url, program=program, prompt=prompt, parameters=parameters)
 
 
 @pytest.fixture
 async def service() -> AsyncIterator[RemoteService]:
-    async with house(sessions=3, family=talking_stub.LOCATION) as home:
-        yield RemoteService(home)
+    async with server_rig(sessions=3, family=talking_stub.LOCATION) as rig:
+        yield RemoteService(rig)
 
 
 class TestRemoteText(TextSuite):

@@ -9,7 +9,7 @@ import pytest
 from media_suite import ECHO
 from moving_pictures import file_of, grey
 from projection import played
-from rtc_rig import House, WireClient, house
+from rtc_rig import ServerRig, WireClient, bearer, server_rig
 from stub_model import read_stamp
 
 from reverie.sessions.protocol.events import MediaChunk
@@ -20,19 +20,15 @@ def options(folder: Path, **changes: Any) -> RecordingOptions:
     return RecordingOptions.model_validate({"folder": folder, **changes})
 
 
-def bearer(secret: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {secret}"}
-
-
-async def recorded(home: House, opened: dict[str, Any], chunks: int = 3) -> dict[str, Any]:
-    """Record some chunks of a session that somebody drives in H.264."""
+async def recorded(rig: ServerRig, opened: dict[str, Any], chunks: int = 3) -> dict[str, Any]:
+    """Record some chunks of a session that is driven in H.264."""
     path, drives = f"/v1/sessions/{opened['id']}/recordings", bearer(opened["token"])
-    async with home.client(opened, codecs=["h264"]) as client:
+    async with rig.client(opened, codecs=["h264"]) as client:
         await client.hears("media.chunk")
-        begun = await home.http.post(path, headers=drives)
+        begun = await rig.http.post(path, headers=drives)
         assert begun.status_code == 201, begun.text
         await _watch(client, chunks)
-        ended = await home.http.post(f"{begun.headers['location']}/stop", headers=drives)
+        ended = await rig.http.post(f"{begun.headers['location']}/stop", headers=drives)
     assert ended.status_code == 200, ended.text
     found: dict[str, Any] = ended.json()
     return found
@@ -49,16 +45,16 @@ def path_of(recording: dict[str, Any], rest: str = "") -> str:
 
 
 async def test_a_recording_is_begun_ended_listed_fetched_and_deleted(tmp_path: Path) -> None:
-    async with house(recordings=options(tmp_path)) as home:
-        opened = await home.open()
-        recording = await recorded(home, opened)
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
+        recording = await recorded(rig, opened)
         watches = bearer(opened["watch_token"])
-        listed = await home.http.get(f"/v1/sessions/{opened['id']}/recordings", headers=watches)
-        video = await home.http.get(path_of(recording, "/video.mp4"), headers=watches)
-        lines = await home.http.get(path_of(recording, "/events.jsonl"), headers=watches)
-        refused = await home.http.delete(path_of(recording), headers=watches)
-        gone = await home.http.delete(path_of(recording), headers=bearer(opened["token"]))
-        after = await home.http.get(path_of(recording), headers=watches)
+        listed = await rig.http.get(f"/v1/sessions/{opened['id']}/recordings", headers=watches)
+        video = await rig.http.get(path_of(recording, "/video.mp4"), headers=watches)
+        lines = await rig.http.get(path_of(recording, "/events.jsonl"), headers=watches)
+        refused = await rig.http.delete(path_of(recording), headers=watches)
+        gone = await rig.http.delete(path_of(recording), headers=bearer(opened["token"]))
+        after = await rig.http.get(path_of(recording), headers=watches)
     assert (recording["state"], recording["reason"]) == ("complete", "stopped")
     assert listed.json()["recordings"] == [recording]
     assert video.headers["content-type"] == "video/mp4"
@@ -73,18 +69,18 @@ async def test_a_recording_is_begun_ended_listed_fetched_and_deleted(tmp_path: P
 
 
 async def test_a_player_may_ask_for_a_part_of_it(tmp_path: Path) -> None:
-    async with house(recordings=options(tmp_path)) as home:
-        opened = await home.open()
-        recording = await recorded(home, opened)
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
+        recording = await recorded(rig, opened)
         watches = bearer(opened["watch_token"])
-        whole = await home.http.get(path_of(recording, "/video.mp4"), headers=watches)
-        part = await home.http.get(
+        whole = await rig.http.get(path_of(recording, "/video.mp4"), headers=watches)
+        part = await rig.http.get(
             path_of(recording, "/video.mp4"), headers={**watches, "Range": "bytes=100-199"}
         )
-        beyond = await home.http.get(
+        beyond = await rig.http.get(
             path_of(recording, "/video.mp4"), headers={**watches, "Range": "bytes=999999999-"}
         )
-        unread = await home.http.get(
+        unread = await rig.http.get(
             path_of(recording, "/video.mp4"), headers={**watches, "Range": "lines=1-2"}
         )
     assert part.status_code == 206
@@ -97,18 +93,18 @@ async def test_a_player_may_ask_for_a_part_of_it(tmp_path: Path) -> None:
         assert refused.json()["error"].items() >= {"code": "bad_range", "field": "Range"}.items()
 
 
-async def test_a_recording_outlives_its_session_for_those_who_had_its_secrets(
+async def test_a_recording_outlives_its_session_for_clients_with_its_secrets(
     tmp_path: Path,
 ) -> None:
-    async with house(recordings=options(tmp_path)) as home:
-        opened, other = await home.open(), await home.open()
-        recording = await recorded(home, opened)
-        ended = await home.http.delete(
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened, other = await rig.open(), await rig.open()
+        recording = await recorded(rig, opened)
+        ended = await rig.http.delete(
             f"/v1/sessions/{opened['id']}", headers=bearer(opened["token"])
         )
         assert ended.status_code == 204
         answers = {
-            name: await home.http.get(path_of(recording, "/video.mp4"), headers=bearer(secret))
+            name: await rig.http.get(path_of(recording, "/video.mp4"), headers=bearer(secret))
             for name, secret in (
                 ("token", opened["token"]),
                 ("watch", opened["watch_token"]),
@@ -117,7 +113,7 @@ async def test_a_recording_outlives_its_session_for_those_who_had_its_secrets(
                 ("another's owner", other["owner"]),
             )
         }
-        nobody = await home.http.get(path_of(recording))
+        nobody = await rig.http.get(path_of(recording))
     codes = {name: answer.status_code for name, answer in answers.items()}
     assert (codes["token"], codes["watch"], codes["owner"]) == (200, 200, 200)
     assert codes["another's token"] in (404, 410)
@@ -126,11 +122,11 @@ async def test_a_recording_outlives_its_session_for_those_who_had_its_secrets(
 
 
 async def test_it_outlives_the_server_in_a_folder_that_is_named(tmp_path: Path) -> None:
-    async with house(recordings=options(tmp_path)) as home:
-        opened = await home.open()
-        recording = await recorded(home, opened)
-    async with house(recordings=options(tmp_path)) as home:
-        answer = await home.http.get(
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
+        recording = await recorded(rig, opened)
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        answer = await rig.http.get(
             path_of(recording, "/video.mp4"), headers=bearer(opened["watch_token"])
         )
         assert answer.status_code == 200
@@ -138,16 +134,16 @@ async def test_it_outlives_the_server_in_a_folder_that_is_named(tmp_path: Path) 
 
 
 async def test_a_clip_of_the_last_seconds_comes_whole(tmp_path: Path) -> None:
-    async with house(recordings=options(tmp_path)) as home:
-        opened = await home.open()
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
         drives = bearer(opened["token"])
         path = f"/v1/sessions/{opened['id']}/clips"
-        early = await home.http.post(path, headers=drives, json={"seconds": 2.0})
-        async with home.client(opened, codecs=["jpeg"]) as client:
+        early = await rig.http.post(path, headers=drives, json={"seconds": 2.0})
+        async with rig.client(opened, codecs=["jpeg"]) as client:
             await client.chunk(10)
-            clip = await home.http.post(path, headers=drives, json={"seconds": 2.0})
-        odd = await home.http.post(path, headers=drives, json={"seconds": -1.0})
-        video = await home.http.get(f"{clip.headers['location']}/video.mp4", headers=drives)
+            clip = await rig.http.post(path, headers=drives, json={"seconds": 2.0})
+        odd = await rig.http.post(path, headers=drives, json={"seconds": -1.0})
+        video = await rig.http.get(f"{clip.headers['location']}/video.mp4", headers=drives)
     assert (early.status_code, early.json()["error"]["code"]) == (409, "nothing_to_record")
     assert clip.status_code == 201, clip.text
     assert (odd.status_code, odd.json()["error"]["field"]) == (400, "seconds")
@@ -170,9 +166,9 @@ NAMES = (
 async def test_c39_no_name_from_outside_becomes_a_path(tmp_path: Path) -> None:
     (tmp_path / "deployment.yaml").write_text("secret")
     (tmp_path / ("0" * 24 + ".mp4")).symlink_to("/etc/passwd")
-    async with house(recordings=options(tmp_path)) as home:
-        opened = await home.open()
-        recording = await recorded(home, opened)
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
+        recording = await recorded(rig, opened)
         own = f"/v1/sessions/{opened['id']}/recordings"
         paths = [f"{own}/{name}" for name in NAMES]
         paths += [f"{own}/{name}/video.mp4" for name in NAMES]
@@ -181,45 +177,47 @@ async def test_c39_no_name_from_outside_becomes_a_path(tmp_path: Path) -> None:
         for path in paths:
             for method in ("GET", "DELETE"):
                 headers = bearer(opened["token"])
-                request = httpx.Request(method, home.url + path, headers=headers)
-                answer = await home.http.send(request)  # which tidies no path up
+                request = httpx.Request(method, rig.url + path, headers=headers)
+                answer = await rig.http.send(request)  # which tidies no path up
                 assert answer.status_code in (400, 401, 404, 405), (method, path)
                 assert "root:" not in answer.text
                 assert "secret" not in answer.text
-        kept = await home.http.get(path_of(recording), headers=bearer(opened["token"]))
+        kept = await rig.http.get(path_of(recording), headers=bearer(opened["token"]))
         assert kept.json() == recording
     assert (tmp_path / "deployment.yaml").read_text() == "secret"
 
 
-async def test_who_only_watches_records_nothing(tmp_path: Path) -> None:
-    async with house(recordings=options(tmp_path)) as home:
-        opened = await home.open()
+async def test_a_viewer_records_nothing(tmp_path: Path) -> None:
+    async with server_rig(recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
         for way in ("recordings", "clips"):
-            answer = await home.http.post(
+            answer = await rig.http.post(
                 f"/v1/sessions/{opened['id']}/{way}", headers=bearer(opened["watch_token"])
             )
             assert (answer.status_code, answer.json()["error"]["code"]) == (403, "read_only")
 
 
-async def test_where_nothing_is_recorded_that_is_said(home: House) -> None:
-    opened = await home.open()
-    answer = await home.http.post(
+async def test_where_nothing_is_recorded_that_is_said(rig: ServerRig) -> None:
+    opened = await rig.open()
+    answer = await rig.http.post(
         f"/v1/sessions/{opened['id']}/recordings", headers=bearer(opened["token"])
     )
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "not_enabled")
 
 
-async def test_a_stranger_who_fills_all_room_deletes_nobody_s_recordings(tmp_path: Path) -> None:
+async def test_a_client_that_fills_all_storage_deletes_no_other_owners_recordings(
+    tmp_path: Path,
+) -> None:
     options_ = options(tmp_path, keep_count=4, keep_count_per_address=3)
-    async with house(recordings=options_, sessions=8) as home:
-        victim = await home.open()
-        kept = await recorded(home, victim, 1)
-        async with home.caller("127.0.0.2") as stranger:
-            other = House(home.url, home.pool, home.store, home.context, stranger)
+    async with server_rig(recordings=options_, sessions=8) as rig:
+        victim = await rig.open()
+        kept = await recorded(rig, victim, 1)
+        async with rig.caller("127.0.0.2") as stranger:
+            other = ServerRig(rig.url, rig.pool, rig.store, rig.context, stranger)
             for _ in range(3):
                 await recorded(other, await other.open(), 1)
             late = await other.open()
-            async with home.client(late, codecs=["h264"]) as client:
+            async with rig.client(late, codecs=["h264"]) as client:
                 await client.hears("media.chunk")
                 path = f"/v1/sessions/{late['id']}/recordings"
                 refused = await stranger.post(path, headers=bearer(late["token"]))
@@ -229,30 +227,28 @@ async def test_a_stranger_who_fills_all_room_deletes_nobody_s_recordings(tmp_pat
         assert "keep_count" in error["message"]
         assert refused.headers["Retry-After"] == "60"
         assert told.type == "error"
-        shown = await home.http.get(path_of(kept), headers=bearer(victim["token"]))
+        shown = await rig.http.get(path_of(kept), headers=bearer(victim["token"]))
         assert shown.json() == kept
 
 
 async def test_each_stream_that_takes_pictures_is_recorded_to_a_file_of_its_own(
     tmp_path: Path,
 ) -> None:
-    async with house(family=ECHO, recordings=options(tmp_path)) as home:
-        opened = await home.open()
+    async with server_rig(family=ECHO, recordings=options(tmp_path)) as rig:
+        opened = await rig.open()
         path, drives = f"/v1/sessions/{opened['id']}", bearer(opened["token"])
-        async with home.client(opened) as client:
-            begun = await home.http.post(
-                f"{path}/recordings", headers=drives, json={"inputs": True}
-            )
+        async with rig.client(opened) as client:
+            begun = await rig.http.post(f"{path}/recordings", headers=drives, json={"inputs": True})
             for stream, level in (("camera", 40), ("clip", 200), ("clip", 200)):
-                pushed = await home.http.put(
+                pushed = await rig.http.put(
                     f"{path}/inputs/{stream}", headers=drives, content=file_of(grey(level))
                 )
                 assert pushed.status_code == 200, pushed.text
                 await client.hears("media.chunk")
-            ended = await home.http.post(f"{begun.headers['location']}/stop", headers=drives)
+            ended = await rig.http.post(f"{begun.headers['location']}/stop", headers=drives)
         recording = ended.json()
         files = [
-            await home.http.get(path_of(recording, f"/{name}.mp4"), headers=drives)
+            await rig.http.get(path_of(recording, f"/{name}.mp4"), headers=drives)
             for name in ("input", "input-2", "input-3")
         ]
     assert [(each["stream"], each["frames"]) for each in recording["inputs"]] == [

@@ -11,7 +11,7 @@ import httpx
 import odd_models
 import pool_rig
 import pytest
-from rtc_rig import House, house
+from rtc_rig import ServerRig, bearer, server_rig
 from rtc_serving import serving
 from waiting import until
 
@@ -23,7 +23,7 @@ from reverie.sessions import SessionLimits, SessionStore
 
 
 async def status(http: httpx.AsyncClient, token: str = "", **query: str) -> dict[str, Any]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = bearer(token) if token else {}
     answer = await http.get("/v1/status", params=query, headers=headers)
     assert answer.status_code == 200
     body: dict[str, Any] = answer.json()
@@ -44,8 +44,8 @@ async def serving_pool(pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
             yield http
 
 
-async def test_an_idle_server_has_a_place_now(home: House) -> None:
-    assert await status(home.http) == {
+async def test_an_idle_server_has_a_place_now(rig: ServerRig) -> None:
+    assert await status(rig.http) == {
         "state": "ready",
         "open": True,
         "position": 0,
@@ -75,15 +75,15 @@ async def test_while_models_load_it_says_so_and_what_a_request_would_be_told() -
 
 
 async def test_it_tells_the_position_in_the_line_and_then_that_the_line_is_full() -> None:
-    async with house(sessions=1, waiting_line=1) as home:
+    async with server_rig(sessions=1, waiting_line=1) as rig:
         for position in (0, 1):
-            told = await status(home.http)
+            told = await status(rig.http)
             assert (told["state"], told["open"], told["position"]) == ("ready", True, position)
-            opened = await home.open()
+            opened = await rig.open()
             assert opened["view"]["state"] == ("queued" if position else "detached")
-        full = await status(home.http)
+        full = await status(rig.http)
         assert (full["state"], full["open"], full["position"]) == ("ready", False, None)
-        refused = await home.http.post("/v1/sessions", json={})
+        refused = await rig.http.post("/v1/sessions", json={})
         assert full["refusal"] == refused.json()["error"]
         assert full["refusal"]["code"] == "too_many_waiting_line"
 
@@ -93,59 +93,59 @@ async def test_it_tells_the_position_in_the_line_and_then_that_the_line_is_full(
     [({"model": "nothing"}, "unknown_model"), ({"program": "nothing"}, "unknown_program")],
 )
 async def test_what_is_not_served_is_refused_here_as_there(
-    home: House, query: dict[str, str], code: str
+    rig: ServerRig, query: dict[str, str], code: str
 ) -> None:
-    told = await status(home.http, **query)
-    refused = await home.http.post("/v1/sessions", json=query)
+    told = await status(rig.http, **query)
+    refused = await rig.http.post("/v1/sessions", json=query)
     assert (told["open"], told["refusal"]) == (False, refused.json()["error"])
     assert told["refusal"]["code"] == code
 
 
 async def test_limits_of_owners_and_addresses_are_told_and_not_used_up() -> None:
     server, limits = ServerOptions(openings_per_min=4), SessionLimits(sessions_per_owner=1)
-    async with house(server=server, limits=limits) as home:
+    async with server_rig(server=server, limits=limits) as rig:
         for _ in range(10):
-            assert (await status(home.http))["open"]
-        owner = (await home.open())["owner"]
-        assert (await status(home.http, owner))["refusal"]["code"] == "too_many_sessions_per_owner"
-        assert (await status(home.http, "nonsense"))["refusal"]["code"] == "bad_owner"
-        assert (await status(home.http))["open"]
-        await home.open()
-        told = await status(home.http)
+            assert (await status(rig.http))["open"]
+        owner = (await rig.open())["owner"]
+        assert (await status(rig.http, owner))["refusal"]["code"] == "too_many_sessions_per_owner"
+        assert (await status(rig.http, "nonsense"))["refusal"]["code"] == "bad_owner"
+        assert (await status(rig.http))["open"]
+        await rig.open()
+        told = await status(rig.http)
         assert told["refusal"]["code"] == "too_many_openings"
         assert 0 < told["refusal"]["retry_after_s"] <= 15
 
 
-async def test_a_session_that_has_ended_is_known_before_it_is_asked_for(home: House) -> None:
-    opened = await home.open()
+async def test_a_session_that_has_ended_is_known_before_it_is_asked_for(rig: ServerRig) -> None:
+    opened = await rig.open()
     session, token = opened["id"], opened["token"]
-    live = await status(home.http, token, session=session)
+    live = await status(rig.http, token, session=session)
     assert live["session"] == {"id": session, "live": True, "refusal": None}
     assert live["open"], "the token of a session is no owner"
-    home.store.close(session)
-    await until(lambda: len(home.store) == 0)
-    ended = await status(home.http, token, session=session)
+    rig.store.close(session)
+    await until(lambda: len(rig.store) == 0)
+    ended = await status(rig.http, token, session=session)
     assert (ended["session"]["live"], ended["session"]["refusal"]["code"]) == (False, "closed")
-    strange = await status(home.http, "nonsense", session=session)
+    strange = await status(rig.http, "nonsense", session=session)
     assert strange["session"]["refusal"]["code"] == "no_such_session"
 
 
-async def test_a_server_that_drains_says_so(home: House) -> None:
-    home.context.draining = True
-    told = await status(home.http)
+async def test_a_server_that_drains_says_so(rig: ServerRig) -> None:
+    rig.context.draining = True
+    told = await status(rig.http)
     assert (told["state"], told["open"]) == ("draining", False)
     assert told["refusal"]["code"] == "shutting_down"
 
 
 async def test_a_model_that_has_been_given_up_has_failed_for_good() -> None:
-    async with house("process", restarts=0) as home:
-        os.kill(pool_rig.worker_pid(home.pool), signal.SIGKILL)
-        await until(lambda: bool(home.pool.status["stub"].failure))
-        told = await status(home.http)
+    async with server_rig("process", restarts=0) as rig:
+        os.kill(pool_rig.worker_pid(rig.pool), signal.SIGKILL)
+        await until(lambda: bool(rig.pool.status["stub"].failure))
+        told = await status(rig.http)
         assert (told["state"], told["open"]) == ("failed", False)
         assert (told["refusal"]["code"], told["refusal"]["retry_after_s"]) == (
             "model_unavailable",
             None,
         )
-        refused = await home.http.post("/v1/sessions", json={})
+        refused = await rig.http.post("/v1/sessions", json={})
         assert refused.json()["error"]["code"] == "model_unavailable"

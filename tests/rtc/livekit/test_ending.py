@@ -3,7 +3,7 @@
 from livekit import rtc
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
-from rtc_rig import House
+from rtc_rig import ServerRig
 from waiting import until
 
 from reverie.rtc import connect
@@ -11,10 +11,10 @@ from reverie.rtc.livekit import RoomBridge
 
 
 async def test_when_the_session_ends_the_room_hears_why_before_the_picture_goes(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     async with (
-        World.shown(livekit, connect(home.url)) as world,
+        World.shown(livekit, connect(rig.url)) as world,
         world.guest("ada") as ada,
     ):
         await ada.sees(lambda _: True, "the world")
@@ -27,8 +27,10 @@ async def test_when_the_session_ends_the_room_hears_why_before_the_picture_goes(
         await until(lambda: "track_unpublished" in ada.happened, "the picture to go")
 
 
-async def test_a_session_that_comes_coded_is_refused_by_name(livekit: LiveKit, home: House) -> None:
-    async with connect(home.url, codecs=("jpeg",)) as session:
+async def test_a_session_that_comes_coded_is_refused_by_name(
+    livekit: LiveKit, rig: ServerRig
+) -> None:
+    async with connect(rig.url, codecs=("jpeg",)) as session:
         name = livekit.new_room()
         room = rtc.Room()
         await room.connect(livekit.url, livekit.token(WORLD, name))
@@ -39,10 +41,10 @@ async def test_a_session_that_comes_coded_is_refused_by_name(livekit: LiveKit, h
 
 
 async def test_a_world_that_leaves_a_room_takes_its_attributes_along(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     async with (
-        World.shown(livekit, connect(home.url)) as world,
+        World.shown(livekit, connect(rig.url)) as world,
         world.guest("ada") as ada,
     ):
         await ada.knows(status="live", viewers="1")

@@ -8,7 +8,7 @@ from livekit import api
 from livekit_rig import LiveKit
 from livekit_worker import Executor, agent_worker
 from livekit_world import Viewer
-from rtc_rig import House
+from rtc_rig import ServerRig
 from stub_model import prompt_mark
 from waiting import until
 
@@ -18,13 +18,13 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "livekit_world" / "agent.py"
 
 @pytest.mark.parametrize(("executor", "name"), [("thread", "world"), ("process", "")])
 async def test_the_example_shows_a_world_in_a_room(
-    executor: Executor, name: str, livekit: LiveKit, home: House, tmp_path: Path
+    executor: Executor, name: str, livekit: LiveKit, rig: ServerRig, tmp_path: Path
 ) -> None:
     room = livekit.new_room()
     async with (
         agent_worker(
             livekit, tmp_path, EXAMPLE, function="entry", executor=executor, name=name,
-            REVERIE_URL=home.url, WORLD_PROMPT="a lake",
+            REVERIE_URL=rig.url, WORLD_PROMPT="a lake",
         ),
         Viewer.joined(livekit, room, "ada", topics=("world.events",)) as ada,
     ):  # fmt: skip
@@ -38,7 +38,7 @@ async def test_the_example_shows_a_world_in_a_room(
 
 
 async def test_the_readme_of_the_plugin_taken_to_the_letter_shows_a_world_in_a_room(
-    livekit: LiveKit, home: House, tmp_path: Path
+    livekit: LiveKit, rig: ServerRig, tmp_path: Path
 ) -> None:
     readme = (PLUGIN / "README.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
@@ -53,7 +53,7 @@ async def test_the_readme_of_the_plugin_taken_to_the_letter_shows_a_world_in_a_r
             function="entry",
             executor="process",
             name="",
-            REVERIE_URL=home.url,
+            REVERIE_URL=rig.url,
         ),
         Viewer.joined(livekit, room, "ada") as ada,
     ):
@@ -62,13 +62,13 @@ async def test_the_readme_of_the_plugin_taken_to_the_letter_shows_a_world_in_a_r
 
 
 async def test_a_room_is_told_why_no_world_comes(
-    livekit: LiveKit, home: House, tmp_path: Path
+    livekit: LiveKit, rig: ServerRig, tmp_path: Path
 ) -> None:
     room = livekit.new_room()
     async with (
         agent_worker(
             livekit, tmp_path, EXAMPLE, function="entry", executor="thread", name="world",
-            REVERIE_URL=home.url, WORLD_PROGRAM="nonsense",
+            REVERIE_URL=rig.url, WORLD_PROGRAM="nonsense",
         ) as log,
         Viewer.joined(livekit, room, "ada") as ada,
     ):  # fmt: skip

@@ -17,7 +17,7 @@ from livekit_rig import LiveKit
 from livekit_world import WORLD, World
 from playwright.async_api import Locator, Page, ViewportSize, async_playwright, expect
 from room_guest import LIMIT_S, Guest
-from rtc_rig import House
+from rtc_rig import ServerRig
 from stub_model import SIZE, Stamp, prompt_mark, read_stamp
 from waiting import until
 
@@ -37,9 +37,11 @@ _PIXELS = """(size) => {
 
 
 @pytest.mark.browser
-async def test_who_opens_the_page_sees_the_world_and_plays(livekit: LiveKit, home: House) -> None:
+async def test_who_opens_the_page_sees_the_world_and_plays(
+    livekit: LiveKit, rig: ServerRig
+) -> None:
     async with (
-        World.shown(livekit, connect(home.url, prompt="a lake")) as world,
+        World.shown(livekit, connect(rig.url, prompt="a lake")) as world,
         world.guest("ben") as ben,
         opened(livekit) as page,
     ):
@@ -115,10 +117,10 @@ async def test_the_page_shows_its_camera_and_asks(livekit: LiveKit) -> None:
 
 @pytest.mark.browser
 async def test_a_refused_prompt_stays_in_its_field_and_its_reason_is_in_sight(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     async with (
-        World.shown(livekit, connect(home.url, prompt="a lake")) as world,
+        World.shown(livekit, connect(rig.url, prompt="a lake")) as world,
         world.guest("ben") as ben,
         opened(livekit) as page,
     ):
@@ -141,10 +143,10 @@ async def test_a_refused_prompt_stays_in_its_field_and_its_reason_is_in_sight(
 
 @pytest.mark.browser
 async def test_a_finger_holds_a_key_and_lets_go_wherever_it_is_lifted(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     async with (
-        World.shown(livekit, connect(home.url, prompt="a lake")) as world,
+        World.shown(livekit, connect(rig.url, prompt="a lake")) as world,
         world.guest("ben") as ben,
         opened(livekit) as page,
     ):

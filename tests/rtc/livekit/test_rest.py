@@ -9,7 +9,7 @@ import pytest
 from livekit import rtc
 from livekit_rig import LiveKit
 from livekit_world import WORLD, World
-from rtc_rig import House
+from rtc_rig import ServerRig
 from stub_model import prompt_mark
 from waiting import until
 
@@ -22,8 +22,8 @@ SOON_EMPTY = BridgeOptions(empty_after_s=0.2, room_s=2.0)
 
 
 @pytest.fixture
-async def world(livekit: LiveKit, home: House) -> AsyncIterator[World]:
-    async with World.shown(livekit, connect(home.url), SOON_EMPTY) as shown:
+async def world(livekit: LiveKit, rig: ServerRig) -> AsyncIterator[World]:
+    async with World.shown(livekit, connect(rig.url), SOON_EMPTY) as shown:
         yield shown
 
 
@@ -38,9 +38,9 @@ async def test_the_last_to_leave_parks_the_world_and_the_next_revives_it(world: 
     assert not world.serving.done()
 
 
-async def test_a_world_that_nobody_comes_back_to_ends(livekit: LiveKit, home: House) -> None:
+async def test_a_world_that_nobody_comes_back_to_ends(livekit: LiveKit, rig: ServerRig) -> None:
     options = BridgeOptions(empty_after_s=0.1, keep_empty_s=0.1)
-    async with World.shown(livekit, connect(home.url), options) as world:
+    async with World.shown(livekit, connect(rig.url), options) as world:
         await until(world.serving.done, "the world to end")
         assert world.serving.result().reason == "abandoned"
 
@@ -103,16 +103,16 @@ async def test_a_refreshed_token_brings_the_world_back(world: World) -> None:
 
 
 async def test_lost_tracks_and_broken_peer_connections_are_made_anew(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     livekit.must_be_ours()
 
     async def track_lost_by_a_reconnection() -> None:
-        async with World.shown(livekit, connect(home.url), SOON_EMPTY) as world:
+        async with World.shown(livekit, connect(rig.url), SOON_EMPTY) as world:
             await seen_again_after(world, "ignore_tracks", "sever")
 
     async def broken_peer_connection() -> None:
-        async with World.shown(livekit, connect(home.url), SOON_EMPTY) as world:
+        async with World.shown(livekit, connect(rig.url), SOON_EMPTY) as world:
             await seen_again_after(world, "fail_media")
 
     async with asyncio.TaskGroup() as tasks:  # for each takes the SDK more than ten seconds
@@ -140,11 +140,11 @@ async def test_pictures_that_the_server_takes_away_are_published_again(world: Wo
 
 
 async def test_of_two_worlds_with_one_identity_the_second_is_shown(
-    world: World, livekit: LiveKit, home: House
+    world: World, livekit: LiveKit, rig: ServerRig
 ) -> None:
     async with world.guest("ada") as ada:
         first = await ada.sees(lambda _: True, "the first world")
-        other = World.shown(livekit, connect(home.url), SOON_EMPTY, room_name=world.room_name)
+        other = World.shown(livekit, connect(rig.url), SOON_EMPTY, room_name=world.room_name)
         async with other as shown:
             await until(world.serving.done, "the first to go")
             ending = world.serving.result()

@@ -6,7 +6,7 @@ import pytest
 from livekit import rtc
 from livekit_rig import LiveKit
 from livekit_world import WORLD, Viewer, World
-from rtc_rig import House
+from rtc_rig import ServerRig
 from stub_model import prompt_mark
 from waiting import until
 
@@ -14,8 +14,8 @@ from reverie.rtc import connect
 
 
 @pytest.fixture
-async def world(livekit: LiveKit, home: House) -> AsyncIterator[World]:
-    async with World.shown(livekit, connect(home.url, prompt="a lake")) as shown:
+async def world(livekit: LiveKit, rig: ServerRig) -> AsyncIterator[World]:
+    async with World.shown(livekit, connect(rig.url, prompt="a lake")) as shown:
         yield shown
 
 
@@ -56,9 +56,9 @@ async def test_a_prompt_by_text_stream_is_told_with_its_author_and_tag(ada: View
     await ada.hears("control.applied", by="ada", tag="first")
 
 
-async def test_an_interrupt_shows_within_one_chunk(livekit: LiveKit, home: House) -> None:
+async def test_an_interrupt_shows_within_one_chunk(livekit: LiveKit, rig: ServerRig) -> None:
     async with (
-        World.shown(livekit, connect(home.url, parameters={"step_ms": 20})) as world,
+        World.shown(livekit, connect(rig.url, parameters={"step_ms": 20})) as world,
         world.guest("ada") as ada,
     ):
         await ada.sees(lambda stamp: stamp.chunk >= 3, "the world go on")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from livekit_rig import LiveKit
 from livekit_world import WORLD, Viewer, nothing_unhandled
-from rtc_rig import House
+from rtc_rig import ServerRig
 from waiting import until
 
 from reverie.rtc import connect
@@ -45,9 +45,9 @@ class Reception:
 
 @asynccontextmanager
 async def present(
-    livekit: LiveKit, home: House, reception: Reception
+    livekit: LiveKit, rig: ServerRig, reception: Reception
 ) -> AsyncIterator[tuple[RoomConnection, asyncio.Task[RoomEnding]]]:
-    async with nothing_unhandled(), connect(home.url) as session:
+    async with nothing_unhandled(), connect(rig.url) as session:
         presence = RoomConnection(RoomBridge(session, OPTIONS), livekit.url, reception.token)
         running = asyncio.create_task(presence.run(), name="presence")
         try:
@@ -58,12 +58,12 @@ async def present(
 
 
 async def test_a_world_that_its_room_lost_comes_back_with_a_fresh_token_and_goes_on(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     reception = Reception(livekit, livekit.new_room())
     async with (
         Viewer.joined(livekit, reception.room, "ada", topics=("world.events",)) as ada,
-        present(livekit, home, reception) as (presence, running),
+        present(livekit, rig, reception) as (presence, running),
     ):
         before = await ada.sees(lambda stamp: stamp.chunk >= 1, "the world")
         await ada.press("left")
@@ -82,12 +82,12 @@ async def test_a_world_that_its_room_lost_comes_back_with_a_fresh_token_and_goes
 
 @pytest.mark.parametrize("reason", ["PARTICIPANT_REMOVED", "ROOM_DELETED"])
 async def test_a_world_that_was_sent_away_does_not_come_back(
-    livekit: LiveKit, home: House, reason: str
+    livekit: LiveKit, rig: ServerRig, reason: str
 ) -> None:
     reception = Reception(livekit, livekit.new_room())
     async with (
         Viewer.joined(livekit, reception.room, "ada") as ada,
-        present(livekit, home, reception) as (presence, running),
+        present(livekit, rig, reception) as (presence, running),
     ):
         await ada.sees(lambda _: True, "the world")
         await livekit.fault("dismiss", reception.room, WORLD, kind=reason)
@@ -97,12 +97,12 @@ async def test_a_world_that_was_sent_away_does_not_come_back(
 
 
 async def test_a_token_that_is_refused_is_an_error_that_says_so(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     async def forged() -> str:
         return "no token"
 
-    async with nothing_unhandled(), connect(home.url) as session:
+    async with nothing_unhandled(), connect(rig.url) as session:
         presence = RoomConnection(RoomBridge(session), livekit.url, forged)
         with pytest.raises(NotJoinedError) as refused:
             await presence.run()
@@ -110,12 +110,12 @@ async def test_a_token_that_is_refused_is_an_error_that_says_so(
 
 
 async def test_a_reception_that_says_nothing_is_waited_for_within_a_limit(
-    livekit: LiveKit, home: House
+    livekit: LiveKit, rig: ServerRig
 ) -> None:
     reception = Reception(livekit, livekit.new_room())
     reception.silent = True
     patience = RoomConnectionOptions(join_s=0.3, token_s=0.05)
-    async with nothing_unhandled(), connect(home.url) as session:
+    async with nothing_unhandled(), connect(rig.url) as session:
         presence = RoomConnection(RoomBridge(session), livekit.url, reception.token, patience)
         with pytest.raises(NotJoinedError, match="no token"):
             await presence.run()

@@ -1,4 +1,4 @@
-"""The insides of aiortc and aioice that this house holds on to still do what they did.
+"""The private parts of aiortc and aioice that are used still do what they did.
 
 When one of these fails after an update, `rtc/webrtc/aiortc_seams.py` is what has to be changed.
 """
@@ -146,7 +146,7 @@ def test_encoders_pack_what_was_encoded_elsewhere(kind: str) -> None:
 
 
 async def test_a_sender_that_dies_stops_its_track(connection: RTCPeerConnection) -> None:
-    """It tells nobody else: that is how a dead sender is noticed."""
+    """aiortc reports it nowhere else: a failed sender is noticed by this."""
     source = inspect.getsource(type(connection.getSenders()[0])._run_rtp)
     assert "self.__track.stop()" in source
     assert hasattr(MediaStreamTrack, "readyState")

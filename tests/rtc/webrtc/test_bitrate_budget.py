@@ -8,7 +8,7 @@ from reverie.rtc.webrtc.video_out import BitrateBudget
 FRAME_US = 33_333
 
 
-def test_whoever_reports_nothing_is_sent_all() -> None:
+def test_a_receiver_without_reports_is_sent_everything() -> None:
     budget = BitrateBudget()
     assert all(budget.spend(10**6, number) for number in range(100))
     assert budget.recovered

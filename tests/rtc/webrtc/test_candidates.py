@@ -9,7 +9,7 @@ from fake_clock import FakeClock
 from hypothesis import given
 from hypothesis import strategies as st
 from rtc_peer import peer_client
-from rtc_rig import house
+from rtc_rig import server_rig
 from sdp_offers import page_offer
 from waiting import until
 
@@ -115,10 +115,10 @@ async def test_many_offers_with_candidates_of_a_third_host_are_no_flood_to_it() 
         sink.setblocking(False)
     named = "".join(line(*sink.getsockname()) for sink in sinks)
     options = ServerOptions(rtc=WebRtcOptions(connect_timeout_s=CONNECT_S))
-    async with house(server=options) as home:
-        opened = await home.open()
+    async with server_rig(server=options) as rig:
+        opened = await rig.open()
         began_s = time.monotonic()
-        async with peer_client(home.http, opened) as absent:
+        async with peer_client(rig.http, opened) as absent:
             sdp = await absent.unanswered()
             assert isinstance(sdp, str)
             plain = "".join(
@@ -126,7 +126,7 @@ async def test_many_offers_with_candidates_of_a_third_host_are_no_flood_to_it() 
             )
             for _ in range(10):
                 assert (await absent.post(plain + named)).status_code == 201
-        peers = home.context.metrics.peers
+        peers = rig.context.metrics.peers
         await until(lambda: peers._value.get() == 0)
         elapsed_s = time.monotonic() - began_s
     received = sum(count(sink) for sink in sinks)

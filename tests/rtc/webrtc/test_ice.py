@@ -19,7 +19,7 @@ TURN = WebRtcOptions(
 )
 
 
-def test_by_default_nobody_outside_is_asked() -> None:
+def test_by_default_no_outside_server_is_used() -> None:
     servers = IceServers(WebRtcOptions())
     assert servers.open_to_all() == ()
     assert servers.for_user("me") == ()
@@ -38,7 +38,7 @@ def test_turn_credentials_end_and_are_signed_with_the_shared_secret() -> None:
     assert "shared" not in repr(TURN)
 
 
-def test_whoever_has_no_session_gets_no_credentials() -> None:
+def test_a_client_without_a_session_gets_no_credentials() -> None:
     assert [each.username for each in IceServers(TURN).open_to_all()] == [None]
 
 

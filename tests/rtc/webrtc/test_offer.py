@@ -66,7 +66,7 @@ def test_candidates_that_are_names_are_left_out() -> None:
         page_offer() + "a=candidate:2 1 udp 2113937151 192.0.2.1 54401 typ host\r\n" * 101,
     ],
 )
-def test_what_could_never_stand_is_refused(sdp: str) -> None:
+def test_an_offer_that_could_never_connect_is_refused(sdp: str) -> None:
     with pytest.raises(HttpRefusedError) as refused:
         read_offer(sdp)
     assert refused.value.code == "bad_offer"

@@ -1,4 +1,4 @@
-"""Bursts are spread; nobody is kept waiting for what might come late."""
+"""Bursts are spread, without delay for what might come late."""
 
 from itertools import pairwise
 

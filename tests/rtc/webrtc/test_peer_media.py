@@ -12,7 +12,7 @@ from listening import pitch_hz
 from net_namespace import NetNamespace, namespace_or_skip
 from PIL import Image
 from rtc_peer import PeerClient, peer_client, pixels
-from rtc_rig import House, house
+from rtc_rig import ServerRig, server_rig
 from rtc_sources import Camera, Microphone, plain
 from waiting import until
 
@@ -35,10 +35,10 @@ def heard(client: PeerClient) -> np.ndarray:
     return np.concatenate(pieces).astype(np.float32)
 
 
-async def test_sound_comes_as_opus_beside_the_pictures() -> None:
-    async with house(family=sounding_model.LOCATION) as home:
-        opened = await home.open(parameters={"hz": 600.0})
-        async with peer_client(home.http, opened) as client:
+async def test_sound_comes_as_opus_next_to_the_pictures() -> None:
+    async with server_rig(family=sounding_model.LOCATION) as rig:
+        opened = await rig.open(parameters={"hz": 600.0})
+        async with peer_client(rig.http, opened) as client:
             client.offer_video()
             client.offer_sound()
             client.open_channels()
@@ -60,13 +60,13 @@ async def test_sound_comes_as_opus_beside_the_pictures() -> None:
 
 
 async def test_c33_a_camera_may_change_its_size_and_comes_out_in_one() -> None:
-    async with house(family=ECHO) as home:
-        opened = await home.open(program="echo")
+    async with server_rig(family=ECHO) as rig:
+        opened = await rig.open(program="echo")
 
         def picture(number: int) -> np.ndarray:
             return plain(SIZES[number // 15 % len(SIZES)], (200, 60, 40))
 
-        async with peer_client(home.http, opened) as client:
+        async with peer_client(rig.http, opened) as client:
             client.offer_video()
             client.offer_own(Camera(picture))
             client.open_channels()
@@ -82,9 +82,9 @@ async def test_c33_a_camera_may_change_its_size_and_comes_out_in_one() -> None:
 
 
 async def test_a_microphone_comes_out_again() -> None:
-    async with house(family=ECHO) as home:
-        opened = await home.open(program="echo")
-        async with peer_client(home.http, opened) as client:
+    async with server_rig(family=ECHO) as rig:
+        opened = await rig.open(program="echo")
+        async with peer_client(rig.http, opened) as client:
             client.offer_video()
             client.offer_sound()
             client.offer_own(Microphone(800.0))
@@ -95,12 +95,12 @@ async def test_a_microphone_comes_out_again() -> None:
 
 
 async def test_a_picture_may_be_pushed_over_the_channel() -> None:
-    async with house(family=ECHO) as home:
-        opened = await home.open(program="echo")
+    async with server_rig(family=ECHO) as rig:
+        opened = await rig.open(program="echo")
         packed = BytesIO()
         Image.fromarray(plain((300, 200), (30, 60, 190))).save(packed, "JPEG", quality=95)
         push = PushMedia(id="p1", type="push_media", stream="clip", codec="jpeg", last=True)
-        async with peer_client(home.http, opened) as client:
+        async with peer_client(rig.http, opened) as client:
             client.offer_video()
             client.open_channels()
             await client.connect()
@@ -114,10 +114,10 @@ async def test_a_picture_may_be_pushed_over_the_channel() -> None:
             assert np.abs(middle - (30, 60, 190)).max() < 25
 
 
-async def test_c10_what_the_program_does_not_take_is_not_asked_for(home: House) -> None:
-    opened = await home.open()
+async def test_c10_what_the_program_does_not_take_is_not_asked_for(rig: ServerRig) -> None:
+    opened = await rig.open()
     camera = Camera(lambda _: plain((320, 240), (0, 0, 0)))
-    async with peer_client(home.http, opened) as client:
+    async with peer_client(rig.http, opened) as client:
         client.offer_video()
         client.offer_own(camera)
         client.offer_own(Microphone(440.0))
@@ -135,15 +135,17 @@ DIRECTIONS = ("sendonly", "recvonly", "sendrecv", "inactive")
 class Standard:
     """What a WHIP or WHEP tool does."""
 
-    def __init__(self, home: House, opened: dict[str, str], kind: str, client: PeerClient) -> None:
+    def __init__(
+        self, rig: ServerRig, opened: dict[str, str], kind: str, client: PeerClient
+    ) -> None:
         self.path = f"/v1/sessions/{opened['id']}/{kind}"
-        self.home = home
+        self.rig = rig
         self.client = client
 
     async def post(self, **headers: str) -> object:
         connection = self.client.connection
         await connection.setLocalDescription(await connection.createOffer())
-        reply = await self.home.http.post(
+        reply = await self.rig.http.post(
             self.path,
             content=connection.localDescription.sdp,
             headers={"content-type": "application/sdp", **self.client.authorization, **headers},
@@ -153,12 +155,12 @@ class Standard:
         return reply
 
 
-async def test_a_standard_tool_watches_by_whep(home: House) -> None:
-    opened = await home.open()
-    async with peer_client(home.http, opened, opened["watch_token"]) as client:
+async def test_a_standard_tool_watches_by_whep(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with peer_client(rig.http, opened, opened["watch_token"]) as client:
         client.offer_video("h264")
         client.offer_sound()
-        tool = Standard(home, opened, "whep", client)
+        tool = Standard(rig, opened, "whep", client)
         reply = await tool.post()
         assert reply.headers["content-type"] == "application/sdp"  # type: ignore[attr-defined]
         location = reply.headers["location"]  # type: ignore[attr-defined]
@@ -170,33 +172,33 @@ async def test_a_standard_tool_watches_by_whep(home: House) -> None:
         candidate = "a=candidate:1 1 udp 2113937151 192.0.2.1 54400 typ host\r\n"
         for condition, status in ((None, 428), ('"other"', 412), (etag, 204)):
             headers = fragment | ({"if-match": condition} if condition else {})
-            patched = await home.http.patch(location, content=candidate, headers=headers)
+            patched = await rig.http.patch(location, content=candidate, headers=headers)
             assert patched.status_code == status, patched.text
         assert "etag" not in patched.headers
-        wrong = await home.http.patch(
+        wrong = await rig.http.patch(
             location, content="{}", headers={**client.authorization, "if-match": etag}
         )
         assert wrong.status_code == 415
-        options = await home.http.options(tool.path)
+        options = await rig.http.options(tool.path)
         assert (options.status_code, options.headers["accept-post"]) == (200, "application/sdp")
         for method in ("GET", "PUT"):
-            assert (await home.http.request(method, tool.path)).status_code == 405
-        deleted = await home.http.delete(location, headers=client.authorization)
+            assert (await rig.http.request(method, tool.path)).status_code == 405
+        deleted = await rig.http.delete(location, headers=client.authorization)
         assert deleted.status_code == 200
         await client.closed()
 
 
 async def test_a_standard_tool_feeds_a_camera_by_whip() -> None:
-    async with house(family=ECHO) as home:
-        opened = await home.open(program="echo")
+    async with server_rig(family=ECHO) as rig:
+        opened = await rig.open(program="echo")
         async with (
-            peer_client(home.http, opened, opened["watch_token"]) as viewer,
-            peer_client(home.http, opened) as feeder,
+            peer_client(rig.http, opened, opened["watch_token"]) as viewer,
+            peer_client(rig.http, opened) as feeder,
         ):
             viewer.offer_video()
-            await Standard(home, opened, "whep", viewer).post()
+            await Standard(rig, opened, "whep", viewer).post()
             feeder.offer_own(Camera(lambda _: plain((320, 240), (30, 160, 90))))
-            reply = await Standard(home, opened, "whip", feeder).post()
+            reply = await Standard(rig, opened, "whip", feeder).post()
             assert "a=recvonly" in reply.text  # type: ignore[attr-defined]
             await viewer.shows(3)
             middle = (
@@ -205,25 +207,25 @@ async def test_a_standard_tool_feeds_a_camera_by_whip() -> None:
             assert np.abs(middle - (30, 160, 90)).max() < 25
             location = reply.headers["location"]  # type: ignore[attr-defined]
             watcher = {"Authorization": f"Bearer {opened['watch_token']}"}
-            assert (await home.http.delete(location, headers=watcher)).status_code == 403
-            assert (await home.http.delete(location, headers=feeder.authorization)).is_success
+            assert (await rig.http.delete(location, headers=watcher)).status_code == 403
+            assert (await rig.http.delete(location, headers=feeder.authorization)).is_success
             await feeder.closed()
-        await until(lambda: home.context.metrics.peers._value.get() == 0)
+        await until(lambda: rig.context.metrics.peers._value.get() == 0)
 
 
 async def test_a_standard_tool_is_sent_sound_where_there_is_some() -> None:
-    async with house(family=sounding_model.LOCATION) as home:
-        opened = await home.open()
-        async with peer_client(home.http, opened, opened["watch_token"]) as client:
+    async with server_rig(family=sounding_model.LOCATION) as rig:
+        opened = await rig.open()
+        async with peer_client(rig.http, opened, opened["watch_token"]) as client:
             client.offer_video()
             client.offer_sound()
-            reply = await Standard(home, opened, "whep", client).post()
+            reply = await Standard(rig, opened, "whep", client).post()
             assert reply.text.count("a=sendonly") == 2  # type: ignore[attr-defined]
 
 
-async def test_feeding_what_takes_nothing_is_refused(home: House) -> None:
-    opened = await home.open()
-    async with peer_client(home.http, opened) as client:
+async def test_feeding_what_takes_nothing_is_refused(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with peer_client(rig.http, opened) as client:
         client.offer_own(Camera(lambda _: plain((320, 240), (0, 0, 0))))
         await client.connection.setLocalDescription(await client.connection.createOffer())
         sdp = client.connection.localDescription.sdp
@@ -237,8 +239,8 @@ async def test_feeding_what_takes_nothing_is_refused(home: House) -> None:
             (client.authorization, "{}", 415, "wrong_media_type"),
             (client.authorization | kind, "hello", 400, "bad_offer"),
         ):
-            reply = await home.http.post(path, content=content, headers=headers)
+            reply = await rig.http.post(path, content=content, headers=headers)
             assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
         watching = f"/v1/sessions/{opened['id']}/whep"
-        reply = await home.http.post(watching, content=sdp, headers=client.authorization | kind)
+        reply = await rig.http.post(watching, content=sdp, headers=client.authorization | kind)
         assert (reply.status_code, reply.json()["error"]["code"]) == (400, "bad_offer")

@@ -14,7 +14,7 @@ from aiortc.sdp import SessionDescription, candidate_to_sdp
 from net_namespace import NetNamespace, namespace_or_skip
 from pool_rig import open_files
 from rtc_peer import PeerClient, peer_client, pixels, watching
-from rtc_rig import House, house
+from rtc_rig import ServerRig, server_rig
 from sdp_offers import offer, page_offer, section
 from stub_model import read_stamp
 from waiting import until
@@ -40,7 +40,7 @@ def network() -> Iterator[NetNamespace]:
 
 
 class RestartingClient:
-    """A client of aiortc that can do what aiortc cannot: lay its path anew."""
+    """A client of aiortc that can restart ICE, which aiortc cannot."""
 
     def __init__(self, client: PeerClient) -> None:
         self.client = client
@@ -73,9 +73,9 @@ class RestartingClient:
         return await self.route.switch()
 
 
-async def test_a_path_is_laid_anew_under_a_stream_that_goes_on(home: House) -> None:
-    opened = await home.open()
-    async with peer_client(home.http, opened) as client:
+async def test_a_path_is_replaced_while_the_stream_continues(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with peer_client(rig.http, opened) as client:
         client.offer_video()
         client.open_channels()
         await client.connection.setLocalDescription(await client.connection.createOffer())
@@ -84,7 +84,7 @@ async def test_a_path_is_laid_anew_under_a_stream_that_goes_on(home: House) -> N
         await client.shows(2)
         before = restarting.route._path.connection
         body = {"type": "offer", "sdp": await restarting.new_offer()}
-        reply = await home.http.patch(client.location, json=body, headers=client.authorization)
+        reply = await rig.http.patch(client.location, json=body, headers=client.authorization)
         assert reply.status_code == 200, reply.text
         answer = reply.json()
         assert answer["type"] == "answer"
@@ -96,15 +96,15 @@ async def test_a_path_is_laid_anew_under_a_stream_that_goes_on(home: House) -> N
         accepted = await client.ask(type="release_all")
         assert accepted.type == "request.accepted"
         assert sum(chunk.dropped for chunk in client.chunks) == 0
-        again = await home.http.patch(client.location, json=body, headers=client.authorization)
+        again = await rig.http.patch(client.location, json=body, headers=client.authorization)
         assert again.status_code == 400  # it is the path that is taken
 
 
-async def test_a_restart_that_nobody_takes_leaves_the_old_path() -> None:
+async def test_a_restart_that_the_peer_ignores_leaves_the_old_path() -> None:
     options = ServerOptions(rtc=WebRtcOptions(connect_timeout_s=4.0))
-    async with house(server=options) as home:
-        opened = await home.open()
-        async with watching(home.http, opened) as client:
+    async with server_rig(server=options) as rig:
+        opened = await rig.open()
+        async with watching(rig.http, opened) as client:
             await client.shows(1)
             files = open_files()
             other = client.connection.localDescription.sdp
@@ -112,7 +112,7 @@ async def test_a_restart_that_nobody_takes_leaves_the_old_path() -> None:
             assert ufrag is not None
             assert ufrag.usernameFragment
             body = {"type": "offer", "sdp": other.replace(ufrag.usernameFragment, "nobody")}
-            reply = await home.http.patch(client.location, json=body, headers=client.authorization)
+            reply = await rig.http.patch(client.location, json=body, headers=client.authorization)
             assert reply.status_code == 200
             await until(lambda: open_files() <= files)
             failed = await client.hears("error")
@@ -124,30 +124,30 @@ async def test_a_restart_that_nobody_takes_leaves_the_old_path() -> None:
 
 async def test_a_peer_that_finds_no_path_can_ask_why_and_what_to_try() -> None:
     options = ServerOptions(rtc=WebRtcOptions(connect_timeout_s=0.5))
-    async with house(server=options) as home:
-        opened = await home.open()
+    async with server_rig(server=options) as rig:
+        opened = await rig.open()
         headers = {"Authorization": f"Bearer {opened['token']}"}
         path = f"/v1/sessions/{opened['id']}/webrtc"
         body = {"type": "offer", "sdp": page_offer()}
-        location = (await home.http.post(path, json=body, headers=headers)).headers["location"]
-        standing = (await home.http.get(location, headers=headers)).json()
+        location = (await rig.http.post(path, json=body, headers=headers)).headers["location"]
+        standing = (await rig.http.get(location, headers=headers)).json()
         assert (standing["id"], location.endswith(standing["id"])) == (standing["id"], True)
         assert standing["state"] in ("new", "connecting")
-        await until(lambda: home.context.metrics.peers._value.get() == 0)
+        await until(lambda: rig.context.metrics.peers._value.get() == 0)
         for method in ("GET", "PATCH", "DELETE"):
-            told = await home.http.request(method, location, headers=headers)
+            told = await rig.http.request(method, location, headers=headers)
             error = told.json()["error"]
             assert (told.status_code, error["code"]) == (410, "connect_timeout")
             assert "server.rtc.turn_urls" in error["message"]
-        other = await home.open()
+        other = await rig.open()
         foreign = location.replace(opened["id"], other["id"])
-        lost = await home.http.get(foreign, headers={"Authorization": f"Bearer {other['token']}"})
+        lost = await rig.http.get(foreign, headers={"Authorization": f"Bearer {other['token']}"})
         assert (lost.status_code, lost.json()["error"]["code"]) == (404, "no_such_peer")
 
 
-async def test_candidates_may_come_one_by_one(home: House) -> None:
-    opened = await home.open()
-    async with peer_client(home.http, opened) as client:
+async def test_candidates_may_come_one_by_one(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with peer_client(rig.http, opened) as client:
         client.offer_video()
         client.open_channels()
         connection = client.connection
@@ -169,16 +169,16 @@ async def test_candidates_may_come_one_by_one(home: House) -> None:
             ({"candidates": candidates * 33}, 400),
             ({}, 400),
         ):
-            patched = await home.http.patch(path, json=body, headers=headers)
+            patched = await rig.http.patch(path, json=body, headers=headers)
             assert patched.status_code == status, patched.text
 
 
 async def test_the_pictures_keep_to_what_the_receiver_takes() -> None:
     options = ServerOptions(rtc=WebRtcOptions(min_bitrate=200_000, max_bitrate=1_000_000))
-    async with house(server=options) as home:
-        opened = await home.open()
-        (video,) = home.store.get(opened["id"])._context.outputs.videos
-        async with watching(home.http, opened) as client:
+    async with server_rig(server=options) as rig:
+        opened = await rig.open()
+        (video,) = rig.store.get(opened["id"])._context.outputs.videos
+        async with watching(rig.http, opened) as client:
             await client.shows(2)
             (rendition,) = video.fanout._renditions.values()
             (subscription,) = rendition.subscriptions
@@ -228,20 +228,20 @@ async def report(client: PeerClient, bits_per_s: int) -> None:
     ],
 )
 async def test_c02_what_cannot_be_answered_is_refused(
-    sdp: object, status: int, code: str, home: House
+    sdp: object, status: int, code: str, rig: ServerRig
 ) -> None:
-    opened = await home.open()
+    opened = await rig.open()
     files = open_files()
     path = f"/v1/sessions/{opened['id']}/webrtc"
     headers = {"Authorization": f"Bearer {opened['token']}"}
-    reply = await home.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
+    reply = await rig.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
     assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
-    assert home.context.metrics.peers._value.get() == 0
+    assert rig.context.metrics.peers._value.get() == 0
     await until(lambda: open_files() <= files)
 
 
-async def test_c02_a_second_picture_is_answered_and_not_sent(home: House) -> None:
-    opened = await home.open()
+async def test_c02_a_second_picture_is_answered_and_not_sent(rig: ServerRig) -> None:
+    opened = await rig.open()
     sdp = offer(
         section("video", "0", codecs=("h265", "vp8")),
         section("video", "1", codecs=("vp8",)),
@@ -249,15 +249,15 @@ async def test_c02_a_second_picture_is_answered_and_not_sent(home: House) -> Non
     )
     path = f"/v1/sessions/{opened['id']}/webrtc"
     headers = {"Authorization": f"Bearer {opened['token']}"}
-    reply = await home.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
+    reply = await rig.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
     assert reply.status_code == 201
     assert reply.json()["codec"] == "vp8"
     assert "a=inactive" in reply.json()["sdp"]
 
 
-async def test_tokens_say_who_may_do_what(home: House) -> None:
-    opened = await home.open()
-    other = await home.open()
+async def test_tokens_say_who_may_do_what(rig: ServerRig) -> None:
+    opened = await rig.open()
+    other = await rig.open()
     path = f"/v1/sessions/{opened['id']}/webrtc"
     watcher = {"Authorization": f"Bearer {opened['watch_token']}"}
     body = {"type": "offer", "sdp": page_offer()}
@@ -270,22 +270,22 @@ async def test_tokens_say_who_may_do_what(home: House) -> None:
         (watcher, {"colour": 1}, 400, "unknown_field"),
     ]
     for headers, more, status, code in refusals:
-        reply = await home.http.post(path, json=body | more, headers=headers)
+        reply = await rig.http.post(path, json=body | more, headers=headers)
         assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
-    viewer = await home.http.post(path, json=body | {"role": "viewer"}, headers=watcher)
+    viewer = await rig.http.post(path, json=body | {"role": "viewer"}, headers=watcher)
     assert viewer.status_code == 201
-    driver = await home.http.post(
+    driver = await rig.http.post(
         path, json=body, headers={"Authorization": f"Bearer {opened['token']}"}
     )
     for method in ("DELETE", "PATCH"):
         location = driver.headers["location"]
-        refused = await home.http.request(method, location, headers=watcher)
+        refused = await rig.http.request(method, location, headers=watcher)
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "read_only")
         foreign = location.replace(opened["id"], other["id"])
         headers = {"Authorization": f"Bearer {other['token']}"}
-        lost = await home.http.request(method, foreign, headers=headers)
+        lost = await rig.http.request(method, foreign, headers=headers)
         assert (lost.status_code, lost.json()["error"]["code"]) == (404, "no_such_peer")
-    text = await home.http.post(path, content="v=0", headers=watcher)
+    text = await rig.http.post(path, content="v=0", headers=watcher)
     assert (text.status_code, text.json()["error"]["code"]) == (415, "not_json")
 
 
@@ -293,31 +293,31 @@ async def test_ice_servers_come_with_credentials_for_a_session() -> None:
     rtc = WebRtcOptions.model_validate(
         {"stun_urls": ["stun:192.0.2.1"], "turn_urls": ["turn:192.0.2.1"], "turn_secret": "s"}
     )
-    async with house(server=ServerOptions(rtc=rtc)) as home:
-        opened = await home.open()
-        told = (await home.http.get("/v1/ice")).json()
+    async with server_rig(server=ServerOptions(rtc=rtc)) as rig:
+        opened = await rig.open()
+        told = (await rig.http.get("/v1/ice")).json()
         assert told == {"ice_servers": [{"urls": ["stun:192.0.2.1"]}], "relay_only": False}
         path = f"/v1/ice?session={opened['id']}"
-        assert (await home.http.get(path)).status_code == 401
+        assert (await rig.http.get(path)).status_code == 401
         headers = {"Authorization": f"Bearer {opened['watch_token']}"}
-        servers = (await home.http.get(path, headers=headers)).json()["ice_servers"]
+        servers = (await rig.http.get(path, headers=headers)).json()["ice_servers"]
         assert servers[1]["urls"] == ["turn:192.0.2.1"]
         assert servers[1]["username"].endswith(f":{opened['id']}")
         assert servers[1]["credential"]
 
 
 async def test_switched_off_there_is_none() -> None:
-    async with house(server=ServerOptions(rtc=WebRtcOptions(enabled=False))) as home:
-        opened = await home.open()
+    async with server_rig(server=ServerOptions(rtc=WebRtcOptions(enabled=False))) as rig:
+        opened = await rig.open()
         headers = {"Authorization": f"Bearer {opened['token']}"}
         path = f"/v1/sessions/{opened['id']}/webrtc"
         body = {"type": "offer", "sdp": page_offer()}
-        reply = await home.http.post(path, json=body, headers=headers)
+        reply = await rig.http.post(path, json=body, headers=headers)
         assert (reply.status_code, reply.json()["error"]["code"]) == (404, "no_webrtc")
 
 
-async def test_a_connection_that_fails_to_answer_leaves_no_file(home: House) -> None:
-    opened = await home.open()
+async def test_a_connection_that_fails_to_answer_leaves_no_file(rig: ServerRig) -> None:
+    opened = await rig.open()
     headers = {"Authorization": f"Bearer {opened['token']}"}
     path = f"/v1/sessions/{opened['id']}/webrtc"
     before = open_files()
@@ -335,36 +335,36 @@ async def test_a_connection_that_fails_to_answer_leaves_no_file(home: House) -> 
         fine.replace("abcdefghijklmnopqrstuvwx", "\N{SNOWMAN}" * 8),
     ]
     for sdp in odd:
-        reply = await home.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
+        reply = await rig.http.post(path, json={"type": "offer", "sdp": sdp}, headers=headers)
         assert reply.status_code in (201, 400, 406), reply.text
         if reply.status_code == 201:
-            await home.http.delete(reply.headers["location"], headers=headers)
-    await until(lambda: home.context.metrics.peers._value.get() == 0)
+            await rig.http.delete(reply.headers["location"], headers=headers)
+    await until(lambda: rig.context.metrics.peers._value.get() == 0)
     await until(lambda: open_files() <= before)
 
 
-async def test_forty_peers_leave_nothing_behind(home: House) -> None:
-    opened = await home.open()
+async def test_forty_peers_leave_nothing_behind(rig: ServerRig) -> None:
+    opened = await rig.open()
     headers = {"Authorization": f"Bearer {opened['token']}"}
     path = f"/v1/sessions/{opened['id']}/webrtc"
     before, tasks = open_files(), len(asyncio.all_tasks())
     for _ in range(10):
         replies = [
-            await home.http.post(path, json={"type": "offer", "sdp": page_offer()}, headers=headers)
+            await rig.http.post(path, json={"type": "offer", "sdp": page_offer()}, headers=headers)
             for _ in range(4)
         ]
         for reply in replies:
-            await home.http.delete(reply.headers["location"], headers=headers)
-        await until(lambda: home.context.metrics.peers._value.get() == 0)
+            await rig.http.delete(reply.headers["location"], headers=headers)
+        await until(lambda: rig.context.metrics.peers._value.get() == 0)
     await until(lambda: open_files() <= before)
     await until(lambda: len(asyncio.all_tasks()) <= tasks + 1)
 
 
-async def test_c41_a_line_that_loses_packets_shows_whole_pictures_again(home: House) -> None:
-    opened = await home.open()
+async def test_c41_a_line_that_loses_packets_shows_whole_pictures_again(rig: ServerRig) -> None:
+    opened = await rig.open()
     chance = random.Random(1)
     lossy = True
-    async with peer_client(home.http, opened) as client:
+    async with peer_client(rig.http, opened) as client:
         client.offer_video()
         client.open_channels()
         await client.connection.setLocalDescription(await client.connection.createOffer())
@@ -389,9 +389,9 @@ async def test_c41_a_line_that_loses_packets_shows_whole_pictures_again(home: Ho
         assert read_stamp(pixels(client.frames[-1])).chunk >= newest.chunk
 
 
-async def test_c41_a_flood_of_requests_makes_few_key_frames(home: House) -> None:
-    opened = await home.open()
-    async with watching(home.http, opened) as client:
+async def test_c41_a_flood_of_requests_makes_few_key_frames(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with watching(rig.http, opened) as client:
         await client.shows(2)
         (receiver,) = client.connection.getReceivers()
         (source,) = receiver.getSynchronizationSources()
@@ -402,17 +402,17 @@ async def test_c41_a_flood_of_requests_makes_few_key_frames(home: House) -> None
         flooded = client.chunks[at : at + 40]
         shown_s = (flooded[-1].pts_us - flooded[0].pts_us) / 1e6
         passed_s = (flooded[-1].time_us - flooded[0].time_us) / 1e6
-        # four a second of the stream, and while it stands one picture a second and what follows it
+        # four a second of the stream, and one a second while it is paused
         assert 1 <= sum(chunk.key for chunk in flooded) <= 4 * shown_s + 2 * passed_s + 2
 
 
-async def test_c41_whoever_comes_late_is_shown_a_picture_at_once(home: House) -> None:
-    opened = await home.open()
-    async with watching(home.http, opened) as driver:
+async def test_c41_a_late_viewer_gets_a_picture_at_once(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with watching(rig.http, opened) as driver:
         await driver.shows(10)
         await driver.ask(type="pause")
         token = opened["watch_token"]
-        async with watching(home.http, opened, token=token, role="viewer") as viewer:
+        async with watching(rig.http, opened, token=token, role="viewer") as viewer:
             chunk = await viewer.hears("media.chunk")  # though nothing new is made
             assert chunk.key
             assert chunk.index == 0

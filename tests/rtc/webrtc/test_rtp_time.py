@@ -31,7 +31,7 @@ def test_after_a_stall_there_is_a_gap() -> None:
     assert time.ticks(66_666, 5_000_001) == 453_000
 
 
-def test_after_a_cut_it_goes_on_from_what_was_sent() -> None:
+def test_after_a_cut_rtp_time_continues_from_what_was_sent() -> None:
     time = RtpTime(90_000)
     for number in range(10):
         time.ticks(number * 100_000, 0)
@@ -49,7 +49,7 @@ def test_what_is_shown_once_more_is_newer() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**6), st.booleans()), min_size=2))
-def test_it_never_goes_back_or_stands(steps: list[tuple[int, int, bool]]) -> None:
+def test_rtp_time_always_increases(steps: list[tuple[int, int, bool]]) -> None:
     time, now_us, sent = RtpTime(90_000), 0, []
     for pts_us, later_us, cut in steps:
         now_us += later_us

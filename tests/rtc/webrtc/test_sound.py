@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sounding_model
 from listening import heard_opus, pitch_hz
-from rtc_rig import house
+from rtc_rig import server_rig
 
 from reverie.rtc import connect
 from reverie.sessions.protocol.events import AnyEvent, MediaChunk, MediaInit
@@ -12,12 +12,12 @@ from reverie.sessions.protocol.events import AnyEvent, MediaChunk, MediaInit
 
 @pytest.mark.timeout(120)
 async def test_a_client_that_names_opus_hears_it_and_one_that_does_not_hears_nothing() -> None:
-    async with house(mode="process", family=sounding_model.LOCATION) as home:
-        opened = await home.open(parameters={"hz": 600.0})
-        async with home.client(opened, codecs=["opus", "jpeg"]) as client:
+    async with server_rig(mode="process", family=sounding_model.LOCATION) as rig:
+        opened = await rig.open(parameters={"hz": 600.0})
+        async with rig.client(opened, codecs=["opus", "jpeg"]) as client:
             while len(sound_of(client.events)) < 100:
                 await client.hear()
-        async with home.client(opened, codecs=["jpeg"]) as deaf:
+        async with rig.client(opened, codecs=["jpeg"]) as deaf:
             await deaf.chunk(sound_of(client.events)[-1].chunk + 2)
         inits = {each.stream: each for each in client.events if isinstance(each, MediaInit)}
         assert (inits["sound"].codec, inits["sound"].container) == ("opus", "opus")
@@ -29,7 +29,7 @@ async def test_a_client_that_names_opus_hears_it_and_one_that_does_not_hears_not
 
 
 async def test_a_python_client_hears_the_very_samples() -> None:
-    async with house(family=sounding_model.LOCATION) as home, connect(home.url) as session:
+    async with server_rig(family=sounding_model.LOCATION) as rig, connect(rig.url) as session:
         heard: list[MediaChunk] = []
         async for event in session.stream():
             if isinstance(event, MediaChunk) and event.stream == "sound":
@@ -42,9 +42,9 @@ async def test_a_python_client_hears_the_very_samples() -> None:
 
 
 async def test_a_hello_without_a_codec_for_pictures_is_refused() -> None:
-    async with house(family=sounding_model.LOCATION) as home:
-        opened = await home.open()
-        async with home.client(opened, codecs=["opus"]) as client:
+    async with server_rig(family=sounding_model.LOCATION) as rig:
+        opened = await rig.open()
+        async with rig.client(opened, codecs=["opus"]) as client:
             code, reason = await client.closed()
     assert (code, reason) == (4400, "out_of_range")
 

@@ -1,4 +1,4 @@
-"""The end of what was sent may be lost, and nobody asks for it."""
+"""The last packets may be lost without a request for them."""
 
 from reverie.rtc.webrtc.tail_loss_probe import FIRST_S, LONGEST_S, TailLossProbe
 
@@ -11,7 +11,7 @@ def test_what_was_seen_is_not_shown_again() -> None:
     assert not probe.due(100.0)
 
 
-def test_what_nobody_speaks_of_is_shown_again_less_and_less_often() -> None:
+def test_an_unconfirmed_picture_is_sent_again_less_and_less_often() -> None:
     probe = TailLossProbe()
     probe.sent(3, 0.0)
     probe.sent(3, 0.4)  # shown once more: no news

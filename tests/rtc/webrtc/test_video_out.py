@@ -16,7 +16,7 @@ FRAME_US = 33_333
 
 
 class Stage:
-    """A `VideoOut` whose clock a test moves, and whose packets nobody sends."""
+    """A `VideoOut` whose clock a test moves, and whose packets are not sent."""
 
     def __init__(self, connection: RTCPeerConnection) -> None:
         self.now_us = 0
@@ -62,7 +62,7 @@ async def stage() -> AsyncIterator[Stage]:
     await connection.close()
 
 
-async def test_whoever_takes_less_than_is_sent_skips_to_key_frames(stage: Stage) -> None:
+async def test_a_receiver_below_the_bitrate_skips_to_key_frames(stage: Stage) -> None:
     """240 kbit/s for a line of 100: less than half comes through, in runs that can be decoded."""
     fci = pack_remb_fci(100_000, [stage.sender._ssrc])
     await stage.hear(RtcpPsfbPacket(fmt=RTCP_PSFB_APP, ssrc=1, media_ssrc=0, fci=fci))

@@ -1,4 +1,4 @@
-"""Bad input on a live session: the stream goes on (C17, C26, C36, C37)."""
+"""Bad input on a live session: the stream continues (C17, C26, C36, C37)."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from rtc_rig import House, WireClient, house, together
+from rtc_rig import ServerRig, WireClient, server_rig, together
 from rtc_serving import RawSocket, upgrade
 from stub_model import prompt_mark, read_stamp
 from websockets.exceptions import ConnectionClosed
@@ -72,9 +72,9 @@ BAD: list[tuple[str | bytes, str | None, str | None]] = [
 ]  # fmt: skip
 
 
-async def test_every_oddity_is_a_typed_error_and_the_stream_goes_on(home: House) -> None:
-    opened = await home.open(prompt="before")
-    async with home.client(opened) as client:
+async def test_every_oddity_is_a_typed_error_and_the_stream_continues(rig: ServerRig) -> None:
+    opened = await rig.open(prompt="before")
+    async with rig.client(opened) as client:
         await client.chunk(0)
         for message, code, field in BAD:
             await client.socket.send(message)
@@ -100,11 +100,11 @@ def pixels(chunk: MediaChunk) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]
 async def test_a_message_at_the_limit_works_and_one_over_it_leaves_the_session() -> None:
     limit = 2**16
     options = ServerOptions(message_bytes=limit)
-    async with house(server=options, limits=SessionLimits(prompt_chars=limit)) as home:
-        opened = await home.open()
+    async with server_rig(server=options, limits=SessionLimits(prompt_chars=limit)) as rig:
+        opened = await rig.open()
         for size in (limit + 1, 10 * limit):
             for kind in ("text", "binary"):
-                async with home.client(opened) as client:
+                async with rig.client(opened) as client:
                     attached = await client.hears("session.attached")
                     assert attached.limits.message_bytes == limit
                     fits = await client.ask(type="push_text", text="x" * (limit - 200))
@@ -115,13 +115,13 @@ async def test_a_message_at_the_limit_works_and_one_over_it_leaves_the_session()
                     assert code == 1009
                     assert reason.startswith("too_large: ")
                     assert str(limit) in reason
-        async with home.client(opened) as client:
+        async with rig.client(opened) as client:
             await client.chunk(1)
 
 
-async def test_a_message_over_the_limit_is_not_gathered_first(home: House) -> None:
-    opened = await home.open()
-    raw = await RawSocket.open(home.url)
+async def test_a_message_over_the_limit_is_not_gathered_first(rig: ServerRig) -> None:
+    opened = await rig.open()
+    raw = await RawSocket.open(rig.url)
     await raw.say(upgrade(f"/v1/sessions/{opened['id']}/ws"))
     await raw.reader.readuntil(b"\r\n\r\n")
     await raw.say(b"\x81\xff" + (2**40).to_bytes(8, "big") + b"mask")  # the head alone is enough
@@ -129,9 +129,9 @@ async def test_a_message_over_the_limit_is_not_gathered_first(home: House) -> No
     await raw.close()
 
 
-async def test_prompts_of_every_length_are_answered(home: House) -> None:
-    opened = await home.open()
-    async with home.client(opened) as client:
+async def test_prompts_of_every_length_are_answered(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with rig.client(opened) as client:
         await client.chunk(0)
         texts = ("", "   ", " ".join(["word"] * 31), " ".join(["word"] * 33))
         for text in texts:
@@ -142,10 +142,10 @@ async def test_prompts_of_every_length_are_answered(home: House) -> None:
         assert read_stamp(pixels(shown)).prompt == prompt_mark(text)
 
 
-async def test_a_burst_of_updates_is_answered_one_by_one_and_the_last_wins(home: House) -> None:
+async def test_a_burst_of_updates_is_answered_one_by_one_and_the_last_wins(rig: ServerRig) -> None:
     count, seconds = 2000, 2.0
-    opened = await home.open(parameters={"step_ms": 20})
-    async with home.client(opened) as client:
+    opened = await rig.open(parameters={"step_ms": 20})
+    async with rig.client(opened) as client:
         await client.chunk(1)
         sent: list[str] = []
 
@@ -177,9 +177,9 @@ async def test_a_burst_of_updates_is_answered_one_by_one_and_the_last_wins(home:
 
 
 async def test_commands_above_the_rate_are_refused_and_nothing_else_happens() -> None:
-    async with house(server=ServerOptions(commands_per_s=5, command_burst=10)) as home:
-        opened = await home.open()
-        async with home.client(opened) as client:
+    async with server_rig(server=ServerOptions(commands_per_s=5, command_burst=10)) as rig:
+        opened = await rig.open()
+        async with rig.client(opened) as client:
             attached = await client.hears("session.attached")
             assert attached.limits.commands_per_s == 5
             answers = await ask_many(client, 15)
@@ -202,21 +202,21 @@ async def ask_many(client: WireClient, count: int) -> list[RequestAccepted | Err
     return answers
 
 
-async def test_a_lost_session_is_refused_with_a_closed_socket_not_a_hang(home: House) -> None:
-    opened = await home.open()
-    async with home.client(opened) as client:
+async def test_a_lost_session_is_refused_with_a_closed_socket_not_a_hang(rig: ServerRig) -> None:
+    opened = await rig.open()
+    async with rig.client(opened) as client:
         await client.chunk(0)
-        home.store.close(opened["id"])
+        rig.store.close(opened["id"])
         assert await client.closed() == (1000, "closed")
         with pytest.raises(ConnectionClosed):
             await client.say(type="pause")
 
 
-async def test_text_that_is_no_utf_8_is_a_typed_error_and_the_stream_goes_on(
-    home: House, caplog: pytest.LogCaptureFixture
+async def test_text_that_is_no_utf_8_is_a_typed_error_and_the_stream_continues(
+    rig: ServerRig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    opened = await home.open()
-    async with home.client(opened) as client:
+    opened = await rig.open()
+    async with rig.client(opened) as client:
         await client.chunk(0)
         for pieces in ((b"\xff\xfe",), (b'{"type":"pause","id":"\xc3', b'("}')):
             await client.socket.send(pieces, text=True)
@@ -232,9 +232,9 @@ async def test_text_that_is_no_utf_8_is_a_typed_error_and_the_stream_goes_on(
 
 async def test_a_flood_of_commands_is_answered_once_each_and_the_driver_stays() -> None:
     count = 20_000
-    async with house() as home:
-        opened = await home.open()
-        async with home.client(opened) as client:
+    async with server_rig() as rig:
+        opened = await rig.open()
+        async with rig.client(opened) as client:
             await client.chunk(0)
             said = b"".join(masked(f'{{"type":"resume","id":"n{n}"}}') for n in range(count))
             client.socket.transport.write(said)

@@ -104,7 +104,7 @@ async def test_a_second_request_that_stops_half_way_is_ended_too() -> None:
         await raw.close()
 
 
-async def test_a_body_that_nobody_reads_may_not_go_on_for_ever() -> None:
+async def test_a_body_that_is_not_read_has_a_time_limit() -> None:
     async with serving(Echo().app, SHORT) as server:
         raw = await RawSocket.open(server.url)
         await raw.say(b"GET /page HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\nx")
@@ -120,7 +120,7 @@ async def test_a_body_that_nobody_reads_may_not_go_on_for_ever() -> None:
         await raw.close()
 
 
-async def test_a_page_that_nobody_takes_ends_the_socket() -> None:
+async def test_a_client_that_does_not_read_the_page_loses_its_socket() -> None:
     async with serving(Echo().app, SHORT) as server:
         raw = await RawSocket.open(server.url, receive_bytes=4096)
         await raw.say(b"GET /big HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

@@ -1,4 +1,4 @@
-"""The two tasks of an attachment take turns with everybody else on the event loop."""
+"""The two tasks of an attachment take turns with all others on the event loop."""
 
 import asyncio
 from typing import cast

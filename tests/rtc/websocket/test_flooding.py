@@ -46,9 +46,7 @@ class HastyPeer:
         return [each.command for each in self.heard if isinstance(each, RequestAccepted | Error)]
 
 
-async def test_who_floods_is_read_no_further_while_answers_wait_and_then_answered_once_each() -> (
-    None
-):
+async def test_a_client_that_floods_is_not_read_while_answers_wait_and_gets_each_once() -> None:
     async with session_rig(SessionLimits(outbox_events=512)) as rig:
         _, _, person = await rig.driven()
         peer = HastyPeer()

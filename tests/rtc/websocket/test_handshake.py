@@ -17,7 +17,7 @@ GOOD: dict[str, object] = {
 }
 
 
-def test_a_hello_says_who_and_what() -> None:
+def test_a_hello_names_token_role_and_codecs() -> None:
     hello = parse_hello(json.dumps(GOOD))
     assert (hello.token, hello.role, hello.codecs) == ("abc-DEF_1", "viewer", ["jpeg"])
 

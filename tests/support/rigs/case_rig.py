@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import pool_rig
 import torch
-from rtc_rig import House, house
+from rtc_rig import ServerRig, server_rig
 from rtc_serving import reset
 from session_suite import Screen, looking
 from stub_model import LogLine, read_log
@@ -122,27 +122,27 @@ class RemoteCases:
 
     ends_who_is_idle = True
 
-    def __init__(self, home: House) -> None:
-        self.home = home
+    def __init__(self, rig: ServerRig) -> None:
+        self.rig = rig
 
     @property
     def store(self) -> SessionStore:
-        return self.home.store
+        return self.rig.store
 
     @property
     def pool(self) -> Pool:
-        return self.home.pool
+        return self.rig.pool
 
     @property
     def ready(self) -> bool:
-        return self.home.context.ready
+        return self.rig.context.ready
 
     def session(self, **wanted: Any) -> AbstractAsyncContextManager[Session]:
-        return connect(self.home.url, **wanted)
+        return connect(self.rig.url, **wanted)
 
     def another(self, session: Session) -> AbstractAsyncContextManager[Session]:
         assert isinstance(session, RemoteSession)
-        return connect(self.home.url, session=session.id, token=session.token)
+        return connect(self.rig.url, session=session.id, token=session.token)
 
     @asynccontextmanager
     async def broken(self, session: Session) -> AsyncIterator[Session]:
@@ -155,7 +155,7 @@ class RemoteCases:
         yield session
 
     async def drain(self) -> None:
-        await self.home.context.drain()
+        await self.rig.context.drain()
 
 
 @asynccontextmanager
@@ -173,8 +173,8 @@ async def remote_cases(
     *, mode: str = "inline", limits: SessionLimits | None = None, **pool: Any
 ) -> AsyncIterator[CaseService]:
     """Run a server on a loopback port."""
-    async with house(mode, limits=limits, **pool) as home:
-        yield RemoteCases(home)
+    async with server_rig(mode, limits=limits, **pool) as rig:
+        yield RemoteCases(rig)
 
 
 # --- the step log ---

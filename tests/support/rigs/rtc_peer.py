@@ -1,4 +1,4 @@
-"""A WebRTC client of a whole server, by aiortc: what a page does, and what it hears."""
+"""A WebRTC client of a whole server, by aiortc: what a page does and receives."""
 
 import asyncio
 import json
@@ -86,7 +86,7 @@ class PeerClient:
         self._tasks.append(asyncio.create_task(self._ping(), name="ping"))
 
     async def unanswered(self) -> object:
-        """Return an offer of pictures that nobody will come for, whatever it is answered."""
+        """Return an offer of pictures whose peer will never connect."""
         self.offer_video()
         self.open_channels()
         await self.connection.setLocalDescription(await self.connection.createOffer())
@@ -177,7 +177,7 @@ class PeerClient:
         return next(each for each in self.other if each["type"] == "bye")
 
     async def closed(self) -> None:
-        """Wait until the connection is over."""
+        """Wait until the connection has ended."""
         await self.until(lambda: self.connection.connectionState in ("closed", "failed"))
 
     @property

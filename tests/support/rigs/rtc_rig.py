@@ -27,8 +27,13 @@ LIMIT_S = 20.0
 """How long a test waits for what must come; much longer than it takes."""
 
 
+def bearer(secret: str) -> dict[str, str]:
+    """Return the header that carries a secret."""
+    return {"Authorization": f"Bearer {secret}"}
+
+
 @dataclass(slots=True)
-class House:
+class ServerRig:
     """A running server and what is behind it."""
 
     url: str
@@ -72,7 +77,7 @@ class House:
 
 @dataclass(slots=True)
 class WireClient:
-    """A client that keeps all it hears, and says that it has seen each chunk."""
+    """A client that keeps all events, and reports each chunk as seen."""
 
     socket: ClientConnection
     events: list[AnyEvent] = field(default_factory=list)
@@ -166,13 +171,13 @@ async def _recordings(options: RecordingOptions | None) -> AsyncIterator[Recordi
 
 
 @asynccontextmanager
-async def house(
+async def server_rig(
     mode: str = "inline",
     server: ServerOptions | None = None,
     limits: SessionLimits | None = None,
     recordings: RecordingOptions | None = None,
     **pool_changes: Any,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[ServerRig]:
     """Run the whole server; afterwards nothing of it is left."""
     options = server or ServerOptions()
     async with (
@@ -186,4 +191,4 @@ async def house(
             serving(create_app(context), options, context.drain) as running,
             httpx.AsyncClient(base_url=running.url, trust_env=False) as http,
         ):
-            yield House(running.url, pool, store, context, http)
+            yield ServerRig(running.url, pool, store, context, http)
