@@ -56,7 +56,7 @@ class Admission:
         """
         assert session not in self._held, f"session {session} is admitted twice"
         if len(self._held) >= self._sessions:
-            raise AdmissionError(f"all {self._sessions} places are taken")
+            raise AdmissionError(f"all {self._sessions} slots are taken")
         blocks, taken = self.session_blocks(loops), sum(self._held.values())
         count = self._pool.count if self._pool else 0
         if taken + blocks > count:

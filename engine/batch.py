@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StartedUnit:
-    """A unit, and whose it is."""
+    """A unit and its driver."""
 
     driver: LoopDriver[Any]
     unit: StepUnit[Any]

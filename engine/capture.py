@@ -9,7 +9,7 @@ from reverie.models.contract.controls import Controls
 
 @dataclass(frozen=True, slots=True)
 class CommittedChunk:
-    """What is known of a chunk when it commits; whether anybody ever sees it is not."""
+    """What is known of a chunk when it commits; whether a viewer ever sees it is not."""
 
     seed: int
     weights_version: str

@@ -15,11 +15,11 @@ STRETCH = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint(Generic[S]):
-    """A state, and what it stands for. Equal only to itself.
+    """A state and the place in the session that it belongs to. Equal only to itself.
 
     Attributes:
         chunk: the last chunk that was put out before it; -1 before the first.
-        prompt: the prompt that it stands under; None when only the kernel knows.
+        prompt: the prompt in effect; None when only the kernel knows.
         parameters: likewise, those that are known.
         shown: whether the frames of `chunk` came out of this very state; False for one that was
             only begun or revived, of which parts may still have to be made.

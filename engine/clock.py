@@ -40,7 +40,7 @@ class OutputClock:
         return pts_us
 
     def align(self, at_us: int = 0) -> None:
-        """Have every stream go on at the same time, after a chunk was cut short.
+        """Have every stream continue at the same time, after a chunk was cut short.
 
         Args:
             at_us: not before this time.
@@ -50,9 +50,9 @@ class OutputClock:
         self._frames = dict.fromkeys(self._rates, 0)
 
     def catch_up(self, limit_us: int) -> None:
-        """Have a stream that lags by more than `limit_us` go on with the one that is furthest.
+        """Have a stream that lags by more than `limit_us` continue with the one that is furthest.
 
-        So a model whose sound is a little shorter than its pictures does not come apart from them:
+        So a model whose sound is a little shorter than its pictures stays in step with them:
         the sound has a gap now and then.
         """
         next_us = self.next_us

@@ -5,7 +5,7 @@ as an argument (microseconds of one monotonic clock), and what it has to tell co
 `take_emissions`.
 
 A chunk is a transaction. It opens with the unit that takes controls and closes with the one that
-commits; every unit outside of one (a decode, a context pass) stands by itself. What fails is rolled
+commits; every unit outside of one (a decode, a context pass) is on its own. What fails is rolled
 back to the last closed one, so nothing that was committed is ever touched.
 
 Its parts are in `loop_context.py`; `planner.py` says what could run, `stepper.py` begins and ends
@@ -82,34 +82,34 @@ class LoopDriver(Rollback[S]):
         chunks: int = 0,
         pts_us: int = 0,
         sights: Mapping[str, Look] | None = None,
-        beside: Callable[[], int] | None = None,
+        peer_us: Callable[[], int] | None = None,
         course: Course = Course(),  # noqa: B008  # frozen
         mailbox: Mailbox | None = None,
         start: Checkpoint[S] | None = None,
         frame_memory: FrameMemory = new_memory,
     ) -> None:
-        """Begin anew, go on for a driver that was lost, or part from one that goes on itself.
+        """Begin, continue for a driver that was lost, or fork from one that continues.
 
         Args:
             kernel: the loop.
             instance: what it runs on.
-            request: who asks, and for what.
-            options: how to treat them.
-            durable: what its last `SnapshotOut` kept; None starts the world anew.
-            chunks: chunks that it had put out, so that numbers go on.
+            request: the session and what it asks for.
+            options: how to treat it.
+            durable: what its last `SnapshotOut` kept; None starts from the request.
+            chunks: chunks that it had put out, so that numbers continue.
             pts_us: media time at which the next frame begins.
             sights: how to see each of the loops that it reads.
-            beside: the media time of the session, for a loop that has none of its own.
+            peer_us: the media time of the session, for a loop that has none of its own.
             course: how far other loops of the session have come.
-            mailbox: what waited for the driver whose place it takes; see `hand_over`.
-            start: where it parts from another, whose blocks it shares from then on; see `parting`.
+            mailbox: what waited for the driver that it replaces; see `hand_over`.
+            start: a checkpoint of another driver to fork from, sharing its blocks; see `parting`.
             frame_memory: where its frames are written to.
         """
         first = start or _first(kernel, instance, request, durable, chunks, pts_us)
         emitter = Emitter(
-            request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us, beside
+            request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us, peer_us
         )
-        # What each chunk keeps beside the cache was counted when the session was let in.
+        # What each chunk keeps besides the cache was counted when the session was admitted.
         stretches = (course.kept or course.reported) and not kernel.spec.chunk_bytes
         rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
         reads_prompt = kernel.spec.prompt_tokens > 0 and bool(request.prompt)
@@ -170,7 +170,7 @@ class LoopDriver(Rollback[S]):
 
     @property
     def request(self) -> LoopRequest:
-        """What a driver that takes this one's place should ask for."""
+        """The request for a driver that replaces this one."""
         return self._context.wanted_request()
 
     @property
@@ -258,7 +258,7 @@ class LoopDriver(Rollback[S]):
             self._context.lead.seen_until(media_us, now_us, in_time=in_time)
 
     def watched(self, watched: bool) -> None:
-        """Stop at the next chunk boundary while nobody watches."""
+        """Stop at the next chunk boundary while no viewer watches."""
         self._context.gate.watched(watched)
 
     def pause(self) -> Position:
@@ -313,7 +313,7 @@ class LoopDriver(Rollback[S]):
         return self._context.durable_part(newest.state) if newest.chunk >= 0 else None
 
     def hand_over(self) -> Mailbox:
-        """Return what waits, for a driver that takes the place of this one, which has ended.
+        """Return what waits, for a driver that replaces this one, which has ended.
 
         What was being answered is given up: it may be what has failed.
         """
@@ -325,7 +325,7 @@ class LoopDriver(Rollback[S]):
         return context.mailbox
 
     def give_up(self) -> None:
-        """Answer what waits, where nobody takes the place of this one, which has ended."""
+        """Answer what waits when no driver replaces this one, which has ended."""
         self._context.put_back_controls()
         self._context.mailbox.abandon()
 
@@ -374,7 +374,7 @@ class LoopDriver(Rollback[S]):
         self._stepper.complete(result, started_us, ended_us, batch, self.waited)
 
     def refuse(self, code: FaultCode, message: str) -> None:
-        """End the loop at once: what it is to go on with cannot be had, however often it tries."""
+        """End the loop at once: what it needs to continue cannot be had, however often it tries."""
         self._context.strikes += 1
         self._context.fault(code, message)
 

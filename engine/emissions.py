@@ -1,4 +1,4 @@
-"""What a driver tells the session about, in the order in which it happened.
+"""What a driver reports to the session, in the order in which it happened.
 
 Times are media time in microseconds on the session's output clock, which never runs backwards, not
 even after an interrupt or a rewind. Chunk numbers count the chunks that were put out, and are
@@ -96,7 +96,7 @@ class TextOut:
         chunk: number of the utterance.
         pts_us: the session's media time, when it was said.
         final: whether the utterance ends with it.
-        answers: the turn that it answers; None when nobody has asked.
+        answers: the turn that it answers; None when no turn was asked.
         loop: which loop speaks.
     """
 
@@ -130,7 +130,7 @@ class ControlApplied:
 
 @dataclass(frozen=True, slots=True)
 class ControlSuperseded:
-    """A control never acted: `by` took its place, or None when it fell out of a full mailbox.
+    """A control never acted: `by` replaced it; None when a full mailbox dropped it.
 
     The session's event is its wire form.
     """
@@ -156,7 +156,7 @@ class FaultCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ControlFailed:
-    """A control never acted, for it could not be read; nothing has changed.
+    """A control never acted because it could not be read; nothing has changed.
 
     Attributes:
         stands: what is in effect instead, a prompt or the value of a parameter.
@@ -171,11 +171,11 @@ class ControlFailed:
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A step of `loop` was rolled back; the last commit stands.
+    """A step of `loop` was rolled back; the last commit stays in effect.
 
     Attributes:
         fatal: the loop has ended.
-        restarted: it had ended, and has begun anew: what it was about to say will not come.
+        restarted: it had ended and was restarted: what it was about to say will not come.
     """
 
     session: str

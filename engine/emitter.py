@@ -1,4 +1,4 @@
-"""What a driver tells: it numbers chunks, gives frames their media time, and keeps the order."""
+"""What a driver emits: chunk numbers, the media time of frames, and the order of both."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,8 +29,8 @@ class Emitter:
     """Emissions of one session, waiting to be taken.
 
     Attributes:
-        session: whose they are.
-        chunk: number of the chunk in the making; a number that is used is never used again.
+        session: the session that they belong to.
+        chunk: number of the chunk in progress; a number is never used twice.
     """
 
     def __init__(
@@ -40,24 +40,24 @@ class Emitter:
         chunk: int,
         pts_us: int,
         snapshot_every_us: int,
-        beside: Callable[[], int] | None = None,
+        peer_us: Callable[[], int] | None = None,
     ) -> None:
-        """Go on with chunk number `chunk` at `pts_us`.
+        """Continue with chunk number `chunk` at `pts_us`.
 
         Args:
-            session: whose they are.
-            loop: what puts them out.
+            session: the session that they belong to.
+            loop: the loop that puts them out.
             chunk: number of the next chunk.
             pts_us: media time of the next frame.
             snapshot_every_us: media time between two snapshots; 0 puts none out. Where no media
                 time passes, for a conversation without pictures, each chunk makes one.
-            beside: the media time of another loop, for one that has no clock of its own.
+            peer_us: the media time of another loop, for one that has no clock of its own.
         """
         self.session = session
         self.chunk = chunk
         self._loop = loop
         self._clock = OutputClock(loop.streams, pts_us)
-        self._beside = beside
+        self._peer_us = peer_us
         self._snapshot_every_us = snapshot_every_us
         self._shown_us = self._snapshot_due_us = pts_us
         self._jumped: set[str] = set()  # streams whose next frames do not follow
@@ -67,7 +67,7 @@ class Emitter:
     @property
     def next_us(self) -> int:
         """Media time at which the next frame begins."""
-        return self._clock.next_us if self._beside is None else self._beside()
+        return self._clock.next_us if self._peer_us is None else self._peer_us()
 
     def take(self) -> list[Emission]:
         """Return everything since the last call, and forget it."""
@@ -75,7 +75,7 @@ class Emitter:
         return emissions
 
     def tell(self, emission: Emission) -> None:
-        """Tell something that is ready-made."""
+        """Add an emission."""
         self._emissions.append(emission)
 
     def outputs(
@@ -85,7 +85,7 @@ class Emitter:
 
         Args:
             outputs: of one unit.
-            making: the chunk that they belong to.
+            open_chunk: the chunk that they belong to.
             step: the unit's number.
             final: whether the chunk ends with them.
         """
@@ -118,7 +118,7 @@ class Emitter:
         chunk, media_us = self.chunk, self.next_us - self._shown_us
         self.chunk += 1
         self._shown_us = self.next_us
-        timeless = self._beside is None and not self._loop.has_media
+        timeless = self._peer_us is None and not self._loop.has_media
         due = timeless or self.next_us >= self._snapshot_due_us
         if self._snapshot_every_us and due:
             snapshot = durable()
@@ -155,7 +155,7 @@ class Emitter:
         batch: int,
         waited: int,
     ) -> None:
-        """Tell that a unit ran."""
+        """Report that a unit ran."""
         self._emissions.append(
             StepTrace(
                 session=self.session,

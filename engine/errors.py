@@ -11,7 +11,7 @@ EngineError
 │   ├── UnknownControlError  the loop has no such control, key or parameter; check it at the edge
 │   └── LoopEndedError       the loop has failed for good, or was closed
 ├── BadStepError             what a step returned may not be shown; the driver rolls it back
-├── RolloutError             a session that a script steers cannot go on
+├── RolloutError             a session that a script steers cannot continue
 └── AdmissionError           no room for one more session now (let it wait), or ever (at load)
 """
 
@@ -62,7 +62,7 @@ class WeightsChangedError(EngineRefusedError):
 
     @classmethod
     def unless_same(cls, durable: Durable, weights_version: str) -> None:
-        """Refuse to go on from a state that other weights have made.
+        """Refuse to continue from a state that other weights have made.
 
         Raises:
             WeightsChangedError: names both versions.
@@ -100,7 +100,7 @@ class BadStepError(EngineError):
 
 
 class RolloutError(EngineError):
-    """A session without a person cannot go on."""
+    """A session that a script steers cannot continue."""
 
 
 class AdmissionError(EngineError):

@@ -9,7 +9,7 @@ from reverie.models.contract.controls import KeyEdge, KeyInput
 
 @dataclass(frozen=True, slots=True)
 class TaggedEdge:
-    """An edge and the control that brought it; None when nobody asked (a lost connection)."""
+    """An edge and the control that brought it; None when none did (a lost connection)."""
 
     edge: KeyEdge
     control: ControlId | None
@@ -18,7 +18,7 @@ class TaggedEdge:
 class KeyQueue:
     """Presses and releases in order, bounded; the oldest taps are dropped first.
 
-    An edge that moves nothing (auto-repeat, a second release) is not kept, so the edges of a key
+    An edge that changes nothing (auto-repeat, a second release) is not kept, so the edges of a key
     alternate. A tap is dropped whole, and the release of a press that a step has seen never is:
     so a flood can cost presses, but never leaves a key held.
     """

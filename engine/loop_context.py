@@ -1,4 +1,4 @@
-"""What one driver consists of, for those parts of it that act on the others."""
+"""What one driver consists of, for the parts of it that act on each other."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ class Course:
     Attributes:
         leading: what the leading loop has put out; None for that loop itself.
         reported: what the loops whose chunks the viewers report have put out; None for one of
-            them. A loop of other chunks may go as far, however many of its own are unseen: nobody
-            says so of each.
+            them. A loop of other chunks may go as far, however many of its own are unseen:
+            no viewer reports those.
         kept: how far the leading loop can go back; None where that is no matter.
     """
 
@@ -52,7 +52,7 @@ class LoopContext(Generic[S]):
     Attributes:
         sights: for each loop that this one reads, how to see it.
         lead: how far it may run ahead of the viewer; None for a loop that no viewer paces.
-        course: how far the loops beside it have come.
+        course: how far the session's other loops have come.
         planned: the unit that `ready` named.
         frame_memory: where frames are written to.
         unit: the unit that runs.
@@ -84,7 +84,7 @@ class LoopContext(Generic[S]):
 
     @property
     def session(self) -> str:
-        """Whose loop it is."""
+        """The session that the loop belongs to."""
         return self.request.session
 
     @property
@@ -115,7 +115,7 @@ class LoopContext(Generic[S]):
         )
 
     def require_alive(self) -> None:
-        """Refuse what only a loop that goes on can do.
+        """Refuse what only a loop that has not ended can do.
 
         Raises:
             LoopEndedError: the loop has ended.
@@ -146,7 +146,7 @@ class LoopContext(Generic[S]):
         self.states.roll_back(reserved)
         if self.open_chunk.open:
             self.put_back_controls()
-            self.open_chunk = self.open_chunk.anew(refreshed=self.open_chunk.refreshed)
+            self.open_chunk = self.open_chunk.emptied(refreshed=self.open_chunk.refreshed)
 
     def put_back_controls(self) -> None:
         """Let controls that have had no receipt wait again."""
@@ -155,12 +155,12 @@ class LoopContext(Generic[S]):
         self.open_chunk.taken.clear()
 
     def go_to(self, checkpoint: Checkpoint[S], kept: Checkpoint[S]) -> None:
-        """Work on from `checkpoint`, which stands right after the chunk of `kept`."""
+        """Continue from `checkpoint`, which is right after the chunk of `kept`."""
         assert self.unit is None, "a unit is running"
         self.put_back_controls()
         self.states.go_to(checkpoint, kept)
         self.jump(checkpoint)
-        self.open_chunk = self.open_chunk.anew()
+        self.open_chunk = self.open_chunk.emptied()
         self.planned = None
         self.strikes = 0
         self.gate.skip()
@@ -168,13 +168,13 @@ class LoopContext(Generic[S]):
             self.lead.skip()
 
     def jump(self, checkpoint: Checkpoint[S]) -> None:
-        """Mark what comes next as not following; it goes over to what is in effect."""
+        """Mark the next chunk as a discontinuity; it takes up what is in effect."""
         self.emitter.jump(self.open_chunk)
         self.capture.drop()
         self.mailbox.want(checkpoint.prompt, checkpoint.parameters)
 
     def end(self, *, abandon: bool = True) -> None:
-        """Run nothing any more; whatever waits will never act, unless it is handed over."""
+        """Run no further unit; what waits never acts, unless it is handed over."""
         if not self.ended:
             self.ended = True
             if abandon:

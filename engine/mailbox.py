@@ -72,7 +72,7 @@ class Mailbox:
         """Begin empty, with the request's prompt and parameters in effect.
 
         Args:
-            request: whose mailbox it is.
+            request: the session that it belongs to.
             loop: what it takes.
             tell: hears of every control that will never act.
         """
@@ -141,11 +141,11 @@ class Mailbox:
             queue.release_all()
 
     def want(self, prompt: str | None, parameters: Mapping[str, float]) -> None:
-        """Have the next step go over to what is in effect, from a state that stands under these.
+        """Have the next step take up what is in effect, from a state made under these.
 
         A prompt of None, or a parameter that is not named, is unknown and will be told again.
 
-        Silent: whoever asked for it has had a receipt. What is still waiting comes first.
+        Silent: the client that asked has had a receipt. What is still waiting comes first.
         """
         if self._takes_prompt and prompt != self.prompt:
             self._latest.setdefault(PROMPT, QueuedControls(self.prompt, None))
@@ -274,7 +274,7 @@ class Mailbox:
         while len(waiting) > most:
             if spec.merge is Merge.LATEST:
                 self._supersede(waiting.popleft().control, waiting[-1].control)
-            else:  # whoever sends keeps count, so this is rare
+            else:  # the sender keeps count, so this is rare
                 self._lose([waiting.pop().control])
 
     def _bound_receipts(self) -> None:

@@ -31,8 +31,8 @@ class OpenChunk:
         open: the chunk has taken controls and is not committed.
         frames_out: some of its frames are out, so that its number is used up.
         media_out: some of that can be seen or heard.
-        refreshed: it was planned anew for controls that came while it waited at the lead.
-        spent_us: device time of its uncommitted units: what planning anew would cost.
+        refreshed: it was planned again for controls that came while it waited at the lead.
+        spent_us: device time of its uncommitted units: what planning again would cost.
     """
 
     opening: bool = False
@@ -46,7 +46,7 @@ class OpenChunk:
     refreshed: bool = False
     spent_us: int = 0
 
-    def anew(self, *, refreshed: bool = False) -> "OpenChunk":
+    def emptied(self, *, refreshed: bool = False) -> "OpenChunk":
         """Return the chunk as it is before its first unit; the controls must be put back."""
         return OpenChunk(opening=self.opening, refreshed=refreshed)
 

@@ -1,4 +1,4 @@
-"""What a step put out, checked before anybody may see it, and copied out of the kernel's hands."""
+"""What a step put out: checked before a viewer sees it, and copied out of the kernel's memory."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from reverie.models.contract.spec import LoopSpec, StreamKind, StreamSpec
 
 @dataclass(frozen=True, slots=True)
 class CheckedFrames:
-    """RGB frames [F, H, W, 3] that nobody else refers to."""
+    """RGB frames [F, H, W, 3] that no other code refers to."""
 
     stream: str
     frames: Frames
@@ -32,7 +32,7 @@ class CheckedFrames:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSamples:
-    """Sound [N, C] that nobody else refers to."""
+    """Sound [N, C] that no other code refers to."""
 
     stream: str
     samples: Samples

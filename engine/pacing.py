@@ -4,20 +4,19 @@ from collections import deque
 from dataclasses import dataclass
 
 SLACK_US = 250_000
-"""A word may come so much later than it could: frames are more urgent."""
+"""How much later than possible a word may come: frames are more urgent."""
 
 
 class RunGate:
-    """What a session has said about running. A chunk that has begun is no place to stop unwatched.
+    """What a session has said about running. An unwatched loop finishes its chunk.
 
     Attributes:
         paused: whether it waits for `resume` or `advance`.
-        refresh: what was held is planned anew when controls have come.
+        refresh: what was held is planned again when controls have come.
         follows: while paused, it may run as far as the loop that leads has come.
     """
 
     def __init__(self) -> None:
-        """Let everything run."""
         self.paused = False
         self.refresh = False
         self.follows = False
@@ -25,12 +24,12 @@ class RunGate:
         self._budget = 0  # chunks that may be put out while paused
 
     def pause(self) -> None:
-        """Run no further unit; may be repeated."""
+        """Run no further unit; idempotent."""
         self.paused, self.refresh = True, True
         self.skip()
 
     def resume(self) -> None:
-        """Go on; may be repeated."""
+        """Run again; idempotent."""
         self.paused = False
         self.skip()
 
@@ -47,7 +46,7 @@ class RunGate:
         self.follows = True
 
     def watched(self, watched: bool) -> None:
-        """Stop at the next chunk boundary while nobody watches."""
+        """Stop at the next chunk boundary while no viewer watches."""
         self._watched = watched
 
     def shown(self) -> None:
@@ -81,7 +80,7 @@ class UnseenChunk:
     Attributes:
         end_us: media time at which it ends.
         media_us: how long it lasts.
-        played_us: when a viewer who plays at the media's own speed is through with it.
+        played_us: when a viewer who plays at the media's own speed has seen it.
     """
 
     chunk: int

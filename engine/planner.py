@@ -1,4 +1,4 @@
-"""Which unit of a loop could run now: the kernel plans; gate, lead and pace hold back."""
+"""Which unit of a loop could run now: the kernel plans; the pacing holds back."""
 
 import logging
 from dataclasses import fields
@@ -54,13 +54,13 @@ class Planner(Generic[S]):
             and context.lead is not None
             and context.is_full(now_us)
         ):
-            plan = self._plan_anew(now_us, deadline_us)
+            plan = self._plan_again(now_us, deadline_us)
             self.wake_us = context.lead.opens_us
         context.planned = plan
         if plan is None:
             return None
-        anew = plan.takes_controls and context.is_between_chunks
-        running = context.open_chunk.begun and not anew
+        again = plan.takes_controls and context.is_between_chunks
+        running = context.open_chunk.begun and not again
         return Candidate(context.session, plan, deadline_us, running)
 
     def _deadline_us(self, now_us: int) -> int:
@@ -91,7 +91,7 @@ class Planner(Generic[S]):
         self._context.strikes += 1
         self._context.fault(code, message)
 
-    def _plan_anew(self, now_us: int, deadline_us: int) -> WorkPlan | None:
+    def _plan_again(self, now_us: int, deadline_us: int) -> WorkPlan | None:
         """At the full lead: take up controls that came, once a chunk and when there is time."""
         context, open_chunk = self._context, self._context.open_chunk
         # Long past the deadline the viewer is away, and there is time as well.

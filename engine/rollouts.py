@@ -112,9 +112,9 @@ class Rollouts:
         self._walkers: dict[str, _Walker] = {}
 
     def open(self, request: LoopRequest, start: Durable | None = None) -> None:
-        """Begin a session anew, or on a state that is given.
+        """Begin a session from its request, or from a given state.
 
-        A world that begins anew puts out its start frame in the first `advance`.
+        A session from its request puts out its start frame in the first `advance`.
         """
         driver = LoopDriver(self._kernel, self._instance, request, self._options, durable=start)
         self._walkers[request.session] = _Walker(driver)
@@ -135,7 +135,7 @@ class Rollouts:
         """Make one chunk of every session; nothing is asked of those that `steering` leaves out.
 
         Raises:
-            RolloutError: a session cannot go on; the others stand where they are.
+            RolloutError: a session cannot continue; the others stay where they are.
             UnknownControlError: the loop takes no such control.
         """
         for session, walker in self._walkers.items():
@@ -152,7 +152,7 @@ class Rollouts:
         return {s: w.done for s, w in self._walkers.items() if w.done is not None}
 
     def go_back(self, session: str, chunk: int) -> None:
-        """Have a session go on from right after `chunk`; what is held stays held.
+        """Continue a session from right after `chunk`; held keys stay held.
 
         Raises:
             ChunkNotKeptError: it is not kept any more.
@@ -186,7 +186,7 @@ def roll_out(
         requests: one for each session.
         script: asked for every chunk of every session.
         chunks: of each session.
-        starts: given states, by session; others begin anew.
+        starts: given states, by session; others begin from the request.
     """
     made: dict[str, list[RolloutChunk]] = {request.session: [] for request in requests}
     try:

@@ -27,7 +27,7 @@ class Candidate:
 
     Attributes:
         deadline_us: when the viewer runs out of frames, or a word is late.
-        running: whether a chunk of it is in the making: what has begun is finished first.
+        running: whether a chunk of it is in progress: what has begun is finished first.
         waited: units of its own session's other loops that ran while it could have; the scheduler
             fills it in.
     """
@@ -40,7 +40,7 @@ class Candidate:
 
     @property
     def owner(self) -> LoopOf:
-        """Whose unit it is."""
+        """The loop that it belongs to."""
         return LoopOf(self.session, self.plan.batch_key.loop)
 
 
@@ -58,7 +58,7 @@ class BatchLimit:
         self._in_a_row = 0
 
     def ran(self, size: int) -> None:
-        """Note that so many units had room."""
+        """Note that memory sufficed for so many units."""
         if size < self.size or self.size == self._most:
             return
         self._in_a_row += 1
@@ -66,7 +66,7 @@ class BatchLimit:
             self.size, self._in_a_row = min(self._most, 2 * self.size), 0
 
     def ran_out(self, size: int) -> None:
-        """Note that so many units had no room."""
+        """Note that memory ran out for so many units."""
         smaller = max(1, size // 2)
         self._in_a_row = 0
         if smaller < self.size:
@@ -76,16 +76,16 @@ class BatchLimit:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A candidate whose turn it may be, and how urgent its session is."""
+    """A candidate that may run next, and how urgent its session is."""
 
     candidate: Candidate
     urgency: tuple[int, bool, int, str]
 
 
 class StepScheduler:
-    """Chunks in the making first, then earliest deadline first.
+    """Chunks in progress first, then earliest deadline first.
 
-    Nobody starves: a loop that was ready and passed over long enough goes first. The loops of one
+    No loop starves: one that was ready and passed over long enough goes first. The loops of one
     session take turns: none waits for more than one unit of each other, so that words come while
     frames are made, and frames while words are.
 
@@ -94,7 +94,7 @@ class StepScheduler:
     """
 
     def __init__(self, max_batch: int = 8, patience: int = 8) -> None:
-        """Wait for nothing.
+        """Set the limits.
 
         Args:
             max_batch: units that run at once at most.

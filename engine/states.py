@@ -30,7 +30,7 @@ class LoopStates(Generic[S]):
         budget: int,
         since: Callable[[], int] | None = None,
     ) -> None:
-        """Stand at `first`.
+        """Begin at `first`.
 
         Args:
             pool: where the blocks come from; None for an instance without a cache.
@@ -101,13 +101,13 @@ class LoopStates(Generic[S]):
         self.history.push(self.now)
 
     def go_to(self, checkpoint: Checkpoint[S], kept: Checkpoint[S]) -> None:
-        """Work on from `checkpoint`, which stands right after the chunk of `kept`."""
+        """Continue from `checkpoint`, which is right after the chunk of `kept`."""
         self.adopt(checkpoint, ())
         self.settle()
         self.history.restart_at(kept)
 
     def clear(self) -> None:
-        """Hold nothing any more."""
+        """Release every block."""
         self.history.clear()
         self.snapshots.clear()
         self._holder.release((*self.now.state.blocks, *self.safe.state.blocks))

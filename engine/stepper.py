@@ -72,7 +72,7 @@ class Stepper(Generic[S]):
     def _take(self) -> Controls:
         context = self._context
         if context.is_between_chunks and not context.open_chunk.taken:
-            context.open_chunk = context.open_chunk.anew()
+            context.open_chunk = context.open_chunk.emptied()
         taken = context.mailbox.take()
         context.open_chunk.taken.append(ControlStep(taken, context.step))
         context.open_chunk.open = True
@@ -91,7 +91,7 @@ class Stepper(Generic[S]):
         return outputs
 
     def _require_media(self, result: StepResult[S]) -> None:
-        """Refuse to end a chunk that nobody can see or hear: its viewer would wait for ever."""
+        """Refuse to end a chunk without a picture or a sound: its viewer would wait for ever."""
         context = self._context
         if (
             context.lead is None
@@ -120,7 +120,7 @@ class Stepper(Generic[S]):
         if plan.shows:
             self._show(now_us)
         elif plan.commits and context.lead is None and not controls.turns:
-            # It may be that nothing is worth a word; what it took has acted all the same. A turn
+            # The loop may have nothing to say; what it took has acted all the same. A turn
             # has its receipt with the first word of its answer, and until then comes back.
             context.emitter.receipts(context.open_chunk)
 

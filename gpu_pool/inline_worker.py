@@ -42,7 +42,7 @@ class InlineHost:
         self._thread.start()
 
     def kill(self) -> None:
-        """End the connection: the thread leaves when its step is over."""
+        """End the connection: the thread leaves when its step has ended."""
         self.connection.close()
 
     def wait(self, limit_s: float | None) -> str | None:

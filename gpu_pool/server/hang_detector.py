@@ -40,7 +40,7 @@ class HangDetector:
     """Watches one worker that has loaded. No clock of its own: the time comes in."""
 
     def __init__(self, line: MessageSender, liveness: Liveness, limit_s: float) -> None:
-        """Call it hung when it stands still for longer than `limit_s` with something to do."""
+        """Call it hung when it makes no progress for longer than `limit_s` with something to do."""
         self._line = line
         self._liveness = liveness
         self._limit_s = limit_s

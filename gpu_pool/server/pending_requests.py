@@ -22,7 +22,7 @@ class PendingRequest:
 
     Attributes:
         answer: gets the `Done`, or the error. May be cancelled; the answer is noticed all the same.
-        on_done: called with the answer before anybody who waits for it.
+        on_done: called with the answer before any waiter.
         on_failed: called when there will be none, or a refusal.
     """
 
@@ -65,8 +65,8 @@ class PendingRequests:
         """Register a request.
 
         Args:
-            what: names it when no answer comes, to everybody whose worker that costs.
-            session: whose it is; named in the log only.
+            what: names it when no answer comes, to every session that loses its worker by it.
+            session: the session that asks; named in the log only.
         """
         number = next(_numbers)
         loop = asyncio.get_running_loop()

@@ -32,7 +32,7 @@ class ModelStatus:
         busy: slots that are taken.
         waiting: sessions in the line.
         losses: workers lost since the start.
-        crowded: whether sessions wait, and one of somebody who holds nothing yet would have to.
+        crowded: whether sessions wait, and one of an owner without a session would have to.
     """
 
     ready: bool
@@ -70,7 +70,7 @@ class Pool:
     async def start(self) -> None:
         """Start a worker for each model; return when all of them have loaded.
 
-        May be run beside a server that says that it is not ready. When cancelled, or when a model
+        May run while a server that says that it is not ready. When cancelled, or when a model
         cannot be loaded, no worker is left.
 
         Raises:
@@ -93,7 +93,7 @@ class Pool:
     async def close(self) -> None:
         """End every worker: politely, then by force. A second call waits for the same end.
 
-        Sessions that are still there are told `SessionLost`; whoever waits gets `PoolClosedError`.
+        Sessions that are still open are told `SessionLost`; a waiting call gets `PoolClosedError`.
         """
         self._closed = True
         for supervisor in self._supervisors.values():
@@ -120,7 +120,7 @@ class Pool:
         return {name: _status(supervisor) for name, supervisor in self._supervisors.items()}
 
     def expected_position(self, model: str, accounts: Accounts) -> int:
-        """Return what a session would get now: 0 is a slot, else its place in the waiting line.
+        """Return what a session would get now: 0 is a slot, else its position in the queue.
 
         Raises:
             UnknownDeploymentError: no such model is served.
@@ -135,12 +135,12 @@ class Pool:
     ) -> WorkerHandle:
         """Begin a session, after waiting in line if need be.
 
-        Safe to cancel at any time: a place in the line is given up, a session that has begun is
+        Safe to cancel at any time: a position in the queue is given up, a session that has begun is
         ended, and its slot is free as soon as no unit of it is running.
 
         Args:
             sink: hears everything about the session, from before this returns until the release.
-            on_position: called with the place in the line, 1 being next, whenever it changes.
+            on_position: called with the position in the queue, 1 being next, whenever it changes.
 
         Raises:
             UnknownDeploymentError: no such model is served.

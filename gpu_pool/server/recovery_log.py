@@ -62,7 +62,7 @@ class RecoveryPlan:
     """The messages that take a session up in a worker.
 
     Attributes:
-        chunk: the chunk that it goes on from; -1 when it begins.
+        chunk: the chunk that it continues from; -1 when it begins.
         opening: to be sent first, with a number.
         following: to be sent together with it.
     """
@@ -108,7 +108,7 @@ class RecoveryLog:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody takes what the session puts out."""
+        """Whether a client takes what the session puts out."""
         return bool(self._watched)
 
     @property
@@ -145,7 +145,7 @@ class RecoveryLog:
                 pass
 
     def opened(self, done: Done) -> None:
-        """Note that a worker has begun it; what parted from another stands by itself from now."""
+        """Note that a worker has begun it; a fork is independent of its origin from now on."""
         self._timing = next(iter(done.stands), "")
         if self._opening.origin is None:
             return
@@ -215,7 +215,7 @@ class RecoveryLog:
                 pass
         return True
 
-    def revival(self) -> RecoveryPlan:
+    def recovery_plan(self) -> RecoveryPlan:
         """Return how a worker takes the session up, be it for the first time or again."""
         session = self._opening.session
         self._lose_what_does_not_last()
@@ -249,7 +249,7 @@ class RecoveryLog:
     def _together(self) -> list[SnapshotOut]:
         """Return a snapshot of each loop with media, of one media time as nearly as there is.
 
-        The first loop's comes first; without one of it, all begin anew.
+        The first loop's comes first; without one of it, all begin from the request.
         """
         newest = [snapshots[-1].media_us for snapshots in self._snapshots.values() if snapshots]
         timing = self._timing or next(iter(self._snapshots), "")

@@ -16,14 +16,14 @@ _STRIKES_SOLE = 2
 _STRIKES = 3
 
 OnPosition = Callable[[int], None]
-"""Called with the place in the waiting line, 1 being next, whenever it changes."""
+"""Called with the position in the queue, 1 being next, whenever it changes."""
 
 
 class EntryState(StrEnum):
     """Where a session is. It moves down this list; only the loss of a worker leads back up.
 
     From OPENING to CLOSING it takes up one of the worker's slots: a slot whose session is closing
-    may still be computing, and is not given to anybody else before the worker says that it is over.
+    may still be computing, and no other session gets it before the worker says that it has ended.
     """
 
     WAITING = "waiting"
@@ -47,7 +47,7 @@ class SessionEntry:
     def __init__(self, opening: StartRequest, sink: Sink, on_position: OnPosition | None) -> None:
         self.opening = opening
         self.recovery_log = RecoveryLog(opening)
-        self.place = EntryState.WAITING
+        self.state = EntryState.WAITING
         self.serial = 0
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whoever waited may have been cancelled.
@@ -65,17 +65,17 @@ class SessionEntry:
 
     def tell(self, notice: Notification) -> None:
         """Tell the session, unless it has been released."""
-        if self.place not in (EntryState.CLOSING, EntryState.GONE):
+        if self.state not in (EntryState.CLOSING, EntryState.GONE):
             self._call(self._sink, notice)
 
     def tell_position(self, position: int) -> None:
-        """Tell the session where it stands in the waiting line."""
+        """Tell the session its position in the queue."""
         if self._on_position:
             self._call(self._on_position, position)
 
     def enter(self) -> None:
         """Mark that it runs. Whoever waited may have been cancelled and about to leave again."""
-        self.place = EntryState.OPEN
+        self.state = EntryState.OPEN
         if not self.opened.done():
             self.opened.set_result(None)
 
@@ -85,8 +85,8 @@ class SessionEntry:
             self.opened.set_exception(error)
 
     def leave(self) -> None:
-        """Mark that it takes up nothing any more; who still waits for it to open was cancelled."""
-        self.place = EntryState.GONE
+        """Mark that it takes up no slot; a task that still waits for it to open was cancelled."""
+        self.state = EntryState.GONE
         self.opened.cancel()
         self.gone.set()
 
@@ -100,7 +100,7 @@ class SessionEntry:
 
         Args:
             poison_chunks: losses with at least so many chunks in between have nothing in common.
-            sole: nobody else is under suspicion.
+            sole: no other session is under suspicion.
 
         Returns:
             Whether it is to be given up: after the second loss in a row; the third one, when it

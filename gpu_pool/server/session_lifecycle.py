@@ -22,11 +22,11 @@ class SessionLifecycle:
         on_back: Callable[[], None],
         on_refused: Callable[[SessionEntry, str, str], None],
     ) -> None:
-        """Let nobody through yet.
+        """Prepare without a worker.
 
         Args:
             questions: where requests wait for their answers.
-            on_out: called with an occupant that takes up nothing in the worker any more.
+            on_out: called with an entry that takes up nothing in the worker any more.
             on_back: called when one is back after a loss.
             on_refused: called with one that cannot come back, a code and a reason.
         """
@@ -37,7 +37,7 @@ class SessionLifecycle:
 
     def let_in(self, link: WorkerLink, entry: SessionEntry) -> None:
         """Begin a session in the worker."""
-        entry.place = EntryState.OPENING
+        entry.state = EntryState.OPENING
         question = self._pending_requests.put(
             "an opening",
             entry.session,
@@ -45,11 +45,11 @@ class SessionLifecycle:
             on_failed=partial(self._not_opened, entry),
         )
         entry.serial = question.number
-        link.send(*entry.recovery_log.revival().numbered(question.number, alone=False))
+        link.send(*entry.recovery_log.recovery_plan().numbered(question.number, alone=False))
 
     def let_out(self, link: WorkerLink, entry: SessionEntry) -> None:
         """End a session in the worker."""
-        entry.place = EntryState.CLOSING
+        entry.state = EntryState.CLOSING
         question = self._pending_requests.put(
             "a closing",
             entry.session,
@@ -59,36 +59,36 @@ class SessionLifecycle:
         link.send(CloseSession(question.number, entry.session))
 
     def bring_back(self, link: WorkerLink, entry: SessionEntry) -> None:
-        """Go on with a session whose worker was lost."""
-        entry.place = EntryState.AWAY
-        revival = entry.recovery_log.revival()
+        """Recover a session whose worker was lost."""
+        entry.state = EntryState.AWAY
+        plan = entry.recovery_log.recovery_plan()
         question = self._pending_requests.put(
             "a recovery",
             entry.session,
-            on_done=partial(self._brought_back, entry, revival.chunk),
+            on_done=partial(self._brought_back, entry, plan.chunk),
             on_failed=partial(self._not_brought_back, entry),
         )
         entry.serial = question.number
-        link.send(*revival.numbered(question.number, alone=entry.suspected))
+        link.send(*plan.numbered(question.number, alone=entry.suspected))
 
     def _opened(self, entry: SessionEntry, done: Done) -> None:
-        if entry.place is EntryState.OPENING:
+        if entry.state is EntryState.OPENING:
             entry.recovery_log.opened(done)
             entry.enter()
 
     def _not_opened(self, entry: SessionEntry, error: PoolError) -> None:
-        if entry.place is EntryState.OPENING:
+        if entry.state is EntryState.OPENING:
             entry.refuse(error)
             self._on_out(entry)
 
     def _brought_back(self, entry: SessionEntry, chunk: int, done: Done) -> None:
-        if entry.place is EntryState.AWAY:
-            entry.place = EntryState.OPEN
+        if entry.state is EntryState.AWAY:
+            entry.state = EntryState.OPEN
             entry.tell(Recovered(entry.session, chunk, done.pts_us))
             self._on_back()
 
     def _not_brought_back(self, entry: SessionEntry, error: PoolError) -> None:
         # A worker that is lost on the way is followed by another one; a refusal is for good.
-        if entry.place is EntryState.AWAY and isinstance(error, RequestRefusedError):
+        if entry.state is EntryState.AWAY and isinstance(error, RequestRefusedError):
             code = error.code if error.code == WeightsChangedError.code else "worker_lost"
             self._on_refused(entry, code, str(error))

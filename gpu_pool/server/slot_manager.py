@@ -1,4 +1,4 @@
-"""The sessions of one model: who has a slot, who waits, what each has asked.
+"""The sessions of one model: which have a slot, which wait, what each has asked.
 
 Synchronous and on the event loop only, so that between two awaits nothing is ever half done. The
 supervisor says when there is a worker and when it is lost.
@@ -57,12 +57,12 @@ class SlotManager:
         on_trouble: Callable[[str], None],
         on_restored: Callable[[int], None],
     ) -> None:
-        """Hold nobody yet.
+        """Prepare without a worker.
 
         Args:
             options: the pool's.
             on_trouble: called with a reason when the worker must be replaced.
-            on_restored: called with their number when all sessions of a lost worker go on that can.
+            on_restored: called with the number of sessions once all of a lost worker's are back.
         """
         self.slots = 0
         self.failure: PoolError | None = None
@@ -77,7 +77,7 @@ class SlotManager:
             on_refused=self._lose_session,
         )
         self._on_restored = on_restored
-        self._lost = False  # a worker was, and not all who were there are back
+        self._lost = False  # a worker was, and not all of its sessions are recovered
         self._entries: dict[str, SessionEntry] = {}
         self._link: WorkerLink | None = None
 
@@ -99,7 +99,7 @@ class SlotManager:
     def enter(
         self, opening: StartRequest, sink: Sink, on_position: OnPosition | None
     ) -> SessionEntry:
-        """Give the session a slot, or a place in the waiting line.
+        """Give the session a slot, or a position in the queue.
 
         Raises:
             SessionExistsError: there is one of that id.
@@ -114,7 +114,7 @@ class SlotManager:
         if self._free and not self.line:
             self._let_in(entry)
         elif opening.origin is not None:
-            raise PoolFullError("every place is taken", self.line.retry_after_s, self.slots)
+            raise PoolFullError("every slot is taken", self.line.retry_after_s, self.slots)
         else:
             cleared = self._who_gives_way(opening.accounts, self._held()) is not None
             self.line.join(entry, beyond=cleared or self._coming > len(self.line))
@@ -122,7 +122,7 @@ class SlotManager:
         return entry
 
     def expected_position(self, accounts: Accounts) -> int:
-        """Return what `enter` would give a session now: 0 is a slot, else its place in the line.
+        """Return what `enter` would give a session now: 0 is a slot, else its queue position.
 
         Raises:
             ModelUnavailableError: the model is not served any more.
@@ -138,8 +138,8 @@ class SlotManager:
         return 0 if cleared and position == 1 else position
 
     def leave(self, entry: SessionEntry) -> None:
-        """Begin to end a session wherever it is; `entry.gone` is set when it is over."""
-        match entry.place:
+        """Begin to end a session wherever it is; `entry.gone` is set when it has ended."""
+        match entry.state:
             case EntryState.WAITING:
                 self.line.leave(entry)
                 entry.leave()
@@ -150,7 +150,7 @@ class SlotManager:
 
     def tell(self, entry: SessionEntry, message: OneWay) -> None:
         """Pass a message on; while there is no worker it is remembered for the next one."""
-        if entry.place in (EntryState.OPEN, EntryState.AWAY):
+        if entry.state in (EntryState.OPEN, EntryState.AWAY):
             entry.recovery_log.sent(message)
             if self._link:
                 self._link.send(message)
@@ -163,10 +163,10 @@ class SlotManager:
             LeaseEndedError: the session has been released or lost.
             RequestRefusedError: what is asked for was lost with an earlier worker.
         """
-        if entry.place is EntryState.AWAY:
+        if entry.state is EntryState.AWAY:
             raise WorkerLostError("the worker is being replaced")
-        if entry.place is not EntryState.OPEN or self._link is None:
-            raise LeaseEndedError(f"session {entry.session} is {entry.place}")
+        if entry.state is not EntryState.OPEN or self._link is None:
+            raise LeaseEndedError(f"session {entry.session} is {entry.state}")
         entry.recovery_log.check(message)
         question = self._pending_requests.put(
             type(message).__name__,
@@ -178,7 +178,7 @@ class SlotManager:
 
     @property
     def crowded(self) -> bool:
-        """Whether sessions wait, and one of somebody who holds nothing yet would have to, too."""
+        """Whether sessions wait, and one of an owner without a session would have to as well."""
         if self._free > 0 or not len(self.line):
             return False
         return self._who_gives_way(("a newcomer",), self._held()) is None
@@ -186,7 +186,7 @@ class SlotManager:
     # --- workers ---
 
     def begin(self, link: WorkerLink, loaded: ModelLoaded) -> None:
-        """Serve with a new worker: bring back who was there, then let in who waits."""
+        """Serve with a new worker: recover its sessions, then open those that wait."""
         self._link = link
         self.slots = loaded.slots
         for entry in list(self._entries.values()):
@@ -211,27 +211,27 @@ class SlotManager:
 
         Args:
             reason: how it was lost.
-            suspects: those whose step ran while the worker died by itself; nobody else can have
-                had a part in it.
+            suspects: those whose step ran while the worker died by itself; no other session can
+                have had a part in it.
         """
         self._link = None
         self._lost = True
         for entry in reversed(list(self._entries.values())):
-            if entry.place is EntryState.OPENING and entry.serial not in suspects:
-                entry.place = EntryState.WAITING
+            if entry.state is EntryState.OPENING and entry.serial not in suspects:
+                entry.state = EntryState.WAITING
                 del self._entries[entry.session]
                 self.line.put_first(entry)
         self._pending_requests.fail_all(WorkerLostError(reason))
         for entry in list(self._entries.values()):
-            if entry.place is EntryState.OPEN:
+            if entry.state is EntryState.OPEN:
                 entry.tell(WorkerLost(entry.session, reason))
-                entry.place = EntryState.AWAY
+                entry.state = EntryState.AWAY
             is_suspect = entry.serial in suspects
             if is_suspect and entry.strike(self._poison_chunks, sole=len(suspects) == 1):
                 self._lose_session(entry, "worker_lost", f"again and again: {reason}")
 
     def give_up(self, code: str, error: PoolError) -> None:
-        """Serve nobody any more, for this reason."""
+        """End every session, for this reason."""
         self.failure = error
         self._link = None
         self.line.dissolve(error)
@@ -248,7 +248,7 @@ class SlotManager:
     @property
     def _coming(self) -> int:
         """Slots that will be free as soon as the worker says so."""
-        return sum(each.place is EntryState.CLOSING for each in self._entries.values())
+        return sum(each.state is EntryState.CLOSING for each in self._entries.values())
 
     def _admit(self) -> None:
         while self._free > 0 and (entry := self.line.next()):
@@ -257,7 +257,7 @@ class SlotManager:
         self.line.tell()
 
     def _clear_slots(self) -> None:
-        """Have those who hold far more than others give slots up, for as many as wait for one."""
+        """Take slots from accounts that hold far more than others, for as many sessions as wait."""
         given, held = self._free + self._coming, self._held()
         for place, (_, waiting) in enumerate(self.line.turns):
             accounts = waiting.opening.accounts
@@ -273,7 +273,7 @@ class SlotManager:
         """Return the session that ends for a newcomer; those that nobody watches go first."""
         if self._link is None or self._give_way == "none":
             return None
-        staying = [each for each in self._entries.values() if each.place is not EntryState.CLOSING]
+        staying = [each for each in self._entries.values() if each.state is not EntryState.CLOSING]
         newest_first = [each for each in reversed(staying) if not each.recovery_log.watched]
         if self._give_way == "all":
             newest_first += [each for each in reversed(staying) if each.recovery_log.watched]
@@ -281,8 +281,8 @@ class SlotManager:
         return who_gives_way(holders, newcomer, held)
 
     def _send_away(self, leaver: SessionEntry) -> None:
-        logger.info("session %s gives way to somebody who holds less", leaver.session)
-        text = "its owner or address held more places than others who wait (give_way)"
+        logger.info("session %s gives way to an owner or address that holds less", leaver.session)
+        text = "its owner or address held more slots than others that wait (give_way)"
         leaver.tell(SessionLost(leaver.session, "gave_way", text))
         leaver.refuse(PoolFullError(text, self.line.retry_after_s, self.slots))
         self._close(leaver)
@@ -291,7 +291,7 @@ class SlotManager:
         """Return how many slots each account holds, without those that it is giving back."""
         entries = self._entries.values()
         return held_by(
-            each.opening.accounts for each in entries if each.place is not EntryState.CLOSING
+            each.opening.accounts for each in entries if each.state is not EntryState.CLOSING
         )
 
     def _let_in(self, entry: SessionEntry) -> None:
@@ -312,10 +312,10 @@ class SlotManager:
         self._admit()
 
     def _look_whether_all_are_back(self) -> None:
-        places = [entry.place for entry in self._entries.values()]
-        if self._lost and self._link and EntryState.AWAY not in places:
+        states = [entry.state for entry in self._entries.values()]
+        if self._lost and self._link and EntryState.AWAY not in states:
             self._lost = False
-            self._on_restored(places.count(EntryState.OPEN))
+            self._on_restored(states.count(EntryState.OPEN))
 
     def _lose_session(self, entry: SessionEntry, code: str, message: str) -> None:
         entry.tell(SessionLost(entry.session, code, message))

@@ -1,7 +1,7 @@
 """The life of one model's workers: start, watch, replace, stop.
 
-A worker that dies, or that stands still past the step limit with something to do, is killed and
-followed by another one, which takes its sessions up. A model whose workers are lost again and again
+A worker that dies, or that makes no progress past the step limit with something to do, is killed
+and replaced by another one, which takes its sessions up. A model whose workers are lost repeatedly
 is given up.
 """
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 30.0
 _LONGEST_TICK_S = 0.5
 _DEVICE_CODES = frozenset({"out_of_memory", "device_lost"})
-"""Of a load that failed; told as they are, for they say where to look."""
+"""Of a load that failed; passed on unchanged, because they say where to look."""
 
 
 class Supervisor:
@@ -193,7 +193,7 @@ class Supervisor:
 
     def _restored(self, sessions: int) -> None:
         name = self.model.name
-        logger.info("worker of %s was replaced, and %d sessions go on", name, sessions)
+        logger.info("worker of %s was replaced, and %d sessions continue", name, sessions)
 
     def _give_up(self, reason: str) -> None:
         name = self.model.name

@@ -1,8 +1,8 @@
-"""The waiting line for one model: bounded, and fair to those who ask for little.
+"""The queue of sessions for one model: bounded, and fair to owners that ask for little.
 
 Sessions of one account (an owner, an address) are served in the order in which they came. Between
-accounts the one that holds less goes first (`shares.py`), so that a newcomer stands behind nobody's
-second wish.
+accounts the one that holds less goes first (`shares.py`), so that a first session never
+waits behind the second one of another account.
 """
 
 from collections import Counter
@@ -23,11 +23,11 @@ class WaitQueue:
         retry_after_s: float,
         held: Callable[[], Counter[str]] = Counter[str],
     ) -> None:
-        """Hold nobody yet.
+        """Begin empty.
 
         Args:
             capacity: sessions that may wait.
-            retry_after_s: what those beyond it are told.
+            retry_after_s: what sessions beyond it are told.
             held: returns how many slots each account holds.
         """
         self._capacity = capacity
@@ -44,7 +44,7 @@ class WaitQueue:
 
     @property
     def turns(self) -> list[tuple[int, SessionEntry]]:
-        """Those who wait, the next one first, each with its turn: 0 for who holds nothing."""
+        """The waiting sessions in order, each with its turn: 0 where its account holds no slot."""
         return in_turn(self._waiting, _accounts, self._held())
 
     def expected_position(self, accounts: Accounts, *, beyond: bool = False) -> int:
@@ -53,24 +53,24 @@ class WaitQueue:
         Raises:
             PoolFullError: it would be refused.
         """
-        everybody = [*map(_accounts, self._waiting), accounts]
-        order = in_turn(range(len(everybody)), everybody.__getitem__, self._held())
+        everyone = [*map(_accounts, self._waiting), accounts]
+        order = in_turn(range(len(everyone)), everyone.__getitem__, self._held())
         position = [index for _, index in order].index(len(self._waiting)) + 1
-        if position == len(everybody) > self._capacity and not beyond:
+        if position == len(everyone) > self._capacity and not beyond:
             raise self._full()
         return position
 
     def join(self, entry: SessionEntry, *, beyond: bool = False) -> None:
-        """Take a place in the line.
+        """Take a position in the queue.
 
-        Where the line is full, the last of those who ask for more gives its place up.
+        Where the queue is full, the last session of the account that asks for most is refused.
 
         Args:
-            occupant: who waits from now on.
-            beyond: let it in however long the line is, for a slot is being cleared for it.
+            entry: the session that waits from now on.
+            beyond: let it in however long the queue is, because a slot is being cleared for it.
 
         Raises:
-            PoolFullError: the line is as long as it may be.
+            PoolFullError: the queue is full.
         """
         self._waiting.append(entry)
         if len(self._waiting) > self._capacity and not beyond:
@@ -85,12 +85,12 @@ class WaitQueue:
         self.tell()
 
     def put_first(self, entry: SessionEntry) -> None:
-        """Take back one that `next` returned, whatever the line's length."""
+        """Take back one that `next` returned, however long the queue is."""
         self._waiting.insert(0, entry)
         self.tell()
 
     def next(self) -> SessionEntry | None:
-        """Take the first one out of the line; None when nobody waits."""
+        """Take the first one out of the queue; None when it is empty."""
         if not self._waiting:
             return None
         first = self.turns[0][1]
@@ -99,14 +99,14 @@ class WaitQueue:
         return first
 
     def leave(self, entry: SessionEntry) -> None:
-        """Step out of the line; for one who does not stand in it, nothing happens."""
+        """Leave the queue; idempotent."""
         if entry in self._waiting:
             self._waiting.remove(entry)
             self._told.pop(entry, None)
             self.tell()
 
     def dissolve(self, error: PoolError) -> None:
-        """Send everybody away."""
+        """Refuse every session that waits."""
         while self._waiting:
             entry = self._waiting.pop(0)
             entry.refuse(copy(error))
@@ -114,11 +114,11 @@ class WaitQueue:
         self._told.clear()
 
     def _full(self) -> PoolFullError:
-        waiting = f"every place is taken and {self._capacity} wait (waiting_line)"
+        waiting = f"every slot is taken and {self._capacity} wait (waiting_line)"
         return PoolFullError(waiting, self.retry_after_s, self._capacity)
 
     def tell(self) -> None:
-        """Tell everybody whose position has changed."""
+        """Tell each session whose position has changed."""
         for position, (_, entry) in enumerate(self.turns, start=1):
             if self._told.get(entry) != position:
                 self._told[entry] = position

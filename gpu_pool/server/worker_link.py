@@ -133,7 +133,7 @@ class WorkerLink:
                 self.host.connection.send(*messages)
 
     def _take(self) -> list[ToWorker]:
-        """Wait for messages; none when it is over."""
+        """Wait for messages; none when the worker has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._unsent or self._over)
             messages, self._unsent = self._unsent, []
@@ -145,6 +145,6 @@ class WorkerLink:
             self._changed.notify()
 
     def _post(self, what: Callable[..., None], argument: object) -> None:
-        # A loop that is closed has nobody left who could be told.
+        # On a closed event loop there is no listener left to call.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(what, self, argument)

@@ -40,7 +40,7 @@ class WorkerHost(Protocol):
         """Block until it has ended and return how; None when the limit came first."""
 
     def ended_by_others(self) -> bool:
-        """Tell whether somebody outside has ended it: not a fault of its own, nor `kill`."""
+        """Tell whether another program has ended it: not a fault of its own, nor `kill`."""
 
     def close(self) -> None:
         """Let go of what is left of an ended worker."""

@@ -2,7 +2,7 @@
 
 Both ends block, so each is read by a thread of its own. Messages sent in one call arrive in one
 call, which lets the sender say several things at once ("begin, paused"). Pickle is right here: both
-ends are ours, of one version, and the socket has no name that anybody else could connect to.
+ends are ours, of one version, and no other program can connect to a socket without a name.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Connection(Protocol[Out_contra, In_co]):
         """
 
     def close(self) -> None:
-        """End both directions; who blocks on either end gets `ConnectionClosedError`."""
+        """End both directions; a call that blocks on either end gets `ConnectionClosedError`."""
 
 
 class SocketConnection(Generic[Out, In]):

@@ -3,10 +3,10 @@
 PoolError
 ├── UnknownDeploymentError   no model of that name is served; the caller's mistake
 ├── SessionExistsError       a session of that id is live; the caller's mistake
-├── PoolFullError            every place is taken and the waiting line too; try again later
+├── PoolFullError            every slot is taken and the queue is full; try again later
 ├── PoolClosedError          the pool is shutting down; nothing will come any more
 ├── ModelUnavailableError    the model's worker could not be (re)started; an operator must look
-├── RequestRefusedError      the worker refused; nothing has changed, the session goes on
+├── RequestRefusedError      the worker refused; nothing has changed, the session continues
 ├── WorkerLostError          the worker died or hung while it was asked; the session recovers
 ├── AskTimeoutError          no answer within the limit; the worker is replaced
 ├── LeaseEndedError          the lease was released, or its session lost; the caller's mistake
@@ -28,7 +28,7 @@ class SessionExistsError(PoolError):
 
 
 class PoolFullError(PoolError):
-    """Every place is taken, and so is the waiting line.
+    """Every slot is taken, and the queue is full.
 
     Attributes:
         retry_after_s: when it is worth trying again.

@@ -1,9 +1,9 @@
 """Signs of life of a worker, readable even while it is stuck or dead.
 
 The worker writes two counters into shared memory: its beat, odd while a unit of model work runs and
-even between units, and how many messages it has taken; beside them the sessions whose unit it is.
-The server only ever reads. Counters that stand still while a unit runs, or while messages wait, are
-a worker that hangs; when it is gone, the sessions written there are the ones under suspicion.
+even between units, and how many messages it has taken; next to them the sessions whose unit it is.
+The server only reads. Counters that do not change while a unit runs, or while messages wait, are a
+worker that hangs; when it is gone, the sessions written there are the ones under suspicion.
 """
 
 import struct
@@ -50,8 +50,8 @@ class Heartbeat:
     def unit(self, sessions: Sequence[int]) -> Iterator[None]:
         """Mark that a unit of these sessions runs; called by the step thread.
 
-        An exception that passes through leaves the mark, for it will end the worker: catch inside
-        what is to be survived.
+        An exception that passes through leaves the mark, because it will end the worker: catch
+        inside what is to be survived.
         """
         kept = sessions[:_CAPACITY]
         struct.pack_into(f"={1 + len(kept)}Q", self._map, _SUSPECTS_AT, len(kept), *kept)
@@ -60,9 +60,9 @@ class Heartbeat:
         self._count()
 
     def suspects(self) -> frozenset[int]:
-        """Return the sessions whose unit runs now, or ran when the worker died; else nobody.
+        """Return the sessions whose unit runs now, or ran when the worker died; else none.
 
-        To be read when the worker stands still, for a running one may be writing.
+        To be read when the worker has stopped, because a running one may be writing.
         """
         if self.beat % 2 == 0:
             return frozenset()
@@ -88,7 +88,7 @@ class Stall:
         self._since_s = 0.0
 
     def observe(self, beat: int, taken: int, sent: int, now_s: float) -> float:
-        """Return for how many seconds until `now_s` it has been seen standing still.
+        """Return for how many seconds until `now_s` its counters have not changed.
 
         A worker that runs no unit and has taken all that was sent rests, for however long.
         """

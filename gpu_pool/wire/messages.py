@@ -43,8 +43,8 @@ class KeptSnapshot:
     """What outlives its worker of a snapshot that was taken by name.
 
     Attributes:
-        chunk: the chunk of the leading loop that it stands at.
-        durables: one for each loop that has one; its `loop` says whose it is.
+        chunk: the chunk of the leading loop that its state is after.
+        durables: one for each loop that has one; its `loop` names it.
     """
 
     name: str
@@ -58,12 +58,12 @@ class OpenSession:
 
     Attributes:
         stop: texts that end an answer.
-        durables: states to go on from (after a crash); loops without one begin anew.
+        durables: states to continue from (after a crash); loops without one begin from the request.
         kept: snapshots that it can be restored to.
-        chunks: chunks put out before, so that numbers go on; likewise `pts_us`, the chunks of each
-            loop with media (`numbers`), and the `utterances` of each loop of text.
+        chunks: chunks put out before, so that numbers continue; likewise `pts_us`, the chunks of
+            each loop with media (`numbers`), and the `utterances` of each loop of text.
         alone: never run it in one pass with others: it is suspected of having ended a worker.
-        origin: a session of this worker to part from, whose blocks it shares; its `Done` then
+        origin: a session of this worker to fork from, whose blocks it shares; its `Done` then
             holds the `durables`.
     """
 
@@ -117,7 +117,7 @@ class PlayheadMoved:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Whether anybody watches; without, generation stops at the next chunk."""
+    """Whether a viewer watches; without one, generation stops at the next chunk."""
 
     session: str
     watched: bool
@@ -296,15 +296,15 @@ class Done:
     """A request is done.
 
     Attributes:
-        chunk: the chunk that the state now stands at, where that means something: the last one
+        chunk: the chunk that the state is now after, where that means something: the last one
             put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `Rewind`
             and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
         pts_us: media time at which the next chunk will begin.
         durables: for `TakeSnapshot`, and for a session that parted from another, what of the
             state outlives the worker.
-        back_us: media time at which the state that it now stands at was put out.
+        back_us: media time at which that state was put out.
         utterances: for each loop of text, the number that its next new utterance will have.
-        stands: for each loop with media, the chunk that its state stands at.
+        stands: for each loop with media, the chunk that its state is after.
     """
 
     request: int

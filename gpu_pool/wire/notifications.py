@@ -1,4 +1,4 @@
-"""What a session hears from the pool beside the emissions of its driver, and the ear for it."""
+"""What a session hears from the pool besides the emissions of its driver, and the listener."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class WorkerLost:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The session goes on in a new worker.
+    """The session continues in a new worker.
 
     Attributes:
-        chunk: the chunk that its state stands at; -1 when it began again from its request.
+        chunk: the chunk that its state is after; -1 when it began again from its request.
         pts_us: media time at which the next frame begins.
     """
 
@@ -30,7 +30,7 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class SessionLost:
-    """The session could not be brought back; its place is free again. Nothing follows."""
+    """The session could not be brought back; its slot is free again. Nothing follows."""
 
     session: str
     code: str

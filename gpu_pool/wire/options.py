@@ -186,7 +186,7 @@ class PoolOptions(BaseModel):
     give_way: Literal["all", "unwatched", "none"] = Field(
         default="all",
         description="Sessions that end, unwatched ones first, when their owner or address holds two"
-        " places more than somebody who waits.",
+        " slots more than an account that waits.",
     )
     restarts: int = Field(
         default=5, ge=0, le=1000, description="Restarts within the window before giving a model up."

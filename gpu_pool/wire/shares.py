@@ -1,9 +1,9 @@
-"""Who goes first and who gives way where places are few. Pure.
+"""Which account is served first and which gives way where slots are few. Pure.
 
-Each place is held on somebody's account: an owner's, a network address's. Whoever is alone may hold
-all places. Who comes later goes ahead of those whose account holds more, and where one account
-holds at least two places more than another that has to wait, it gives one up. So however much one
-of them asks for, everybody comes to an even share.
+Each slot is held on an account: an owner's, a network address's. One that is alone may hold all
+slots. A newcomer goes ahead of accounts that hold more, and where one account holds at least two
+slots more than another that has to wait, it gives one up. So however much one of them asks for,
+each comes to an even share.
 """
 
 from collections import Counter
@@ -11,33 +11,33 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 Accounts = tuple[str, ...]
-"""What somebody is counted under; empty: under nothing, and so never before or behind others."""
+"""What a session is counted under; empty: under nothing, and so never before or behind others."""
 
 MORE = 2
-"""Places that an account holds more than another one that waits; then one of them changes hands."""
+"""Slots that an account holds more than another one that waits; then one of them changes hands."""
 
 T = TypeVar("T")
 
 
 def held_by(all_accounts: Iterable[Accounts]) -> Counter[str]:
-    """Return how many places each account holds."""
+    """Return how many slots each account holds."""
     return Counter(account for accounts in all_accounts for account in accounts)
 
 
 def load(accounts: Accounts, held: Counter[str]) -> int:
-    """Return how many places somebody holds: of several accounts, the fullest counts."""
+    """Return how many slots a session's accounts hold: of several accounts, the fullest counts."""
     return max((held[account] for account in accounts), default=0)
 
 
 def in_turn(
     waiting: Sequence[T], accounts_of: Callable[[T], Accounts], held: Counter[str]
 ) -> list[tuple[int, T]]:
-    """Return those who wait in the order in which they are served, each with its turn.
+    """Return those that wait in the order in which they are served, each with its turn.
 
     Args:
         waiting: in the order in which they came.
-        accounts_of: tells whose account each is on.
-        held: places by account; those of its account that wait before somebody count as held.
+        accounts_of: returns the accounts of each.
+        held: slots by account; those of its account that wait before it count as held.
     """
     counted = Counter(held)
     turns = []
@@ -51,12 +51,12 @@ def in_turn(
 def who_gives_way(
     holders: Sequence[tuple[T, Accounts]], newcomer: Accounts, held: Counter[str]
 ) -> T | None:
-    """Return who gives a place up for a newcomer; None when nobody holds so much more.
+    """Return the holder that gives its slot up for a newcomer; None when none holds so much more.
 
     Args:
         holders: those who could, the first to go first.
-        newcomer: accounts of somebody who would get no place otherwise.
-        held: places by account.
+        newcomer: accounts of a session that would get no slot otherwise.
+        held: slots by account.
     """
     if not newcomer:
         return None

@@ -11,7 +11,7 @@ class ForkOrigin:
     """Where a session parts from another one of the same model.
 
     Attributes:
-        session: the other one, which goes on by itself.
+        session: the other one, which continues by itself.
         chunk: the newest chunk that was seen of it; None parts from its newest.
         exact: that very chunk is wanted, and no other will do.
         seen_of: the loop whose chunk it is; empty for the leading one.
@@ -34,9 +34,9 @@ class StartRequest:
         parameters: those that differ from their defaults.
         stop: texts that end an answer.
         trace: whether `StepTrace` emissions are wanted.
-        origin: what it is to go on from; None begins anew. Such a session waits in no line, for
-            what it parts from would go on meanwhile.
-        accounts: whom its place is counted under (`shares.py`); stays in this process.
+        origin: what it continues from; None begins a new session. A fork waits in no queue,
+            because its origin would continue meanwhile.
+        accounts: what its slot is counted under (`shares.py`); stays in this process.
     """
 
     session: str

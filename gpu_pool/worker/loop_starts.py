@@ -59,7 +59,7 @@ class LoopStarts:
         return self._program.loops[0]
 
     def first(self, loop: LoopSpec) -> LoopDriver[Any]:
-        """Begin a loop, part from another, or go on with what a lost worker has left of it."""
+        """Begin a loop, fork from another, or continue with what a lost worker has left of it."""
         message = self._message
         if loop.name in self._origin:
             return self._parted(loop, self._origin[loop.name])
@@ -81,7 +81,7 @@ class LoopStarts:
         return driver
 
     def _parted(self, loop: LoopSpec, other: LoopDriver[Any]) -> LoopDriver[Any]:
-        assert self._message.origin is not None, "who parts from another says from where"
+        assert self._message.origin is not None, "a fork names its origin"
         origin = self._message.origin
         told = self._origin[origin.seen_of or self.leading]
         start = other.parting(told.media_us(origin.chunk) if other.is_paced else None)
@@ -95,7 +95,7 @@ class LoopStarts:
         return self._begin(loop, self._request(loop), chunks=chunks, pts_us=pts_us, start=start)
 
     def successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
-        """End a loop that has failed and begin it anew, with what is in effect and what waits."""
+        """End a loop that has failed and restart it, with what is in effect and what waits."""
         loop = self._model.instance.spec.loop(driver.loop)
         driver.close()
         successor = self._begin(
@@ -154,7 +154,7 @@ class LoopStarts:
             chunks=chunks,
             pts_us=pts_us,
             sights={name: partial(self._sight, name) for name in loop.reads},
-            beside=None if has_clock else self._media_us,
+            peer_us=None if has_clock else self._media_us,
             course=self._course(loop),
             mailbox=mailbox,
             start=start,

@@ -1,7 +1,7 @@
 """A thread that reads prompts before they are delivered, so that no step waits for a text encoder.
 
 One prompt at a time, in the order in which sessions came. What waits is at most one reading a
-session: a newer one takes the place of the one that waits. What is being read is never given up for
+session: a newer one replaces the one that waits. What is being read is never given up for
 a newer one, so that a flood of prompts cannot keep every one of them from acting.
 """
 
@@ -75,7 +75,7 @@ class PromptEncoderThread:
         self._changed = threading.Condition()
         self._waiting: OrderedDict[str, EncodeRequest] = OrderedDict()
         self._now: EncodeRequest | None = None
-        self._dropped = False  # nobody waits for what is being read any more
+        self._dropped = False  # no session waits for what is being read any more
         self._done: deque[EncodeResult] = deque()
         self._lost: EncodeResult | None = None
         self._closed = False
@@ -88,7 +88,7 @@ class PromptEncoderThread:
         """Have a prompt read.
 
         Args:
-            session: whose it is.
+            session: the session that it belongs to.
             make: from what waits of that session and is not being read yet to what is to wait in
                 its place; None leaves all as it is.
         """
@@ -136,7 +136,7 @@ class PromptEncoderThread:
             self._done = deque(kept)
 
     def close(self) -> None:
-        """Leave; a reading that does not end is left behind, on a thread that keeps nobody."""
+        """Leave; a reading that does not end is left behind, on a daemon thread."""
         with self._changed:
             self._closed = True
             self._waiting.clear()
@@ -148,7 +148,7 @@ class PromptEncoderThread:
             read = self._outcome(reading)
             with self._changed:
                 if read.fault is FaultCode.DEVICE_LOST:
-                    self._lost = read  # that concerns everybody, whether or not it was given up
+                    self._lost = read  # that concerns every session, whether or not it was given up
                 elif not self._dropped:
                     self._done.append(read)
                 self._now, self._dropped = None, False

@@ -2,7 +2,7 @@
 
 Whatever says what a prompt will be read under (the prompt itself, and parameters that change how it
 is read) is kept back together; all else passes. So the loop that a prompt is delivered to finds it
-in the cache of the encoder, and nobody's pictures wait for the encoder.
+in the cache of the encoder, and no session's pictures wait for the encoder.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Inputs = tuple[ControlInput, ...]
 
 @dataclass(frozen=True, slots=True)
 class InEffect:
-    """The prompt and the parameters that a session stands under."""
+    """The prompt and the parameters in effect for a session."""
 
     prompt: str
     parameters: Mapping[str, float]
@@ -75,9 +75,9 @@ class _UnderWay:
     """What is being read of one session.
 
     Attributes:
-        effect: what the session will stand under when all of it is delivered.
+        effect: what will be in effect when all of it is delivered.
         last: the number of its newest reading.
-        gate: the session does not go on before this reading has come back; 0: it goes on.
+        gate: the session does not run before this reading has come back; 0: it runs.
         overtaken: for what passed meanwhile, its control and the newest reading that it overtakes.
     """
 
@@ -97,10 +97,10 @@ class PromptPrefetch:
         wake: Callable[[], None],
         limit_us: int,
     ) -> None:
-        """Begin with nobody.
+        """Begin empty.
 
         Args:
-            instance: whose prompts they are.
+            instance: the model that takes the prompts.
             now_us: the step thread's clock.
             wake: called on another thread when there is something to `take`.
             limit_us: the longest that a prompt may take from its arrival on.
@@ -117,7 +117,7 @@ class PromptPrefetch:
         self._numbers = count(1)
 
     def holds(self, session: str) -> bool:
-        """Whether a session must not go on yet: the prompt that it begins with is being read."""
+        """Whether a session must not run yet: the prompt that it begins with is being read."""
         under_way = self._sessions.get(session)
         return under_way is not None and under_way.gate > 0
 
@@ -132,8 +132,8 @@ class PromptPrefetch:
         """Keep back what must be read first, and let the rest pass.
 
         Args:
-            session: whose inputs they are.
-            effect: what it stands under, without what waits here.
+            session: the session that they are for.
+            effect: what is in effect, without what waits here.
             inputs: oldest first.
         """
         if self._reader is None:
@@ -240,7 +240,7 @@ class PromptPrefetch:
 
 
 def failures(delivered: Delivered, effect: InEffect) -> list[ControlFailed]:
-    """Say of every input of a reading that it will never act, and what stands instead."""
+    """Say of every input of a reading that it will never act, and what is in effect instead."""
     read = delivered.read
     assert read.fault is not None, "what was read has not failed"
     return [

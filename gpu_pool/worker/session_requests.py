@@ -45,7 +45,7 @@ class SessionRequests:
 
     @property
     def position(self) -> Position:
-        """Where the session stands now."""
+        """The newest chunk and the next media time."""
         return self.leading.position
 
     def driver(self, loop: str) -> LoopDriver[Any]:
@@ -60,11 +60,11 @@ class SessionRequests:
 
     @property
     def stands(self) -> dict[str, int]:
-        """The chunk that the state of each loop with media stands at."""
+        """The chunk that the state of each loop with media is after."""
         return {driver.loop: driver.position.chunk for driver in self._paced()}
 
     def back_us(self, loop: str | None) -> int:
-        """Return when the state was put out that a loop, or else the leading one, stands at."""
+        """Return when the state of a loop, or else of the leading one, was put out."""
         return self._told(loop or "").media_us(None)
 
     def carry_out(self, message: Request) -> Position:
@@ -104,7 +104,7 @@ class SessionRequests:
         return self.position
 
     def advance(self, chunks: int) -> Position:
-        """Put out `chunks` more chunks, then be paused; loops of text beside them stay paused.
+        """Put out `chunks` more chunks, then be paused; loops of text stay paused.
 
         Other loops with media go as far as those chunks do.
         """
@@ -126,7 +126,7 @@ class SessionRequests:
             seen_of: the loop whose chunk was seen; empty for the session's.
 
         Returns:
-            Where that loop stands; where the session does, if it is all of them.
+            The position of that loop; of the session, if it is all of them.
 
         Raises:
             UnknownLoopError: the program runs no such loop.
@@ -183,12 +183,12 @@ class SessionRequests:
             try:
                 driver.snapshot(name, now_us if driver.is_paced else None)
             except NoSnapshotError:
-                continue  # it has said nothing yet, and will begin anew
+                continue  # it has said nothing yet, and will begin from the request
         return position
 
     @property
     def durables(self) -> tuple[Durable, ...]:
-        """What outlives this worker of where it stands now."""
+        """What outlives this worker of its present state."""
         made = [driver.durable() for driver in self._drivers.values()]
         return tuple(durable for durable in made if durable is not None)
 
@@ -198,7 +198,7 @@ class SessionRequests:
         return tuple(durable for durable in found if durable is not None)
 
     def restore(self, name: str) -> Position:
-        """Go on from a kept state; a loop that had said nothing then begins anew.
+        """Continue from a kept state; a loop that had said nothing then begins from the request.
 
         Raises:
             UnknownSnapshotError: there is none of that name.

@@ -45,13 +45,13 @@ class SessionTable:
         outgoing: OutgoingMessages,
         heartbeat: Heartbeat,
         now_us: Callable[[], int],
-        desk: PromptPrefetch,
+        prompt_prefetch: PromptPrefetch,
     ) -> None:
         self._model = model
         self._outgoing = outgoing
         self._heartbeat = heartbeat
         self._now_us = now_us
-        self._desk = desk
+        self._prompt_prefetch = prompt_prefetch
         self._sessions: dict[str, WorkerSession] = {}
 
     def __getitem__(self, session: str) -> WorkerSession:
@@ -62,7 +62,7 @@ class SessionTable:
         now_us = self._now_us()
         candidates: list[Candidate] = []
         for session, worker_session in self._sessions.items():
-            if self._desk.holds(session):
+            if self._prompt_prefetch.holds(session):
                 continue
             with self._heartbeat.unit([worker_session.serial]):
                 candidates += worker_session.candidates(now_us)
@@ -72,7 +72,7 @@ class SessionTable:
     def wait_s(self) -> float | None:
         """Return for how long nothing can run unless something comes in; None: until then."""
         times = [worker_session.wake_us for worker_session in self._sessions.values()]
-        times.append(self._desk.wake_us)
+        times.append(self._prompt_prefetch.wake_us)
         wakes = [time_us for time_us in times if time_us is not None]
         return max(0, min(wakes) - self._now_us()) / 1e6 if wakes else None
 
@@ -100,7 +100,7 @@ class SessionTable:
             return
         self._sessions[message.session] = worker_session
         if any(loop.prompt_tokens for loop in loops):
-            self._desk.open(message.session, worker_session.in_effect)
+            self._prompt_prefetch.open(message.session, worker_session.in_effect)
         parted = worker_session.durables if origin is not None else ()
         self._done(message, worker_session.position, parted, worker_session)
 
@@ -112,7 +112,7 @@ class SessionTable:
 
     def close_all(self) -> None:
         """End every session."""
-        self._desk.close()
+        self._prompt_prefetch.close()
         while self._sessions:
             self._end(*self._sessions.popitem())
 
@@ -122,11 +122,11 @@ class SessionTable:
         Raises:
             DeviceLostError: the device has failed while one was being read.
         """
-        if (lost := self._desk.lost) is not None:
+        if (lost := self._prompt_prefetch.lost) is not None:
             reading = self._sessions.get(lost.reading.session)
             with self._heartbeat.unit([reading.serial] if reading else []):
                 raise DeviceLostError(lost.message)
-        for delivered in self._desk.take():
+        for delivered in self._prompt_prefetch.take():
             if worker_session := self._sessions.get(delivered.read.reading.session):
                 self._outgoing.emit(delivered.superseded)
                 self._outgoing.emit(_delivered(worker_session, delivered))
@@ -153,13 +153,13 @@ class SessionTable:
             self._refuse(message, "no_session", f"session {message.session} is not open")
             return
         durables: tuple[Durable, ...] = ()
-        # To begin again or to go on from a snapshot may reach into the model.
+        # A reset, or a restore of a snapshot, may reach into the model.
         with self._heartbeat.unit([worker_session.serial]):
             answer = _answer(worker_session, message, self._model.instance.device)
             if isinstance(message, TakeSnapshot) and isinstance(answer, Position):
                 durables = worker_session.kept(message.name)
         if isinstance(message, Reset):
-            self._desk.begin_again(message.session)
+            self._prompt_prefetch.begin_again(message.session)
         self._outgoing.emit(worker_session.take_emissions())
         match answer:
             case Position():
@@ -182,7 +182,7 @@ class SessionTable:
             return told
 
     def _end(self, session: str, worker_session: WorkerSession) -> Position:
-        self._desk.forget(session)
+        self._prompt_prefetch.forget(session)
         try:
             with self._heartbeat.unit([worker_session.serial]):
                 position = worker_session.close()
@@ -192,12 +192,16 @@ class SessionTable:
         return position
 
     def _push(self, worker_session: WorkerSession, message: PushInputs) -> None:
-        passed = self._desk.bring(message.session, worker_session.in_effect, message.inputs)
+        passed = self._prompt_prefetch.bring(
+            message.session, worker_session.in_effect, message.inputs
+        )
         self._outgoing.emit(passed.superseded)
         refused = worker_session.push(passed.inputs)
         if refused:
             # The session checks before it sends, so this is rare; but each input gets its receipt.
-            logger.warning("session %s: %d inputs for nobody", message.session, len(refused))
+            logger.warning(
+                "session %s: %d inputs that no loop takes", message.session, len(refused)
+            )
             self._outgoing.emit(refused)
 
     def _done(

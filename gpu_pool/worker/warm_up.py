@@ -1,4 +1,4 @@
-"""Run every branch of a model once before anybody waits for it.
+"""Run every branch of a model once before a session waits for it.
 
 A short session of each program, through the real drivers: two chunks, then a new prompt, every
 control and a turn, then an interrupt, then a revival from the durable states. Keys are pressed as a
@@ -79,7 +79,7 @@ class WarmUp:
         )
         worker_session = WorkerSession(self._model, opening)
         self._unseen.clear()
-        self._chunks = 0  # numbers begin anew, in a revived session as well
+        self._chunks = 0  # numbers begin at 0, in a revived session as well
         try:
             worker_session.watched(True)
             what(worker_session)

@@ -2,7 +2,7 @@
 
 One thread does all model work. Between two units it reads what has come in, lets the scheduler pick
 what runs next, and passes on what came out; with nothing to run it waits for a message. The same
-code runs in a process of its own (`process.py`) and on a thread (`thread.py`).
+code runs in a process of its own (`gpu_pool/__main__.py`) and on a thread (`inline_worker.py`).
 """
 
 import logging
@@ -82,13 +82,13 @@ class Worker:
             return
         self._heartbeat.take(1)
         try:
-            floor = self._load(messages[0])
+            step_loop = self._load(messages[0])
         except Exception as error:
             # The process boundary: whatever a model raises while it loads is for the operator.
             self._connection.send(_load_failed(error, messages[0].family))
             return
         try:
-            floor.serve(self._inbox, messages[1:])
+            step_loop.serve(self._inbox, messages[1:])
         except DeviceLostError as error:
             logger.exception("this worker can do nothing more")
             self._connection.send(DeviceLost(str(error)))
@@ -125,11 +125,13 @@ class Worker:
                 ring=ring.layout,
             )
         )
-        desk = PromptPrefetch(
+        prompt_prefetch = PromptPrefetch(
             instance, now_us, self._inbox.wake, round(message.prompt_limit_s * 1e6)
         )
         model = replace(model, frame_memory=ring.memory)
-        return StepLoop(model, self._connection, ring, self._heartbeat, message.max_batch, desk)
+        return StepLoop(
+            model, self._connection, ring, self._heartbeat, message.max_batch, prompt_prefetch
+        )
 
 
 class StepLoop:
@@ -142,13 +144,15 @@ class StepLoop:
         ring: RingWriter,
         heartbeat: Heartbeat,
         max_batch: int,
-        desk: PromptPrefetch,
+        prompt_prefetch: PromptPrefetch,
     ) -> None:
         self._model = model
         self._ring = ring
         self._heartbeat = heartbeat
         self._outgoing = OutgoingMessages(connection, ring)
-        self._session_table = SessionTable(model, self._outgoing, heartbeat, now_us, desk)
+        self._session_table = SessionTable(
+            model, self._outgoing, heartbeat, now_us, prompt_prefetch
+        )
         self._scheduler = StepScheduler(max_batch)
 
     def serve(self, inbox: WorkerInbox, messages: list[ToWorker]) -> None:
@@ -216,7 +220,7 @@ class StepLoop:
 
 
 def _load_failed(error: Exception, family: str) -> LoadFailed:
-    """Return the reason in a line; what nobody foresaw is also logged, with its trace."""
+    """Return the reason in a line; an unforeseen error is also logged, with its trace."""
     try:
         told = told_apart(error)
     except DeviceLostError as lost:

@@ -31,7 +31,7 @@ class WorkerInbox:
         """Return all messages that are there.
 
         Args:
-            wait: wait until there is one, somebody calls `wake`, or a limit has passed.
+            wait: wait until there is one, a thread calls `wake`, or a limit has passed.
             limit_s: that limit; None waits for as long as it takes.
         """
         with self._changed:

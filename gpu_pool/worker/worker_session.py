@@ -1,7 +1,7 @@
 """A session in its worker: a driver for each loop of its program. Step thread only.
 
 The first loop leads: chunks, positions and the session's end are its own. The others fail alone:
-one that has ended is begun anew, a few times, while the first goes on.
+one that has ended is restarted, a few times, while the first continues.
 """
 
 import logging
@@ -25,7 +25,7 @@ from reverie.models.services.device_errors import told_apart
 logger = logging.getLogger(__name__)
 
 RESTARTS = 3
-"""Times that a loop which follows is begun anew before it has put out an utterance in full."""
+"""Times that a loop which follows is restarted before it has put out an utterance in full."""
 
 
 class WorkerSession(SessionRequests):
@@ -92,7 +92,7 @@ class WorkerSession(SessionRequests):
         return min((time_us for time_us in times if time_us is not None), default=None)
 
     def take_emissions(self) -> list[Emission]:
-        """Return what has happened since the last call; a loop that has ended begins anew."""
+        """Return what has happened since the last call; a loop that has ended is restarted."""
         emissions: list[Emission] = []
         for name, driver in list(self._drivers.items()):
             heard = driver.take_emissions()
@@ -110,15 +110,15 @@ class WorkerSession(SessionRequests):
 
         The first of them gives the receipt. A turn is for the first alone.
         """
-        nobody: list[Emission] = []
+        unclaimed: list[Emission] = []
         for item in inputs:
             alive = [driver for driver in self._drivers.values() if not driver.ended]
             takers = [driver for driver in alive if driver.takes(item)]
             if not takers:
-                nobody.append(ControlSuperseded(self.leading.session, item.control, None))
+                unclaimed.append(ControlSuperseded(self.leading.session, item.control, None))
             for number, driver in enumerate(takers[:1] if isinstance(item, TurnInput) else takers):
                 driver.push((item,), silent=number > 0)
-        return nobody
+        return unclaimed
 
     def release_keys(self) -> None:
         """Let go of every held key."""
@@ -134,7 +134,7 @@ class WorkerSession(SessionRequests):
         Args:
             chunk: the newest of them.
             now_us: the time.
-            loop: whose chunk it is; empty for the session's.
+            loop: the loop of that chunk; empty for the session's.
             in_time: whether that counts only once it can have been played; see `Lead.seen`.
         """
         told = self._told(loop)
@@ -144,7 +144,7 @@ class WorkerSession(SessionRequests):
                 driver.seen_until(until_us, now_us, in_time=in_time)
 
     def watched(self, watched: bool) -> None:
-        """Stop at the next chunk boundaries while nobody watches."""
+        """Stop at the next chunk boundaries while no viewer watches."""
         self._watched = watched
         for driver in self._drivers.values():
             driver.watched(watched)
@@ -159,7 +159,7 @@ class WorkerSession(SessionRequests):
     def _survived(
         self, name: str, driver: LoopDriver[Any], heard: list[Emission]
     ) -> list[Emission]:
-        """Begin a loop anew that has ended, unless it leads; return what is to be told."""
+        """Restart a loop that has ended, unless it leads; return what is to be emitted."""
         if driver is self.leading:
             return heard
         successor = self._successor(name, driver)
@@ -175,7 +175,7 @@ class WorkerSession(SessionRequests):
         ]
 
     def _successor(self, name: str, driver: LoopDriver[Any]) -> LoopDriver[Any] | None:
-        """Return a driver that takes an ended one's place; None when it has failed too often."""
+        """Return a driver that replaces an ended one; None when it has failed too often."""
         self._restarts[name] += 1
         if self._restarts[name] <= RESTARTS:
             try:
@@ -183,7 +183,7 @@ class WorkerSession(SessionRequests):
             except Exception as error:
                 told_apart(error, self._device)
                 # The session boundary: a loop that cannot even begin stays ended, alone.
-                logger.exception("session %s: %s cannot begin anew", driver.session, name)
+                logger.exception("session %s: %s cannot be restarted", driver.session, name)
             else:
                 if self._watched is not None:
                     successor.watched(self._watched)

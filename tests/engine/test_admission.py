@@ -39,7 +39,7 @@ def test_no_more_are_admitted_than_the_operator_allows() -> None:
     admission = Admission(instance(4), 1, OPTIONS)
     assert admission.slots([LOOP]) == 1
     admission.admit("a", [LOOP])
-    with pytest.raises(AdmissionError, match="all 1 places"):
+    with pytest.raises(AdmissionError, match="all 1 slots"):
         admission.admit("b", [LOOP])
 
 

@@ -177,7 +177,7 @@ async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_whoever_comes_is_
             await lease.ask(Resume(0, "a"))
             assert (await viewer.hears(ControlApplied)).control == "c1"
             assert pool.status["stub"].losses == 1
-    assert "worker of stub was replaced, and 1 sessions go on" in caplog.text
+    assert "worker of stub was replaced, and 1 sessions continue" in caplog.text
 
 
 async def test_a_worker_with_nobody_on_it_that_is_frozen_is_replaced_too() -> None:

@@ -7,7 +7,7 @@ from reverie.gpu_pool.server.pending_requests import PendingRequests
 from reverie.gpu_pool.wire.messages import Done, Refused
 
 
-class Desk:
+class RequestRig:
     """PendingRequests, and what they led to, in order."""
 
     def __init__(self, limit_s: float = 60.0) -> None:
@@ -21,59 +21,59 @@ class Desk:
 
 
 async def test_an_answer_reaches_the_one_who_asked() -> None:
-    desk = Desk()
-    one, other = desk.pending_requests.put("one", "s"), desk.pending_requests.put("other", "s")
+    rig = RequestRig()
+    one, other = rig.pending_requests.put("one", "s"), rig.pending_requests.put("other", "s")
     assert one.number != other.number
-    desk.pending_requests.answer(Done(other.number, "s", 5))
+    rig.pending_requests.answer(Done(other.number, "s", 5))
     assert (await other.answer).chunk == 5
     assert not one.answer.done()
-    assert len(desk.pending_requests) == 1
+    assert len(rig.pending_requests) == 1
 
 
 async def test_a_refusal_is_an_error_with_its_code() -> None:
-    desk = Desk()
-    question = desk.pending_requests.put("one", "s", on_failed=lambda e: desk.note(str(e)))
-    desk.pending_requests.answer(Refused(question.number, "s", "chunk_not_kept", "it is gone"))
+    rig = RequestRig()
+    question = rig.pending_requests.put("one", "s", on_failed=lambda e: rig.note(str(e)))
+    rig.pending_requests.answer(Refused(question.number, "s", "chunk_not_kept", "it is gone"))
     with pytest.raises(RequestRefusedError, match="it is gone") as refused:
         await question.answer
     assert refused.value.code == "chunk_not_kept"
-    assert desk.happened == ["it is gone"]
+    assert rig.happened == ["it is gone"]
 
 
 async def test_who_was_cancelled_is_not_waited_for_but_the_answer_is_noticed() -> None:
-    desk = Desk()
-    question = desk.pending_requests.put(
-        "one", "s", on_done=lambda done: desk.note(f"chunk {done.chunk}")
+    rig = RequestRig()
+    question = rig.pending_requests.put(
+        "one", "s", on_done=lambda done: rig.note(f"chunk {done.chunk}")
     )
     question.answer.cancel()
-    desk.pending_requests.answer(Done(question.number, "s", 2))
-    assert desk.happened == ["chunk 2"]
-    assert not desk.pending_requests
+    rig.pending_requests.answer(Done(question.number, "s", 2))
+    assert rig.happened == ["chunk 2"]
+    assert not rig.pending_requests
 
 
 async def test_an_answer_that_is_unknown_or_comes_twice_means_nothing() -> None:
-    desk = Desk()
-    question = desk.pending_requests.put("one", "s", on_done=lambda _: desk.note("done"))
+    rig = RequestRig()
+    question = rig.pending_requests.put("one", "s", on_done=lambda _: rig.note("done"))
     for _ in range(2):
-        desk.pending_requests.answer(Done(question.number, "s"))
-    desk.pending_requests.answer(Done(0, "s"))
-    assert desk.happened == ["done"]
+        rig.pending_requests.answer(Done(question.number, "s"))
+    rig.pending_requests.answer(Done(0, "s"))
+    assert rig.happened == ["done"]
 
 
 async def test_without_an_answer_in_time_the_worker_goes_first_and_then_the_question() -> None:
-    desk = Desk(limit_s=0.01)
-    question = desk.pending_requests.put("one", "s", on_failed=lambda _: desk.note("failed"))
+    rig = RequestRig(limit_s=0.01)
+    question = rig.pending_requests.put("one", "s", on_failed=lambda _: rig.note("failed"))
     with pytest.raises(AskTimeoutError, match="not answered within"):
         await question.answer
-    assert desk.happened == ["one was not answered within 0.01 s", "failed"]
+    assert rig.happened == ["one was not answered within 0.01 s", "failed"]
 
 
 async def test_when_the_worker_is_lost_everybody_learns_it_at_once() -> None:
-    desk = Desk()
-    pending_requests = [desk.pending_requests.put(f"q{index}", "s") for index in range(3)]
-    desk.pending_requests.fail_all(WorkerLostError("killed"))
+    rig = RequestRig()
+    pending_requests = [rig.pending_requests.put(f"q{index}", "s") for index in range(3)]
+    rig.pending_requests.fail_all(WorkerLostError("killed"))
     for question in pending_requests:
         with pytest.raises(WorkerLostError, match="killed"):
             await asyncio.wait_for(question.answer, 20)
         assert question.timer.cancelled()
-    assert not desk.pending_requests
+    assert not rig.pending_requests

@@ -67,7 +67,7 @@ def frames(chunk: int, pts_us: int, loop: str = "") -> FramesOut:
 
 
 def replayed(recovery_log: RecoveryLog) -> list[ControlInput]:
-    following = recovery_log.revival().following
+    following = recovery_log.recovery_plan().following
     return [item for m in following if isinstance(m, PushInputs) for item in m.inputs]
 
 
@@ -80,19 +80,19 @@ PROMPT = PromptInput(ControlId("p"), "a city")
 
 
 def test_a_session_begins_as_it_was_asked_for(recovery_log: RecoveryLog) -> None:
-    revival = recovery_log.revival()
-    assert (revival.chunk, revival.following) == (-1, ())
-    opening = revival.opening
+    plan = recovery_log.recovery_plan()
+    assert (plan.chunk, plan.following) == (-1, ())
+    opening = plan.opening
     assert (opening.prompt, opening.seed, opening.chunks, opening.pts_us) == ("a lake", 7, 0, 0)
     assert opening.durables == ()
-    assert revival.numbered(5, alone=True)[0] == type(opening)(
+    assert plan.numbered(5, alone=True)[0] == type(opening)(
         5, "s", "world", 7, "a lake", {"speed": 1.0}, alone=True
     )
 
 
 def test_numbers_and_times_go_on(recovery_log: RecoveryLog) -> None:
     recovery_log.heard(frames(chunk=4, pts_us=10_000))
-    opening = recovery_log.revival().opening
+    opening = recovery_log.recovery_plan().opening
     assert (opening.chunks, opening.pts_us) == (5, 12_000)
 
 
@@ -100,7 +100,7 @@ def test_times_go_on_after_the_sound_that_is_furthest(recovery_log: RecoveryLog)
     recovery_log.heard(frames(chunk=4, pts_us=10_000))
     sound = torch.zeros((80, 1), dtype=torch.int16).numpy()
     recovery_log.heard(SamplesOut("s", "sound", 5, 0, 10_000, 5_000, sound))
-    opening = recovery_log.revival().opening
+    opening = recovery_log.recovery_plan().opening
     assert (opening.chunks, opening.pts_us) == (6, 15_000)
 
 
@@ -108,8 +108,8 @@ def test_what_has_acted_is_in_the_request_and_not_said_again(recovery_log: Recov
     push(recovery_log, PROMPT, ParameterInput(ControlId("q"), "speed", 2.0))
     assert applied(recovery_log, "p")
     assert applied(recovery_log, "q")
-    assert recovery_log.revival().opening.prompt == "a city"
-    assert recovery_log.revival().opening.parameters == {"speed": 2.0}
+    assert recovery_log.recovery_plan().opening.prompt == "a city"
+    assert recovery_log.recovery_plan().opening.parameters == {"speed": 2.0}
     assert replayed(recovery_log) == []
 
 
@@ -126,7 +126,7 @@ def test_what_was_superseded_is_forgotten(recovery_log: RecoveryLog) -> None:
     push(recovery_log, PROMPT)
     assert recovery_log.heard(ControlSuperseded("s", ControlId("p"), None))
     assert replayed(recovery_log) == []
-    assert recovery_log.revival().opening.prompt == "a lake"
+    assert recovery_log.recovery_plan().opening.prompt == "a lake"
 
 
 def test_a_held_key_is_pressed_again_without_a_second_receipt(recovery_log: RecoveryLog) -> None:
@@ -160,9 +160,9 @@ def test_letting_go_of_all_keys_also_lets_go_of_those_without_a_receipt(
 def test_the_newest_snapshot_is_gone_on_from(recovery_log: RecoveryLog) -> None:
     assert recovery_log.heard(snapshot(1))
     recovery_log.heard(snapshot(5))
-    revival = recovery_log.revival()
-    assert revival.chunk == 5
-    assert [durable.text for durable in revival.opening.durables] == ["5"]
+    plan = recovery_log.recovery_plan()
+    assert plan.chunk == 5
+    assert [durable.text for durable in plan.opening.durables] == ["5"]
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_a_world_that_was_left_is_not_gone_back_to(
     for chunk in (1, 3, 5):
         recovery_log.heard(snapshot(chunk))
     asked(recovery_log, message, chunk=3)
-    assert recovery_log.revival().chunk == 3
+    assert recovery_log.recovery_plan().chunk == 3
     asked(recovery_log, message, chunk=0)
-    assert recovery_log.revival().chunk == -1
+    assert recovery_log.recovery_plan().chunk == -1
 
 
 def test_a_snapshot_that_lasts_is_given_to_the_next_worker(recovery_log: RecoveryLog) -> None:
@@ -184,7 +184,7 @@ def test_a_snapshot_that_lasts_is_given_to_the_next_worker(recovery_log: Recover
     recovery_log.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, (durable,)))
     kept = KeptSnapshot("here", 3, (durable,))
     for _ in range(2):
-        assert recovery_log.revival().opening.kept == (kept,)
+        assert recovery_log.recovery_plan().opening.kept == (kept,)
     recovery_log.check(RestoreSnapshot(0, "s", "here"))
 
 
@@ -194,8 +194,8 @@ def test_a_world_that_was_restored_is_the_one_gone_back_to(recovery_log: Recover
     for chunk in (40, 41, 42, 43):  # older ones are not kept
         recovery_log.heard(snapshot(chunk))
     asked(recovery_log, RestoreSnapshot(0, "s", "here"), chunk=3)
-    revival = recovery_log.revival()
-    assert (revival.chunk, revival.opening.durables) == (3, (durable,))
+    plan = recovery_log.recovery_plan()
+    assert (plan.chunk, plan.opening.durables) == (3, (durable,))
 
 
 def test_a_snapshot_that_does_not_last_is_said_to_be_lost_with_its_worker(
@@ -204,7 +204,7 @@ def test_a_snapshot_that_does_not_last_is_said_to_be_lost_with_its_worker(
     restore = RestoreSnapshot(0, "s", "here")
     asked(recovery_log, TakeSnapshot(0, "s", "here"), chunk=3)
     recovery_log.check(restore)
-    assert recovery_log.revival().opening.kept == ()
+    assert recovery_log.recovery_plan().opening.kept == ()
     with pytest.raises(RequestRefusedError, match="lost with the worker") as refused:
         recovery_log.check(restore)
     assert refused.value.code == "unknown_snapshot"
@@ -215,19 +215,19 @@ def test_a_snapshot_that_does_not_last_is_said_to_be_lost_with_its_worker(
 def test_after_a_reset_it_begins_again_with_the_new_seed(recovery_log: RecoveryLog) -> None:
     recovery_log.heard(snapshot(1))
     asked(recovery_log, Reset(0, "s", seed=9))
-    assert recovery_log.revival().opening.durables == ()
-    assert recovery_log.revival().opening.seed == 9
+    assert recovery_log.recovery_plan().opening.durables == ()
+    assert recovery_log.recovery_plan().opening.seed == 9
     asked(recovery_log, Reset(0, "s"))
-    assert recovery_log.revival().opening.seed == 9
+    assert recovery_log.recovery_plan().opening.seed == 9
 
 
 def test_a_pause_and_the_absence_of_viewers_last(recovery_log: RecoveryLog) -> None:
     asked(recovery_log, Pause(0, "s"))
     recovery_log.sent(Watched("s", False))
-    assert recovery_log.revival().following == (Watched("s", False), Pause(0, "s"))
+    assert recovery_log.recovery_plan().following == (Watched("s", False), Pause(0, "s"))
     asked(recovery_log, Resume(0, "s"))
     recovery_log.sent(Watched("s", True))
-    assert recovery_log.revival().following == (Watched("s", True),)
+    assert recovery_log.recovery_plan().following == (Watched("s", True),)
 
 
 def test_it_keeps_little_of_a_long_session(recovery_log: RecoveryLog) -> None:
@@ -260,17 +260,17 @@ def test_two_loops_are_taken_up_at_one_media_time_and_count_on_each(
     recovery_log: RecoveryLog,
 ) -> None:
     heard_of_two_loops(recovery_log)  # pictures up to 300, sound up to 200
-    revival = recovery_log.revival()
-    assert revival.chunk == 1
-    told = {durable.loop: durable.text for durable in revival.opening.durables}
+    plan = recovery_log.recovery_plan()
+    assert plan.chunk == 1
+    told = {durable.loop: durable.text for durable in plan.opening.durables}
     assert told == {"world_model": "1", "sounds": "4"}
-    assert revival.opening.numbers == {"world_model": 3, "sounds": 5}
+    assert plan.opening.numbers == {"world_model": 3, "sounds": 5}
 
 
 def test_what_two_loops_have_gone_back_behind_is_not_taken_up(recovery_log: RecoveryLog) -> None:
     heard_of_two_loops(recovery_log)
     recovery_log.answered(Interrupt(0, "s", 0), Done(0, "s", 0, back_us=100))
-    told = {durable.loop: durable.text for durable in recovery_log.revival().opening.durables}
+    told = {durable.loop: durable.text for durable in recovery_log.recovery_plan().opening.durables}
     assert told == {"world_model": "0", "sounds": "1"}
 
 
@@ -279,6 +279,6 @@ def test_an_interrupt_of_one_loop_keeps_what_the_other_has_come_to(
 ) -> None:
     heard_of_two_loops(recovery_log)
     recovery_log.answered(Interrupt(0, "s", 0, "sounds"), Done(0, "s", 0, back_us=80))
-    assert recovery_log.revival().opening.durables[1].text == "1"
+    assert recovery_log.recovery_plan().opening.durables[1].text == "1"
     recovery_log.heard(SnapshotOut("s", 9, Durable("sounds", "v", {}, "9"), 400))
-    assert recovery_log.revival().chunk == 2
+    assert recovery_log.recovery_plan().chunk == 2

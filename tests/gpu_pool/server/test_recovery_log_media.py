@@ -31,7 +31,7 @@ def acts(memory: RecoveryLog, control: str, chunk: int) -> bool:
 
 
 def replayed(memory: RecoveryLog) -> list[str]:
-    pushes = [each for each in memory.revival().following if isinstance(each, PushInputs)]
+    pushes = [each for each in memory.recovery_plan().following if isinstance(each, PushInputs)]
     return [item.control for push in pushes for item in push.inputs]
 
 

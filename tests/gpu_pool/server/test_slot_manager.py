@@ -1,4 +1,4 @@
-"""The roster against a worker that answers when it pleases, and is lost at any time."""
+"""The slot manager against a worker that answers when it pleases, and is lost at any time."""
 
 import asyncio
 from collections.abc import Callable
@@ -78,8 +78,8 @@ class FakeWorker:
         return None
 
 
-class House:
-    """A roster with its worker and visitors, and what must always be true of them."""
+class SlotRig:
+    """A slot manager with its worker and visitors, and what must always be true of them."""
 
     def __init__(self) -> None:
         self.slot_manager = SlotManager(OPTIONS, lambda reason: None, lambda sessions: None)
@@ -125,7 +125,7 @@ class House:
             try:
                 self.slot_manager.ask(visitor, Pause(0, visitor.session))
             except PoolError:
-                assert visitor.place is not EntryState.OPEN
+                assert visitor.state is not EntryState.OPEN
 
     def begin(self, _: int) -> None:
         if self.worker is None:
@@ -159,13 +159,13 @@ class House:
             self.slot_manager.received(message)
 
     def check(self) -> None:
-        taken = [v for v in self.visitors if v.place not in (EntryState.WAITING, EntryState.GONE)]
+        taken = [v for v in self.visitors if v.state not in (EntryState.WAITING, EntryState.GONE)]
         assert self.slot_manager.busy == len(taken) <= SLOTS
         for visitor in self.visitors:
-            assert visitor.gone.is_set() == (visitor.place is EntryState.GONE)
-            if visitor.place is EntryState.OPEN:
+            assert visitor.gone.is_set() == (visitor.state is EntryState.GONE)
+            if visitor.state is EntryState.OPEN:
                 assert visitor.opened.done()
-        waiting = len([v for v in self.visitors if v.place is EntryState.WAITING])
+        waiting = len([v for v in self.visitors if v.state is EntryState.WAITING])
         assert len(self.slot_manager.line) == waiting
         if self.worker:
             assert not (waiting and self.slot_manager.busy < SLOTS), (
@@ -178,30 +178,30 @@ class House:
                 assert (one is WorkerLost) == (other is Recovered) or other is SessionLost
 
 
-ACTIONS: tuple[Callable[[House, int], None], ...] = (
-    House.enter,
-    House.leave,
-    House.cancel,
-    House.ask,
-    House.begin,
-    House.lose,
-    House.answer,
-    House.answer,
-    House.answer,
-    House.play,
+ACTIONS: tuple[Callable[[SlotRig, int], None], ...] = (
+    SlotRig.enter,
+    SlotRig.leave,
+    SlotRig.cancel,
+    SlotRig.ask,
+    SlotRig.begin,
+    SlotRig.lose,
+    SlotRig.answer,
+    SlotRig.answer,
+    SlotRig.answer,
+    SlotRig.play,
 )
 
 
 async def test_a_session_that_is_closed_while_it_is_opened_leaves_in_peace() -> None:
-    house = House()
-    house.begin(0)
-    house.enter(0)
-    house.cancel(0)
-    house.answer(1)  # the worker has opened it, and who asked for it is about to hear
-    house.leave(0)
-    house.settle()
-    assert house.visitors[0].place is EntryState.GONE
-    assert house.slot_manager.busy == 0
+    rig = SlotRig()
+    rig.begin(0)
+    rig.enter(0)
+    rig.cancel(0)
+    rig.answer(1)  # the worker has opened it, and who asked for it is about to hear
+    rig.leave(0)
+    rig.settle()
+    assert rig.visitors[0].state is EntryState.GONE
+    assert rig.slot_manager.busy == 0
 
 
 async def test_what_one_session_waited_for_in_vain_is_not_told_to_the_others() -> None:
@@ -220,62 +220,62 @@ async def test_what_one_session_waited_for_in_vain_is_not_told_to_the_others() -
 
 async def test_it_is_told_once_when_all_who_were_there_are_back() -> None:
     told: list[int] = []
-    house = House()
-    house.slot_manager = SlotManager(OPTIONS, lambda reason: None, told.append)
-    for action in (House.begin, House.enter, House.enter, House.answer, House.answer):
-        action(house, 1)
+    rig = SlotRig()
+    rig.slot_manager = SlotManager(OPTIONS, lambda reason: None, told.append)
+    for action in (SlotRig.begin, SlotRig.enter, SlotRig.enter, SlotRig.answer, SlotRig.answer):
+        action(rig, 1)
     assert told == [], "nobody was lost"
-    house.lose(99)
-    house.begin(0)
-    house.answer(1)
+    rig.lose(99)
+    rig.begin(0)
+    rig.answer(1)
     assert told == []
-    house.answer(1)
+    rig.answer(1)
     assert told == [2]
-    house.leave(0)
-    house.settle()
+    rig.leave(0)
+    rig.settle()
     assert told == [2]
 
 
 async def test_only_who_runs_a_step_while_a_worker_dies_is_under_suspicion() -> None:
     """However often workers are lost at rest, it costs nobody a session."""
-    house = House()
-    for action in (House.begin, House.enter, House.enter, House.answer, House.answer):
-        action(house, 1)
+    rig = SlotRig()
+    for action in (SlotRig.begin, SlotRig.enter, SlotRig.enter, SlotRig.answer, SlotRig.answer):
+        action(rig, 1)
     for _ in range(4):
-        house.lose(-1)  # no step runs
-        house.begin(0)
-        house.answer(1)
-        house.answer(1)
-    assert [visitor.suspected for visitor in house.visitors] == [False, False]
+        rig.lose(-1)  # no step runs
+        rig.begin(0)
+        rig.answer(1)
+        rig.answer(1)
+    assert [visitor.suspected for visitor in rig.visitors] == [False, False]
     for _ in range(2):
-        house.lose(house.visitors[0].serial)
-        house.begin(0)
-        house.answer(1)
-        house.answer(1)
-    assert [visitor.place for visitor in house.visitors] == [EntryState.GONE, EntryState.OPEN]
+        rig.lose(rig.visitors[0].serial)
+        rig.begin(0)
+        rig.answer(1)
+        rig.answer(1)
+    assert [visitor.state for visitor in rig.visitors] == [EntryState.GONE, EntryState.OPEN]
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 20)), min_size=30, max_size=80))
 def test_no_order_of_events_loses_a_slot_or_a_session(
-    steps: list[tuple[Callable[[House, int], None], int]],
+    steps: list[tuple[Callable[[SlotRig, int], None], int]],
 ) -> None:
     async def play() -> None:
-        house = House()
+        rig = SlotRig()
         for action, number in steps:
-            action(house, number)
-            house.check()
-        house.settle()
-        house.check()
-        for visitor in house.visitors:
-            assert visitor.place is EntryState.WAITING or visitor.opened.done()
-            house.slot_manager.leave(visitor)
-        house.settle()
-        assert house.slot_manager.busy == 0
-        assert len(house.slot_manager.line) == 0
-        assert house.worker is not None
-        assert not house.worker.open
-        assert all(visitor.gone.is_set() for visitor in house.visitors)
-        assert not house.slot_manager._pending_requests
+            action(rig, number)
+            rig.check()
+        rig.settle()
+        rig.check()
+        for visitor in rig.visitors:
+            assert visitor.state is EntryState.WAITING or visitor.opened.done()
+            rig.slot_manager.leave(visitor)
+        rig.settle()
+        assert rig.slot_manager.busy == 0
+        assert len(rig.slot_manager.line) == 0
+        assert rig.worker is not None
+        assert not rig.worker.open
+        assert all(visitor.gone.is_set() for visitor in rig.visitors)
+        assert not rig.slot_manager._pending_requests
 
     asyncio.run(play())

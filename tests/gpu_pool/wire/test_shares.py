@@ -29,7 +29,7 @@ LINE = 3
 
 
 class Town:
-    """A roster with a worker that does at once what it is told, and visitors by address."""
+    """A slot manager with a worker that does at once what it is told, and visitors by address."""
 
     def __init__(self, **options: object) -> None:
         settings = {"models": ({"name": "stub"},), "waiting_line": LINE, **options}
@@ -79,7 +79,7 @@ class Town:
 async def test_who_is_alone_may_have_all_places_and_the_whole_line() -> None:
     town = Town()
     hog = town.fill("a", SLOTS + LINE)
-    assert [each.place for each in hog] == [EntryState.OPEN] * SLOTS + [EntryState.WAITING] * LINE
+    assert [each.state for each in hog] == [EntryState.OPEN] * SLOTS + [EntryState.WAITING] * LINE
     with pytest.raises(PoolFullError):
         town.enter("a")
     assert not any(town.gave_way(each) for each in hog)
@@ -89,16 +89,16 @@ async def test_a_newcomer_gets_in_at_once_though_all_is_taken() -> None:
     town = Town()
     hog = town.fill("a", SLOTS + LINE)
     newcomer = town.enter("b")
-    assert newcomer.place is EntryState.OPEN
+    assert newcomer.state is EntryState.OPEN
     assert [town.gave_way(each) for each in hog[:SLOTS]] == [False, False, False, True]
-    assert [each.place for each in hog[SLOTS:]] == [EntryState.WAITING] * LINE
+    assert [each.state for each in hog[SLOTS:]] == [EntryState.WAITING] * LINE
 
 
 async def test_the_sessions_that_nobody_watches_give_way_first() -> None:
     town = Town()
     ghosts = town.fill("a", 1, watched=False)
     lively = town.fill("a", SLOTS - 1)
-    assert town.enter("b").place is EntryState.OPEN
+    assert town.enter("b").state is EntryState.OPEN
     assert town.gave_way(ghosts[0])
     assert not any(town.gave_way(each) for each in lively)
 
@@ -107,15 +107,15 @@ async def test_each_comes_to_an_even_share_and_no_further() -> None:
     town = Town()
     town.fill("a", SLOTS)
     others = town.fill("b", 3)
-    assert [each.place for each in others] == [EntryState.OPEN, EntryState.OPEN, EntryState.WAITING]
+    assert [each.state for each in others] == [EntryState.OPEN, EntryState.OPEN, EntryState.WAITING]
     held = Counter(each.opening.accounts[0] for each in town.slot_manager._entries.values())
     assert held == {"a": 2, "b": 2}
     third = town.enter("c")
-    assert third.place is EntryState.OPEN, "who has two gives one to who has none"
+    assert third.state is EntryState.OPEN, "who has two gives one to who has none"
     fourth = town.enter("d")
-    assert fourth.place is EntryState.OPEN
+    assert fourth.state is EntryState.OPEN
     fifth = town.enter("e")
-    assert fifth.place is EntryState.WAITING, "nobody has two any more"
+    assert fifth.state is EntryState.WAITING, "nobody has two any more"
     assert town.positions[fifth.session] == 1, "and it is before the second wish of b"
     assert town.positions[others[2].session] == 2
 
@@ -128,18 +128,18 @@ async def test_a_newcomer_goes_ahead_of_further_wishes_of_one_who_holds_places()
     assert town.positions[newcomer.session] == 1
     with pytest.raises(PoolFullError):
         await hog[-1].opened
-    assert hog[-1].place is EntryState.GONE, "the last of those who ask for more has left the line"
+    assert hog[-1].state is EntryState.GONE, "the last of those who ask for more has left the line"
     town.slot_manager.leave(hog[0])
     town.settle()
-    assert newcomer.place is EntryState.OPEN
-    assert [each.place for each in hog[SLOTS:-1]] == [EntryState.WAITING] * (LINE - 1)
+    assert newcomer.state is EntryState.OPEN
+    assert [each.state for each in hog[SLOTS:-1]] == [EntryState.WAITING] * (LINE - 1)
 
 
 async def test_a_slot_that_is_being_given_back_is_waited_for_where_nobody_else_waits() -> None:
     town = Town(waiting_line=0)
     first, *_ = town.fill("a", SLOTS)
     town.slot_manager.leave(first)  # and the worker has not said yet that it is free
-    assert town.enter("a").place is EntryState.OPEN
+    assert town.enter("a").state is EntryState.OPEN
     with pytest.raises(PoolFullError):
         town.enter("a")
 
@@ -148,9 +148,9 @@ async def test_only_unwatched_sessions_give_way_where_the_operator_says_so() -> 
     town = Town(give_way="unwatched")
     town.fill("a", SLOTS - 1)
     ghost = town.enter("a", watched=False)
-    assert town.enter("b").place is EntryState.OPEN
+    assert town.enter("b").state is EntryState.OPEN
     assert town.gave_way(ghost)
-    assert town.enter("c").place is EntryState.WAITING
+    assert town.enter("c").state is EntryState.WAITING
 
 
 async def test_it_is_crowded_only_for_those_who_would_wait() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stub_model import Fault
-from worker_session_rig import ResidentRig, turn
+from worker_session_rig import WorkerSessionRig, turn
 
 from reverie.engine.emissions import ControlApplied, ControlSuperseded, FramesOut, TextOut
 from reverie.engine.errors import EngineRefusedError
@@ -44,7 +44,7 @@ class Life:
     """One session under a script."""
 
     def __init__(self, **parameters: float) -> None:
-        self.rig = ResidentRig(sessions=1)
+        self.rig = WorkerSessionRig(sessions=1)
         self.worker_session: WorkerSession = self.rig.open(
             "a", "narrated_world", tell_every=2, **parameters
         )

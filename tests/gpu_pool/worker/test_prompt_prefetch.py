@@ -24,7 +24,7 @@ EFFECT = InEffect("a lake", {"warmth": 0.0, "size": 1.0})
 
 
 class DeskRig:
-    """A desk whose reader reads a prompt only when the test says so.
+    """A prefetch whose encoder reads a prompt only when the test says so.
 
     Attributes:
         asked: what was read, oldest first.
@@ -43,7 +43,7 @@ class DeskRig:
         instance.prepare_prompt = self._read
         instance.knows_prompt = lambda text, _: text in self.known
         instance.prompt_parameters = frozenset({"warmth"})
-        self.desk = PromptPrefetch(instance, self.clock, self._woken.release, 1000)
+        self.prefetch = PromptPrefetch(instance, self.clock, self._woken.release, 1000)
 
     def _read(self, prompt: str, parameters: Mapping[str, float]) -> None:
         if self._leaving:
@@ -56,7 +56,7 @@ class DeskRig:
 
     def bring(self, *inputs: ControlInput, session: str = "s") -> tuple[ControlInput, ...]:
         """Bring inputs; return those that pass."""
-        passed = self.desk.bring(session, EFFECT, inputs)
+        passed = self.prefetch.bring(session, EFFECT, inputs)
         self.told = list(passed.superseded)
         return passed.inputs
 
@@ -68,14 +68,14 @@ class DeskRig:
         """Let the prompt be read that is being read, and take it."""
         self._may.release()
         assert self._woken.acquire(timeout=LIMIT_S)
-        [delivered] = self.desk.take()
+        [delivered] = self.prefetch.take()
         return delivered
 
     def leave(self) -> None:
         self._leaving = True
         for _ in range(8):
             self._may.release()
-        self.desk.close()
+        self.prefetch.close()
 
 
 @pytest.fixture
@@ -121,14 +121,14 @@ class TestWhatWaits:
 
     def test_other_numbers_pass(self, rig: DeskRig) -> None:
         assert controls(rig.bring(number("n", "size", 2.0))) == ["n"]
-        assert rig.desk.wake_us is None
+        assert rig.prefetch.wake_us is None
 
     def test_an_instance_that_reads_nothing_ahead_keeps_nothing_back(self) -> None:
         instance = StubFamily().load(LoadOptions(sessions=1))
-        desk = PromptPrefetch(instance, Clock(), lambda: None, 1000)
-        assert controls(desk.bring("s", EFFECT, (prompt("p"),)).inputs) == ["p"]
-        desk.open("s", EFFECT)
-        assert (desk.holds("s"), desk.take(), desk.wake_us) == (False, [], None)
+        prefetch = PromptPrefetch(instance, Clock(), lambda: None, 1000)
+        assert controls(prefetch.bring("s", EFFECT, (prompt("p"),)).inputs) == ["p"]
+        prefetch.open("s", EFFECT)
+        assert (prefetch.holds("s"), prefetch.take(), prefetch.wake_us) == (False, [], None)
 
 
 class TestKnown:
@@ -139,8 +139,8 @@ class TestKnown:
         rig.bring(prompt("x"), session="other")
         rig.begun()
         assert controls(rig.bring(number("n", "warmth", 1.0), prompt("p", "a lake"))) == ["n", "p"]
-        rig.desk.open("t", EFFECT)
-        assert not rig.desk.holds("t")
+        rig.prefetch.open("t", EFFECT)
+        assert not rig.prefetch.holds("t")
 
     def test_it_does_not_overtake_what_came_before_it(self, rig: DeskRig) -> None:
         rig.known.add("a lake")
@@ -213,22 +213,22 @@ class TestOpening:
     """A session begins when its prompt is read."""
 
     def test_it_waits_until_then(self, rig: DeskRig) -> None:
-        rig.desk.open("s", EFFECT)
+        rig.prefetch.open("s", EFFECT)
         rig.begun()
-        assert rig.desk.holds("s")
+        assert rig.prefetch.holds("s")
         assert rig.read().inputs == ()
-        assert not rig.desk.holds("s")
+        assert not rig.prefetch.holds("s")
 
     def test_a_prompt_that_comes_before_is_read_in_its_place(self, rig: DeskRig) -> None:
         rig.bring(prompt("x"), session="other")
         rig.begun()
-        rig.desk.open("s", EFFECT)
+        rig.prefetch.open("s", EFFECT)
         rig.bring(prompt("p"))
         rig.read()
         rig.begun()
-        assert rig.desk.holds("s")
+        assert rig.prefetch.holds("s")
         assert controls(rig.read().inputs) == ["p"]
-        assert not rig.desk.holds("s")
+        assert not rig.prefetch.holds("s")
         assert [text for text, _ in rig.asked] == ["prompt x", "prompt p"]
 
 
@@ -239,16 +239,16 @@ class TestReset:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(prompt("b"))
-        rig.desk.begin_again("s")
+        rig.prefetch.begin_again("s")
         rig.read()
-        assert rig.desk.holds("s")
+        assert rig.prefetch.holds("s")
         rig.begun()
         rig.read()
-        assert not rig.desk.holds("s")
+        assert not rig.prefetch.holds("s")
 
     def test_with_nothing_under_way_it_waits_for_nothing(self, rig: DeskRig) -> None:
-        rig.desk.begin_again("s")
-        assert not rig.desk.holds("s")
+        rig.prefetch.begin_again("s")
+        assert not rig.prefetch.holds("s")
 
 
 class TestFailing:
@@ -271,15 +271,15 @@ class TestFailing:
         rig.begun()
         rig.clock.now_us = 500
         rig.bring(prompt("b"), session="other")
-        assert rig.desk.wake_us == 1000
+        assert rig.prefetch.wake_us == 1000
         rig.clock.now_us = 1000
-        [late] = rig.desk.take()
+        [late] = rig.prefetch.take()
         assert (late.read.fault, controls(late.inputs)) == (FaultCode.PROMPT_TIMEOUT, ["a"])
-        assert rig.desk.wake_us == 1500
+        assert rig.prefetch.wake_us == 1500
         rig._may.release()  # what nobody waits for any more
         rig.begun()
         assert rig._woken.acquire(timeout=LIMIT_S)
-        assert rig.desk.take() == []
+        assert rig.prefetch.take() == []
         assert controls(rig.read().inputs) == ["b"]
 
     def test_what_waits_behind_a_reading_that_hangs_is_told_as_well(self, rig: DeskRig) -> None:
@@ -287,18 +287,18 @@ class TestFailing:
         rig.begun()
         rig.bring(prompt("b"))
         rig.clock.now_us = 1000
-        late = rig.desk.take()
+        late = rig.prefetch.take()
         assert [each.read.reading.prompt for each in late] == ["prompt a", "prompt b"]
-        assert rig.desk.wake_us is None
+        assert rig.prefetch.wake_us is None
 
     def test_of_a_session_that_has_left_nothing_is_said(self, rig: DeskRig) -> None:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(prompt("b"))
-        rig.desk.forget("s")
+        rig.prefetch.forget("s")
         rig._may.release()
         assert rig._woken.acquire(timeout=LIMIT_S)
-        assert rig.desk.take() == []
+        assert rig.prefetch.take() == []
         rig.bring(prompt("c"))
         rig.begun()
         assert controls(rig.read().inputs) == ["c"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from uneven_model import UnevenFamily, short_pictures, value_of
-from worker_session_rig import ResidentRig
+from worker_session_rig import WorkerSessionRig
 
 from reverie.engine.emissions import FramesOut, SamplesOut
 from reverie.engine.errors import ChunkNotKeptError
@@ -15,21 +15,21 @@ from reverie.gpu_pool.worker.worker_session import WorkerSession
 SECOND = 1_000_000
 
 
-def film(family: UnevenFamily, history: int = 3) -> tuple[ResidentRig, WorkerSession]:
+def film(family: UnevenFamily, history: int = 3) -> tuple[WorkerSessionRig, WorkerSession]:
     """Open a session whose viewer says nothing by itself."""
-    rig = ResidentRig(family, history=history)
+    rig = WorkerSessionRig(family, history=history)
     rig.seen = False
     return rig, rig.open(program="film")
 
 
-def ends_us(rig: ResidentRig) -> tuple[int, int]:
+def ends_us(rig: WorkerSessionRig) -> tuple[int, int]:
     """Return up to where pictures and sound were put out."""
     pictures = [out.end_us for out in rig.of("a", FramesOut)]
     sounds = [out.pts_us + out.duration_us for out in rig.of("a", SamplesOut)]
     return max(pictures, default=0), max(sounds, default=0)
 
 
-def rest(rig: ResidentRig) -> None:
+def rest(rig: WorkerSessionRig) -> None:
     """Step until nothing can run, however long one waits."""
     idle = 0
     while idle < 20:
@@ -37,7 +37,7 @@ def rest(rig: ResidentRig) -> None:
         rig.clock.now_us += 5000
 
 
-def watch(rig: ResidentRig, seconds: float) -> None:
+def watch(rig: WorkerSessionRig, seconds: float) -> None:
     """Have a viewer watch at the media's own speed, and report pictures as their chunks end."""
     told: set[int] = set()
     start_us = rig.clock.now_us
@@ -95,7 +95,7 @@ def test_an_interrupt_drops_what_was_not_seen_of_both(sound_leads: bool) -> None
     assert sound.discontinuity
 
 
-def first_after(rig: ResidentRig, before: int) -> tuple[Any, Any]:
+def first_after(rig: WorkerSessionRig, before: int) -> tuple[Any, Any]:
     """Return the first pictures and the first sound since then."""
     heard = rig.heard["a"][before:]
     picture = next(out for out in heard if isinstance(out, FramesOut))

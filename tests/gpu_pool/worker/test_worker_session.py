@@ -1,7 +1,7 @@
 """The loops of one session in its worker: side by side, apart when they fail, together else."""
 
 from stub_model import Fault, prompt_mark, read_stamp
-from worker_session_rig import HISTORY, ResidentRig, turn
+from worker_session_rig import HISTORY, WorkerSessionRig, turn
 
 from reverie.engine.emissions import (
     ControlApplied,
@@ -23,7 +23,7 @@ def prompt(text: str, control: str = "p") -> PromptInput:
     return PromptInput(ControlId(control), text)
 
 
-def spoken(rig: ResidentRig, count: int, session: str = "a") -> bool:
+def spoken(rig: WorkerSessionRig, count: int, session: str = "a") -> bool:
     return len([out for out in rig.of(session, TextOut) if out.final]) >= count
 
 
@@ -31,7 +31,7 @@ def spoken(rig: ResidentRig, count: int, session: str = "a") -> bool:
 
 
 def test_what_is_in_effect_is_what_was_asked_of_any_loop_last() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(narrate=1)
     assert worker_session.in_effect.prompt == "a lake"
     narrate = ParameterInput(ControlId("n"), "narrate", 0.0)
@@ -42,7 +42,7 @@ def test_what_is_in_effect_is_what_was_asked_of_any_loop_last() -> None:
 
 
 def test_it_tells_what_it_sees_once_and_again_when_that_changes() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open()
     rig.run(lambda: rig.chunks() >= 6)
     assert rig.words() == {0: LAKE}
@@ -53,7 +53,7 @@ def test_it_tells_what_it_sees_once_and_again_when_that_changes() -> None:
 
 
 def test_it_sees_only_what_was_shown() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     rig.open()
     rig.run(lambda: rig.of("a", TextOut))
     kinds = [type(each) for each in rig.heard["a"]]
@@ -61,7 +61,7 @@ def test_it_sees_only_what_was_shown() -> None:
 
 
 def test_no_loop_waits_for_more_than_one_unit_of_the_other() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(tell_every=1, step_ms=20, word_ms=5)
     worker_session.push([turn(LONG, "t")])
     rig.run(lambda: rig.chunks() >= 30)
@@ -73,7 +73,7 @@ def test_no_loop_waits_for_more_than_one_unit_of_the_other() -> None:
 def test_a_pace_keeps_the_words_from_costing_the_pictures_their_rate() -> None:
     frames = {}
     for program, pace in (("world", 0.0), ("narrated_world", 10.0)):
-        rig = ResidentRig()
+        rig = WorkerSessionRig()
         parameters = {} if program == "world" else {"pace": pace, "word_ms": 5, "tell_every": 1}
         rig.open("a", program, step_ms=20, **parameters)
         rig.run_for(10_000_000)
@@ -84,7 +84,7 @@ def test_a_pace_keeps_the_words_from_costing_the_pictures_their_rate() -> None:
 
 
 def test_a_loop_that_waits_for_its_pace_says_when_it_can_go_on() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(pace=4, tell_every=1)
     rig.seen = False
     rig.run(lambda: len(rig.of("a", TextOut)) >= 3)
@@ -101,7 +101,7 @@ def test_a_loop_that_waits_for_its_pace_says_when_it_can_go_on() -> None:
 
 
 def test_a_voice_keeps_its_pace_on_a_device_that_others_keep_busy() -> None:
-    rig = ResidentRig(max_batch=1)
+    rig = WorkerSessionRig(max_batch=1)
     for session in "abc":
         rig.open(session, "chat", step_ms=20, word_ms=5, pace=5)
     rig.session_table["a"].push([turn(LONG, "t")])
@@ -114,7 +114,7 @@ def test_a_voice_keeps_its_pace_on_a_device_that_others_keep_busy() -> None:
 
 
 def test_words_and_frames_of_several_sessions_share_batches_of_their_kind() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     for session in "abc":
         rig.open(session, tell_every=1, step_ms=5)
     rig.run(lambda: min(rig.chunks(session) for session in "abc") >= 12)
@@ -131,7 +131,7 @@ def test_words_and_frames_of_several_sessions_share_batches_of_their_kind() -> N
 
 def test_what_is_seen_stays_as_it_was_while_it_is_told_of() -> None:
     """The talker checks its blocks with every word, and fails when one was written over."""
-    rig = ResidentRig(sessions=1)
+    rig = WorkerSessionRig(sessions=1)
     worker_session = rig.open(step_ms=1)
     rig.run(lambda: rig.chunks() >= 8)
     worker_session.push([turn(LONG, "t")])
@@ -145,7 +145,7 @@ def test_what_is_seen_stays_as_it_was_while_it_is_told_of() -> None:
 
 
 def test_turns_are_answered_in_order_each_with_its_receipt_before_it() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(program="chat")
     rig.run(lambda: rig.chunks() >= 3)
     assert not rig.words()
@@ -162,7 +162,7 @@ def test_turns_are_answered_in_order_each_with_its_receipt_before_it() -> None:
 
 
 def test_a_parameter_of_a_silent_loop_acts_and_has_its_receipt() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open()
     rig.run(lambda: spoken(rig, 1))
     worker_session.push([ParameterInput(ControlId("n"), "narrate", 0.0)])
@@ -175,14 +175,14 @@ def test_a_parameter_of_a_silent_loop_acts_and_has_its_receipt() -> None:
 
 
 def test_an_input_that_no_loop_takes_is_answered() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(program="world")
     [told] = worker_session.push([turn("hello", "t")])
     assert (told.control, told.by) == ("t", None)  # type: ignore[union-attr]
 
 
 def test_the_opening_prompt_has_one_receipt() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     rig.open()
     rig.run(lambda: rig.chunks() >= 4)
     [receipt] = rig.of("a", ControlApplied)
@@ -190,7 +190,7 @@ def test_the_opening_prompt_has_one_receipt() -> None:
 
 
 def test_an_opening_prompt_that_was_replaced_at_once_never_acts() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     rig.open().push([prompt("a city")])
     rig.run(lambda: rig.chunks() >= 2)
     [superseded] = rig.of("a", ControlSuperseded)
@@ -202,7 +202,7 @@ def test_an_opening_prompt_that_was_replaced_at_once_never_acts() -> None:
 
 
 def test_a_loop_of_text_is_interrupted_alone() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(program="chat")
     worker_session.push([turn(LONG, "t1"), turn("two", "t2")])
     rig.run(lambda: len(rig.of("a", TextOut)) >= 5)
@@ -216,7 +216,7 @@ def test_a_loop_of_text_is_interrupted_alone() -> None:
 
 
 def test_the_leading_loop_is_interrupted_alone() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(program="chat")
     worker_session.push([turn(LONG, "t1")])
     rig.run(lambda: len(rig.of("a", TextOut)) >= 5)
@@ -227,7 +227,7 @@ def test_the_leading_loop_is_interrupted_alone() -> None:
 
 
 def test_pause_stops_both_and_stepping_moves_the_pictures_only() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(tell_every=1)
     rig.run(lambda: spoken(rig, 1))
     worker_session.pause()
@@ -242,7 +242,7 @@ def test_pause_stops_both_and_stepping_moves_the_pictures_only() -> None:
 
 
 def test_after_a_rewind_or_a_reset_it_tells_of_the_world_as_it_is_then() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open()
     rig.run(lambda: spoken(rig, 1) and rig.chunks() >= 3)
     worker_session.push([prompt("a city")])
@@ -258,7 +258,7 @@ def test_after_a_rewind_or_a_reset_it_tells_of_the_world_as_it_is_then() -> None
 
 
 def test_a_snapshot_keeps_both_loops_and_one_taken_in_silence_begins_the_voice_anew() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(program="chat")
     rig.run(lambda: rig.chunks() >= 2)
     worker_session.snapshot("silent")
@@ -282,7 +282,7 @@ def test_a_snapshot_keeps_both_loops_and_one_taken_in_silence_begins_the_voice_a
 
 
 def test_a_word_that_fails_once_is_said_again() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     rig.open(talk_fault=Fault.RAISE)
     rig.run(lambda: spoken(rig, 1))
     assert rig.words() == {0: LAKE}
@@ -291,7 +291,7 @@ def test_a_word_that_fails_once_is_said_again() -> None:
 
 
 def test_a_voice_that_stays_bad_begins_anew_a_few_times_and_the_pictures_never_stop() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     rig.open(talk_fault=Fault.RAISE, talk_fault_always=1, tell_every=1)
     rig.run(lambda: any(failed.fatal for failed in rig.of("a", StepFailed)))
     fatal = [failed for failed in rig.of("a", StepFailed) if failed.restarted or failed.fatal]
@@ -303,7 +303,7 @@ def test_a_voice_that_stays_bad_begins_anew_a_few_times_and_the_pictures_never_s
 
 
 def test_a_turn_whose_answer_fails_is_not_asked_again_and_those_behind_it_are_answered() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(
         program="chat", talk_fault=Fault.RAISE, talk_fault_always=1, talk_fault_at=1
     )
@@ -319,7 +319,7 @@ def test_a_turn_whose_answer_fails_is_not_asked_again_and_those_behind_it_are_an
 
 
 def test_what_waits_for_a_voice_that_is_given_up_is_answered() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(program="chat", talk_fault=Fault.RAISE, talk_fault_always=1)
     turns = [turn(f"poison {number}", f"t{number}") for number in range(RESTARTS + 3)]
     worker_session.push(turns)
@@ -331,7 +331,7 @@ def test_what_waits_for_a_voice_that_is_given_up_is_answered() -> None:
 
 
 def test_the_leading_loop_s_failure_is_the_session_s() -> None:
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     worker_session = rig.open(fault=Fault.RAISE, fault_chunk=2, fault_always=1)
     rig.run(lambda: any(failed.fatal for failed in rig.of("a", StepFailed)))
     assert worker_session.leading.ended
@@ -343,12 +343,12 @@ def test_the_leading_loop_s_failure_is_the_session_s() -> None:
 
 
 def test_another_worker_takes_both_loops_up_and_counts_on() -> None:
-    lost = ResidentRig()
+    lost = WorkerSessionRig()
     lost.open()
     lost.run(lambda: spoken(lost, 1) and lost.chunks() >= 4)
     newest = {out.durable.loop: out for out in lost.of("a", SnapshotOut)}
     assert set(newest) == {"world_model", "ar_decode"}
-    rig = ResidentRig()
+    rig = WorkerSessionRig()
     durables = tuple(out.durable for out in newest.values())
     kept = (KeptSnapshot("here", 2, durables),)
     chunks = newest["world_model"].chunk + 1
@@ -376,7 +376,7 @@ def test_another_worker_takes_both_loops_up_and_counts_on() -> None:
 
 
 def test_a_session_holds_no_more_blocks_than_it_was_admitted_for() -> None:
-    rig = ResidentRig(sessions=1)
+    rig = WorkerSessionRig(sessions=1)
     worker_session = rig.open(tell_every=1, word_ms=1, step_ms=3)
     most = rig.model.admission.session_blocks(rig.model.loops("narrated_world"))
     total = rig.free_blocks

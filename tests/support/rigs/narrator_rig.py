@@ -77,7 +77,7 @@ class NarratorRig:
             OPTIONS,
             durable=durable,
             sights={"world_model": lambda: world.sight},
-            beside=lambda: world.position.pts_us,
+            peer_us=lambda: world.position.pts_us,
         )
         self.pairs[session] = Pair(world, narrator)
         return self.pairs[session]

@@ -26,8 +26,8 @@ def turn(text: str, control: str) -> ControlInput:
     return TurnInput(ControlId(control), text)
 
 
-class ResidentRig:
-    """A worker's floor without a worker: what it steps, and what was said.
+class WorkerSessionRig:
+    """A step loop without a worker: what it runs, and what the drivers emit.
 
     Attributes:
         seen: viewers report every chunk as soon as it is out.

@@ -231,7 +231,7 @@ class FakePool:
         if self.free:
             return 0
         if len(self._waiting) >= self._line:
-            raise PoolFullError("every place is taken", 7.0, self._line)
+            raise PoolFullError("every slot is taken", 7.0, self._line)
         return len(self._waiting) + 1
 
     async def lease(
@@ -246,7 +246,7 @@ class FakePool:
 
     async def _wait(self, on_position: Callable[[int], None]) -> None:
         if len(self._waiting) >= self._line:
-            raise PoolFullError("every place is taken", 7.0, self._line)
+            raise PoolFullError("every slot is taken", 7.0, self._line)
         place = (asyncio.Event(), on_position)
         self._waiting.append(place)
         on_position(len(self._waiting))
