@@ -40,7 +40,7 @@ class Capture:
         taken: Sequence[Controls],
         behavior: Behavior | None,
     ) -> None:
-        """Describe the chunk in the making."""
+        """Describe the chunk in progress."""
         # A sight is a sibling's state, alive only while the step runs.
         controls = tuple(replace(controls, sights={}) for controls in taken)
         self._pending = CommittedChunk(seed, weights_version, dict(parameters), controls, behavior)
@@ -63,7 +63,7 @@ class Capture:
             )
 
     def drop(self) -> None:
-        """Forget the chunk in the making."""
+        """Forget the chunk in progress."""
         self._pending = None
 
     def take(self) -> list[BehaviorRecord]:

@@ -35,7 +35,7 @@ class Checkpoint(Generic[S]):
 
 
 class BlockHolder:
-    """The references of one session to blocks of the pool: one for each moment that it keeps."""
+    """The references of one session to blocks of the pool: one for each checkpoint it keeps."""
 
     def __init__(self, pool: BlockPool | None) -> None:
         """Hold nothing of `pool`; None for an instance without a cache."""
@@ -61,7 +61,7 @@ class BlockHolder:
         return blocks
 
     def retain(self, blocks: Iterable[BlockId]) -> None:
-        """Refer to blocks once more."""
+        """Add one reference to each block."""
         if self._pool is not None:
             kept = tuple(blocks)
             self._pool.retain(kept)
@@ -77,12 +77,12 @@ class BlockHolder:
 
 
 class CheckpointHistory(Generic[S]):
-    """The newest moments at which a chunk had been put out, oldest first."""
+    """The checkpoints after the newest chunks, oldest first."""
 
     def __init__(
         self, holder: BlockHolder, capacity: int, since: Callable[[], int] | None = None
     ) -> None:
-        """Keep at most `capacity` moments; the oldest goes first.
+        """Keep at most `capacity` checkpoints; the oldest goes first.
 
         Args:
             holder: keeps their blocks.
@@ -104,36 +104,36 @@ class CheckpointHistory(Generic[S]):
 
     @property
     def newest(self) -> Checkpoint[S]:
-        """The moment after the last chunk that was put out."""
+        """The checkpoint after the last chunk that was put out."""
         return self._checkpoints[-1]
 
     def push(self, checkpoint: Checkpoint[S]) -> None:
-        """Keep a moment."""
+        """Keep a checkpoint."""
         self._holder.retain(checkpoint.state.blocks)
         self._checkpoints.append(checkpoint)
         while len(self._checkpoints) > self._capacity and not self._is_needed():
             self.drop_oldest()
 
     def find(self, chunk: int) -> Checkpoint[S] | None:
-        """Return the moment right after `chunk`; None when it is not kept."""
+        """Return the checkpoint right after `chunk`; None when it is not kept."""
         return next(
             (checkpoint for checkpoint in self._checkpoints if checkpoint.chunk == chunk), None
         )
 
     def at_or_before(self, chunk: int) -> Checkpoint[S]:
-        """Return the newest moment not after `chunk`; the oldest when all are after it."""
+        """Return the newest checkpoint not after `chunk`; the oldest when all are after it."""
         earlier = [checkpoint for checkpoint in self._checkpoints if checkpoint.chunk <= chunk]
         return earlier[-1] if earlier else self._checkpoints[0]
 
     def until(self, media_us: int) -> Checkpoint[S]:
-        """Return the newest moment that ended by `media_us`; the oldest when none had."""
+        """Return the newest checkpoint that ended by `media_us`; the oldest when none had."""
         earlier = [
             checkpoint for checkpoint in self._checkpoints if checkpoint.media_us <= media_us
         ]
         return earlier[-1] if earlier else self._checkpoints[0]
 
     def drop_oldest(self) -> bool:
-        """Let the oldest moment go, unless it is the only one; tell whether it went."""
+        """Drop the oldest checkpoint, unless it is the only one; return whether it was dropped."""
         if len(self._checkpoints) < 2:
             return False
         self._holder.release(self._checkpoints.popleft().state.blocks)
@@ -149,13 +149,13 @@ class CheckpointHistory(Generic[S]):
         self._checkpoints = deque([*before, checkpoint])
 
     def _is_needed(self) -> bool:
-        """Tell whether the oldest moment is the only one as old as what can be gone back to."""
+        """Tell whether the oldest checkpoint is the only one as old as what can be gone back to."""
         if self._since is None or len(self._checkpoints) > STRETCH * self._capacity:
             return False
         return self._checkpoints[1].media_us > self._since()
 
     def clear(self) -> None:
-        """Let every moment go."""
+        """Drop every checkpoint."""
         for checkpoint in self._checkpoints:
             self._holder.release(checkpoint.state.blocks)
         self._checkpoints.clear()
@@ -163,7 +163,7 @@ class CheckpointHistory(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class NamedSnapshot(Generic[S]):
-    """A moment that was kept by name.
+    """A checkpoint that was kept by name.
 
     Attributes:
         moment: exact, but its blocks count; None once they were needed.
@@ -193,13 +193,13 @@ class NamedSnapshots(Generic[S]):
         return self._by_name.get(name)
 
     def put(self, name: str, checkpoint: Checkpoint[S], durable: Durable | None) -> None:
-        """Keep a moment; an older one of that name goes."""
+        """Keep a checkpoint; it replaces an older one of that name."""
         self._holder.retain(checkpoint.state.blocks)
         self._let_go(self._by_name.pop(name, None))
         self._by_name[name] = NamedSnapshot(checkpoint.chunk, checkpoint, durable)
 
     def put_durable(self, name: str, chunk: int, durable: Durable) -> None:
-        """Keep what is left of a moment; an older one of that name goes."""
+        """Keep the durable part of a checkpoint; it replaces an older one of that name."""
         self._let_go(self._by_name.pop(name, None))
         self._by_name[name] = NamedSnapshot(chunk, None, durable)
 
@@ -213,7 +213,7 @@ class NamedSnapshots(Generic[S]):
         return False
 
     def clear(self) -> None:
-        """Let every snapshot go."""
+        """Drop every snapshot."""
         for snapshot in self._by_name.values():
             self._let_go(snapshot)
         self._by_name.clear()

@@ -155,7 +155,7 @@ class LoopDriver(Rollback[S]):
 
     @property
     def session(self) -> str:
-        """Whose loop it is."""
+        """The session that the loop belongs to."""
         return self._context.session
 
     @property
@@ -181,7 +181,7 @@ class LoopDriver(Rollback[S]):
 
     @property
     def is_paced(self) -> bool:
-        """Whether a viewer's playhead paces it; a loop of text keeps to a pace of its own."""
+        """Whether a viewer's playhead paces it; a loop of text has a rate of its own."""
         return self._context.lead is not None
 
     @property
@@ -234,7 +234,7 @@ class LoopDriver(Rollback[S]):
         self._context.mailbox.push(inputs, silent=silent)
 
     def release_keys(self) -> None:
-        """Let go of every held key."""
+        """Release every held key."""
         self._context.mailbox.release_keys()
 
     def seen(self, chunk: int, now_us: int, *, in_time: bool = False) -> int:
@@ -253,7 +253,7 @@ class LoopDriver(Rollback[S]):
         return self._context.lead.seen(min(chunk, self.next_chunk - 1), now_us, in_time=in_time)
 
     def seen_until(self, media_us: int, now_us: int, *, in_time: bool = False) -> None:
-        """Note what was seen by the media time that the viewer of another loop has come to."""
+        """Note what was seen by the media time that the viewer of another loop has reached."""
         if self._context.lead is not None:
             self._context.lead.seen_until(media_us, now_us, in_time=in_time)
 
@@ -262,12 +262,12 @@ class LoopDriver(Rollback[S]):
         self._context.gate.watched(watched)
 
     def pause(self) -> Position:
-        """Run no further unit; may be repeated."""
+        """Run no further unit; idempotent."""
         self._context.gate.pause()
         return self.position
 
     def resume(self) -> Position:
-        """Go on; may be repeated."""
+        """Run again; idempotent."""
         self._context.gate.resume()
         return self.position
 
@@ -299,7 +299,7 @@ class LoopDriver(Rollback[S]):
         return (history.newest if chunk is None else history.at_or_before(chunk)).media_us
 
     def parting(self, until_us: int | None) -> Checkpoint[S]:
-        """Return where another driver can part from this one: by a media time, or the newest chunk.
+        """Return where another driver can fork from this one: by a media time, or the newest chunk.
 
         It is good for as long as this driver runs no unit; one that was made with it shares the
         cache blocks, and copies none.
@@ -330,7 +330,7 @@ class LoopDriver(Rollback[S]):
         self._context.mailbox.abandon()
 
     def close(self) -> Position:
-        """End the loop and give every block back; may be repeated."""
+        """End the loop and give every block back; idempotent."""
         context = self._context
         assert context.unit is None, "a unit is running"
         if not self._closed:

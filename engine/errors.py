@@ -22,7 +22,7 @@ from reverie.models.contract.loop import Durable
 
 
 class EngineError(Exception):
-    """Base of all errors of this room."""
+    """Base of all errors of this package."""
 
 
 class EngineRefusedError(EngineError):

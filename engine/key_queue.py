@@ -46,7 +46,7 @@ class KeyQueue:
         return self._drop_taps()
 
     def release_all(self) -> None:
-        """Let go of every key that is down."""
+        """Release every key that is down."""
         for key in list(self._down):
             self.add(KeyEdge(key, down=False), None)
 

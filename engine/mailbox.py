@@ -136,7 +136,7 @@ class Mailbox:
                 return item.name in self._inputs
 
     def release_keys(self) -> None:
-        """Let go of every key that is held."""
+        """Release every key that is held."""
         for queue in self._keys.values():
             queue.release_all()
 
@@ -226,7 +226,7 @@ class Mailbox:
     def hand_over(
         self, given_up: Sequence[TakenControls], tell: Callable[[ControlSuperseded], None]
     ) -> None:
-        """Go on for another driver, which hears by `tell`; what was `given_up` will never act."""
+        """Serve another driver, which hears by `tell`; what was `given_up` will never act."""
         for taken in given_up:
             self._receipts[:0] = taken.receipts
             self._lose(list(taken.receipts))

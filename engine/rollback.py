@@ -17,7 +17,7 @@ from reverie.models.contract.loop import Durable, S
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a session stands.
+    """The newest chunk of a session, and its next media time.
 
     Attributes:
         chunk: the last chunk behind it; -1 before the first.
@@ -66,7 +66,7 @@ class Rollback(Generic[S]):
         return self.position
 
     def break_off(self) -> Position:
-        """End the utterance in the making, for a loop of text; waiting turns are still answered."""
+        """End the utterance in progress, for a loop of text; waiting turns are still answered."""
         context = self._context
         context.require_alive()
         context.roll_back()
@@ -80,7 +80,7 @@ class Rollback(Generic[S]):
         return self.position
 
     def rewind(self, chunk: int) -> Position:
-        """Go on from right after `chunk`, sharing its cache blocks.
+        """Continue from right after `chunk`, sharing its cache blocks.
 
         Raises:
             ChunkNotKeptError: it is not kept any more.
@@ -100,7 +100,7 @@ class Rollback(Generic[S]):
         return self.position
 
     def rewind_until(self, media_us: int) -> Position:
-        """Go on from right after the newest chunk that ended by `media_us`.
+        """Continue from right after the newest chunk that ended by `media_us`.
 
         Raises:
             ChunkNotKeptError: nothing as old is kept any more.
@@ -168,7 +168,7 @@ class Rollback(Generic[S]):
         self._context.states.snapshots.put_durable(name, chunk, durable)
 
     def restore(self, name: str) -> Position:
-        """Go on from a kept state; prompt and parameters stay as they are.
+        """Continue from a kept state; prompt and parameters stay as they are.
 
         Raises:
             UnknownSnapshotError: there is none of that name.

@@ -1,4 +1,4 @@
-"""Sessions without a person: a script steers them, and what they did is recorded.
+"""Sessions without a viewer: a script steers them, and what they did is recorded.
 
 Training and evaluation walk through the very loop that serves: the same driver, batches and kernel.
 Only the viewer is missing, so that nothing waits for a playhead.

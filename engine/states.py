@@ -35,7 +35,7 @@ class LoopStates(Generic[S]):
         Args:
             pool: where the blocks come from; None for an instance without a cache.
             first: a state before any unit.
-            history: how many moments to keep, the first one among them.
+            history: how many checkpoints to keep, the first one among them.
             snapshots: how many names to keep.
             budget: blocks that the session was admitted for.
             since: the media time that history should reach back to; see `CheckpointHistory`.
@@ -49,7 +49,7 @@ class LoopStates(Generic[S]):
         self.history.push(first)
 
     def reserve(self, count: int) -> tuple[BlockId, ...]:
-        """Take blocks for a unit; what is kept for convenience gives way when there is no room.
+        """Take blocks for a unit; what is kept for convenience is dropped when there is no room.
 
         Raises:
             BadStepError: even so it would be more than the session was admitted for, and what the
@@ -64,7 +64,7 @@ class LoopStates(Generic[S]):
     def require_room(self, blocks: Iterable[BlockId]) -> None:
         """Refuse a next state that leaves the session with more than it was admitted for.
 
-        What it cannot let go of counts: the state, the one to fall back to, the newest moment.
+        What it cannot let go of counts: the state, the one to fall back to, the newest checkpoint.
 
         Raises:
             BadStepError: names how many these are, and how many it may hold.
@@ -73,7 +73,7 @@ class LoopStates(Generic[S]):
         self._require(len({*blocks, *kept}))
 
     def make_room(self, count: int = 0) -> None:
-        """Give up older moments until `count` more blocks are within the budget, if that helps."""
+        """Drop older checkpoints until `count` more blocks are within the budget, if that helps."""
         while len(self._holder) + count > self._budget:
             if not (self.snapshots.give_up_blocks() or self.history.drop_oldest()):
                 return

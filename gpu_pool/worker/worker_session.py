@@ -121,7 +121,7 @@ class WorkerSession(SessionRequests):
         return unclaimed
 
     def release_keys(self) -> None:
-        """Let go of every held key."""
+        """Release every held key."""
         for driver in self._drivers.values():
             driver.release_keys()
 
@@ -150,7 +150,7 @@ class WorkerSession(SessionRequests):
             driver.watched(watched)
 
     def close(self) -> Position:
-        """End every loop and give every block back; may be repeated."""
+        """End every loop and give every block back; idempotent."""
         positions = [driver.close() for driver in reversed(self._drivers.values())]
         return positions[-1] if positions else Position(-1, 0)
 

@@ -21,7 +21,7 @@ FRAME_US = 50_000
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """One session under every command there is, beside a neighbour that only runs."""
+    """One session under every command there is, next to a session that only runs."""
 
     rig: Rig
     driver: LoopDriver[StubState]

@@ -1,4 +1,4 @@
-"""Several sessions in one batch: faults stay with whoever made them, pixels with their seed."""
+"""Several sessions in one batch: a fault is its own session's, pixels depend on the seed alone."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_no_frame_carries_a_foreign_stamp() -> None:
 
 
 @pytest.mark.parametrize("max_batch", [1, 2, 8])
-def test_a_seed_gives_the_same_pixels_whoever_else_runs(max_batch: int) -> None:
+def test_a_seed_gives_the_same_pixels_whatever_else_runs(max_batch: int) -> None:
     rig = stub_rig(max_batch=max_batch)
     rig.open(stub_request("s1"))
     rig.run_chunks("s1", 2)

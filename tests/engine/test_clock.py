@@ -31,7 +31,7 @@ def test_after_a_cut_all_streams_go_on_at_the_same_time_and_none_goes_back() -> 
     assert clock.put_out("video", 1) == 1_000_000
 
 
-def test_sound_that_falls_behind_its_pictures_goes_on_beside_them() -> None:
+def test_sound_that_falls_behind_its_pictures_continues_with_them() -> None:
     clock = OutputClock([VIDEO, SOUND])
     for chunk in range(3):
         clock.put_out("video", 12)

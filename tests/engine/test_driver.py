@@ -115,7 +115,7 @@ def test_an_unknown_control_is_refused_and_nothing_changes() -> None:
     assert stamps(rig)[0].prompt == prompt_mark("a frozen lake")
 
 
-def test_traces_are_for_those_who_ask() -> None:
+def test_traces_are_for_sessions_that_ask() -> None:
     rig = stub_rig()
     rig.open(options=DriverOptions(trace=True))
     rig.run_chunks("s1", 2)

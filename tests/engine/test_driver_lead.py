@@ -37,7 +37,7 @@ def test_what_is_typed_while_held_at_the_lead_shows_in_the_next_chunk() -> None:
     assert stamps(rig)[1].prompt == prompt_mark("a sea")
 
 
-def test_a_chunk_held_at_the_lead_is_planned_anew_once_only() -> None:
+def test_a_chunk_held_at_the_lead_is_planned_again_once_only() -> None:
     rig = stub_rig(seen_at_once=False)
     driver = rig.open()
     rig.run_idle()
@@ -54,7 +54,7 @@ def test_a_chunk_held_at_the_lead_is_planned_anew_once_only() -> None:
     assert stamps(rig)[2].prompt == prompt_mark("prompt 99")
 
 
-def test_a_chunk_held_at_the_lead_is_not_planned_anew_when_the_viewer_would_wait_for_it() -> None:
+def test_a_chunk_held_at_the_lead_is_not_planned_again_when_the_viewer_would_wait_for_it() -> None:
     rig = stub_rig(seen_at_once=False)
     driver = rig.open(stub_request(step_ms=60.0))
     rig.run_idle()
@@ -63,7 +63,7 @@ def test_a_chunk_held_at_the_lead_is_not_planned_anew_when_the_viewer_would_wait
     assert driver.ready(candidate) is None
 
 
-def test_with_nobody_watching_it_stops_at_the_next_chunk() -> None:
+def test_without_a_viewer_it_stops_at_the_next_chunk() -> None:
     rig = stub_rig()
     driver = rig.open()
     rig.run_chunks("s1", 1)
@@ -95,7 +95,7 @@ def test_the_deadline_is_when_the_viewer_runs_out() -> None:
     assert begun.running
 
 
-def test_a_model_that_is_too_fast_for_one_who_only_hears_keeps_to_the_media_time() -> None:
+def test_a_model_that_is_too_fast_for_a_viewer_who_only_hears_keeps_to_the_media_time() -> None:
     """The viewer says of every chunk at once that it was seen, as its event comes."""
     rig = stub_rig(seen_at_once=False)
     driver = rig.open()

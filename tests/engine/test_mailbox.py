@@ -157,7 +157,7 @@ def test_a_prompt_that_comes_back_to_an_empty_mailbox_still_acts() -> None:
     assert heard.pairs == []
 
 
-def test_what_is_in_effect_is_told_again_to_a_state_that_stands_under_something_else() -> None:
+def test_what_is_in_effect_is_told_again_to_a_state_made_under_something_else() -> None:
     box, _ = mailbox()
     box.push([prompt("p", "sea"), slide("s", 0.9)])
     box.take()

@@ -82,7 +82,7 @@ def test_a_step_takes_what_waits_and_a_rollback_puts_it_before_what_has_come_sin
     assert not heard
 
 
-def test_what_only_the_session_hears_and_what_nobody_takes_is_refused() -> None:
+def test_what_only_the_session_hears_and_what_no_loop_takes_is_refused() -> None:
     box, _ = mailbox()
     for stream in ("heard", "screen"):
         with pytest.raises(UnknownControlError, match=stream):

@@ -16,7 +16,7 @@ def test_a_pause_holds_every_chunk_and_an_advance_lets_as_many_through() -> None
     assert gate.open(begun=False)
 
 
-def test_unwatched_only_what_has_begun_goes_on() -> None:
+def test_unwatched_only_a_chunk_that_has_begun_continues() -> None:
     gate = RunGate()
     gate.watched(False)
     assert gate.open(begun=True)

@@ -281,7 +281,7 @@ def test_the_number_of_a_chunk_that_was_cut_after_its_first_frames_is_not_used_a
     assert (after.header.pts_us, after.header.discontinuity) == (200_000, True)
 
 
-def test_a_lost_session_without_a_snapshot_starts_its_world_anew_and_goes_on_counting() -> None:
+def test_a_lost_session_without_a_snapshot_restarts_its_world_and_continues_counting() -> None:
     rig = stub_rig()
     rig.open(chunks=6, pts_us=600_000)
     after = rig.run_chunks("s1", 2)

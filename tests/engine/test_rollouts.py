@@ -45,7 +45,7 @@ def test_every_session_makes_every_chunk_under_its_script(rig: Rig, rollouts: Ro
     assert free(rig)
 
 
-def test_a_session_walks_alike_alone_and_beside_others(rig: Rig, rollouts: Rollouts) -> None:
+def test_a_session_walks_alike_alone_and_with_others(rig: Rig, rollouts: Rollouts) -> None:
     alone = roll_out(rollouts, [stub_request("a")], script, 3)["a"]
     together = roll_out(rollouts, [stub_request(s) for s in ("b", "a", "c")], script, 3)["a"]
     assert pixels(alone) == pixels(together)

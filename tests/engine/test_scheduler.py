@@ -46,7 +46,7 @@ def test_a_full_batch_takes_the_most_urgent_of_its_kind() -> None:
     assert names(StepScheduler(max_batch=2).pick(candidates)) == ["b", "c"]
 
 
-def test_nobody_starves_behind_one_that_is_always_more_urgent() -> None:
+def test_no_loop_starves_behind_one_that_is_always_more_urgent() -> None:
     scheduler = StepScheduler(max_batch=1, patience=1)
     candidates = [candidate("loud", 0), candidate("quiet", 10**9), candidate("new", running=False)]
     picks = [names(scheduler.pick(candidates))[0] for _ in range(30)]

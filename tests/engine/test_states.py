@@ -98,7 +98,7 @@ def test_going_back_shares_blocks_and_drops_what_came_after() -> None:
     assert pool.free == pool.count
 
 
-def test_going_to_a_state_outside_the_history_begins_it_anew() -> None:
+def test_going_to_a_state_outside_the_history_restarts_the_history() -> None:
     pool = BlockPool(20, (1,))
     states = standing(pool)
     for chunk in range(5):

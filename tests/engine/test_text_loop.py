@@ -25,7 +25,7 @@ def said(rig: Rig) -> str:
     return "".join(out.text for out in rig.heard_of("s1", TextOut))
 
 
-def test_it_waits_until_somebody_speaks() -> None:
+def test_it_waits_until_a_turn_comes() -> None:
     rig, driver = talking()
     assert rig.run_idle() == 0
     driver.push([turn("hello there")])

@@ -1,4 +1,4 @@
-"""A device that fails for good: its worker is replaced, and everybody goes on in the next one."""
+"""A device that fails for good: its worker is replaced, and every session continues."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ async def test_a_step_that_loses_the_device_costs_a_worker_and_no_session(unit: 
             pid = worker_pid(pool)
             async with guilty.watching(pool, **fault):
                 lost = await guilty.hears(WorkerLost)
-                assert not pool.ready, "nobody is sent here meanwhile"
+                assert not pool.ready, "no session is sent here meanwhile"
                 await goes_on_after(guilty, lost)
                 await goes_on_after(neighbour, await neighbour.hears(WorkerLost))
                 assert pool.ready

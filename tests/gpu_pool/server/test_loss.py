@@ -155,7 +155,7 @@ async def test_a_step_past_its_limit_is_ended_and_the_session_goes_on(
         assert lines[fault_at + 1].event == "end", "no step starts while the one that hangs runs"
 
 
-async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_whoever_comes_is_let_in(
+async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_a_new_session_is_let_in(
     step_log: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing runs, for the viewer is slow; so no step can be too long."""
@@ -180,7 +180,7 @@ async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_whoever_comes_is_
     assert "worker of stub was replaced, and 1 sessions continue" in caplog.text
 
 
-async def test_a_worker_with_nobody_on_it_that_is_frozen_is_replaced_too() -> None:
+async def test_a_worker_without_sessions_that_is_frozen_is_replaced_too() -> None:
     async with running("process", step_limit_s=1) as pool:
         os.kill(worker_pid(pool), signal.SIGSTOP)
         await until(lambda: pool.status["stub"].losses == 1)
@@ -326,5 +326,5 @@ async def test_a_session_is_not_taken_up_by_other_weights_than_made_it(
             assert "stub-2" in lost.message
         monkeypatch.delenv(stub_model.WEIGHTS_VARIABLE)
         other = Viewer("b")
-        async with other.watching(pool, step_ms=5):  # whoever comes now has the new ones
+        async with other.watching(pool, step_ms=5):  # a session that comes now has the new ones
             await other.hears(FramesOut, 2)

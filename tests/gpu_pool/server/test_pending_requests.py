@@ -20,7 +20,7 @@ class RequestRig:
         self.happened.append(what)
 
 
-async def test_an_answer_reaches_the_one_who_asked() -> None:
+async def test_an_answer_reaches_the_request_that_it_answers() -> None:
     rig = RequestRig()
     one, other = rig.pending_requests.put("one", "s"), rig.pending_requests.put("other", "s")
     assert one.number != other.number
@@ -68,7 +68,7 @@ async def test_without_an_answer_in_time_the_worker_goes_first_and_then_the_ques
     assert rig.happened == ["one was not answered within 0.01 s", "failed"]
 
 
-async def test_when_the_worker_is_lost_everybody_learns_it_at_once() -> None:
+async def test_when_the_worker_is_lost_every_request_learns_it_at_once() -> None:
     rig = RequestRig()
     pending_requests = [rig.pending_requests.put(f"q{index}", "s") for index in range(3)]
     rig.pending_requests.fail_all(WorkerLostError("killed"))

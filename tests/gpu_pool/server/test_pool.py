@@ -113,7 +113,7 @@ async def test_a_model_whose_device_has_less_room_has_fewer_slots() -> None:
         assert pool.status["stub"].slots == 2
 
 
-async def test_closing_the_pool_ends_the_sessions_and_whoever_waits() -> None:
+async def test_closing_the_pool_ends_the_sessions_and_those_that_wait() -> None:
     viewer, waiting = Viewer("a"), Viewer("b")
     async with running("inline", sessions=1) as pool:
         lease = await viewer.open(pool)

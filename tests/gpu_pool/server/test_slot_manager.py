@@ -115,7 +115,7 @@ class SlotRig:
             self.slot_manager.leave(self.visitors[which % len(self.visitors)])
 
     def cancel(self, which: int) -> None:
-        """Have somebody stop waiting, who has not yet come to leave."""
+        """Have a waiting session cancelled before its `leave` runs."""
         if self.visitors:
             self.visitors[which % len(self.visitors)].opened.cancel()
 
@@ -169,7 +169,7 @@ class SlotRig:
         assert len(self.slot_manager.line) == waiting
         if self.worker:
             assert not (waiting and self.slot_manager.busy < SLOTS), (
-                "a slot is free and somebody waits"
+                "a slot is free and a session waits"
             )
         for heard in self.heard.values():
             kinds = [type(n) for n in heard if isinstance(n, WorkerLost | Recovered | SessionLost)]
@@ -197,7 +197,7 @@ async def test_a_session_that_is_closed_while_it_is_opened_leaves_in_peace() -> 
     rig.begin(0)
     rig.enter(0)
     rig.cancel(0)
-    rig.answer(1)  # the worker has opened it, and who asked for it is about to hear
+    rig.answer(1)  # the worker has opened it, and its session is about to hear
     rig.leave(0)
     rig.settle()
     assert rig.visitors[0].state is EntryState.GONE
@@ -218,13 +218,13 @@ async def test_what_one_session_waited_for_in_vain_is_not_told_to_the_others() -
     assert told == ["an opening was not answered within 0.01 s"]
 
 
-async def test_it_is_told_once_when_all_who_were_there_are_back() -> None:
+async def test_it_is_told_once_when_all_sessions_are_back() -> None:
     told: list[int] = []
     rig = SlotRig()
     rig.slot_manager = SlotManager(OPTIONS, lambda reason: None, told.append)
     for action in (SlotRig.begin, SlotRig.enter, SlotRig.enter, SlotRig.answer, SlotRig.answer):
         action(rig, 1)
-    assert told == [], "nobody was lost"
+    assert told == [], "no session was lost"
     rig.lose(99)
     rig.begin(0)
     rig.answer(1)
@@ -236,8 +236,8 @@ async def test_it_is_told_once_when_all_who_were_there_are_back() -> None:
     assert told == [2]
 
 
-async def test_only_who_runs_a_step_while_a_worker_dies_is_under_suspicion() -> None:
-    """However often workers are lost at rest, it costs nobody a session."""
+async def test_only_a_session_that_runs_a_step_while_a_worker_dies_is_under_suspicion() -> None:
+    """However often workers are lost at rest, no session is given up."""
     rig = SlotRig()
     for action in (SlotRig.begin, SlotRig.enter, SlotRig.enter, SlotRig.answer, SlotRig.answer):
         action(rig, 1)

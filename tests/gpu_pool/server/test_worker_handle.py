@@ -100,14 +100,14 @@ async def test_frames_belong_to_the_session_for_good(pool: Pool) -> None:
         assert {stub_model.read_stamp(frame).chunk for frame in out.frames} == {out.header.chunk}
 
 
-async def test_a_session_that_nobody_watches_stops_until_somebody_does(pool: Pool) -> None:
+async def test_a_session_without_a_viewer_stops_until_one_comes(pool: Pool) -> None:
     viewer = Viewer("a")
     async with viewer.watching(pool) as lease:
         await viewer.hears(FramesOut, 2)
         lease.send(Watched("a", False))
         stopped = await lease.ask(Pause(0, "a"))
         await lease.ask(Resume(0, "a"))
-        # At most the chunk that was in the making comes out; then it stands.
+        # At most the chunk in progress comes out; then generation stops.
         lease.send(Watched("a", True))
         out = await viewer.until(
             lambda _: next((o for o in viewer.frames if o.header.chunk == stopped.chunk + 3), None)
@@ -165,7 +165,7 @@ async def test_a_session_that_is_live_is_not_begun_again(pool: Pool) -> None:
     assert not double.notices
 
 
-async def test_a_sink_that_raises_harms_nobody(
+async def test_a_sink_that_raises_harms_no_other_session(
     pool: Pool, caplog: pytest.LogCaptureFixture
 ) -> None:
     viewer = Viewer("a")

@@ -70,14 +70,14 @@ def test_a_message_larger_than_any_buffer_arrives_whole(ends: Ends) -> None:
     sent()
 
 
-def test_closing_this_end_wakes_whoever_receives_on_it(ends: Ends) -> None:
+def test_closing_this_end_wakes_a_thread_that_receives_on_it(ends: Ends) -> None:
     here, _ = ends
     received = in_thread(here.receive)
     here.close()
     assert isinstance(received(), ConnectionClosedError)
 
 
-def test_closing_the_other_end_wakes_whoever_receives(ends: Ends) -> None:
+def test_closing_the_other_end_wakes_a_thread_that_receives(ends: Ends) -> None:
     here, there = ends
     received = in_thread(here.receive)
     there.close()

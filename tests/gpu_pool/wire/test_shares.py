@@ -1,4 +1,4 @@
-"""One address asks for everything, and another comes: who gets which place of four."""
+"""One address asks for everything, and another comes: which sessions get the four slots."""
 
 from collections import Counter
 from typing import cast
@@ -94,7 +94,7 @@ async def test_a_newcomer_gets_in_at_once_though_all_is_taken() -> None:
     assert [each.state for each in hog[SLOTS:]] == [EntryState.WAITING] * LINE
 
 
-async def test_the_sessions_that_nobody_watches_give_way_first() -> None:
+async def test_the_sessions_without_a_viewer_give_way_first() -> None:
     town = Town()
     ghosts = town.fill("a", 1, watched=False)
     lively = town.fill("a", SLOTS - 1)
@@ -111,16 +111,16 @@ async def test_each_comes_to_an_even_share_and_no_further() -> None:
     held = Counter(each.opening.accounts[0] for each in town.slot_manager._entries.values())
     assert held == {"a": 2, "b": 2}
     third = town.enter("c")
-    assert third.state is EntryState.OPEN, "who has two gives one to who has none"
+    assert third.state is EntryState.OPEN, "an address with two gives one to an address with none"
     fourth = town.enter("d")
     assert fourth.state is EntryState.OPEN
     fifth = town.enter("e")
-    assert fifth.state is EntryState.WAITING, "nobody has two any more"
+    assert fifth.state is EntryState.WAITING, "no address has two any more"
     assert town.positions[fifth.session] == 1, "and it is before the second wish of b"
     assert town.positions[others[2].session] == 2
 
 
-async def test_a_newcomer_goes_ahead_of_further_wishes_of_one_who_holds_places() -> None:
+async def test_a_newcomer_goes_ahead_of_further_sessions_of_an_account_with_slots() -> None:
     town = Town(give_way="none")
     hog = town.fill("a", SLOTS + LINE)
     newcomer = town.enter("b")
@@ -128,14 +128,16 @@ async def test_a_newcomer_goes_ahead_of_further_wishes_of_one_who_holds_places()
     assert town.positions[newcomer.session] == 1
     with pytest.raises(PoolFullError):
         await hog[-1].opened
-    assert hog[-1].state is EntryState.GONE, "the last of those who ask for more has left the line"
+    assert hog[-1].state is EntryState.GONE, (
+        "the last session of the address that asks for more has left the queue"
+    )
     town.slot_manager.leave(hog[0])
     town.settle()
     assert newcomer.state is EntryState.OPEN
     assert [each.state for each in hog[SLOTS:-1]] == [EntryState.WAITING] * (LINE - 1)
 
 
-async def test_a_slot_that_is_being_given_back_is_waited_for_where_nobody_else_waits() -> None:
+async def test_a_slot_that_is_being_given_back_is_waited_for_where_no_other_session_waits() -> None:
     town = Town(waiting_line=0)
     first, *_ = town.fill("a", SLOTS)
     town.slot_manager.leave(first)  # and the worker has not said yet that it is free
@@ -153,7 +155,7 @@ async def test_only_unwatched_sessions_give_way_where_the_operator_says_so() -> 
     assert town.enter("c").state is EntryState.WAITING
 
 
-async def test_it_is_crowded_only_for_those_who_would_wait() -> None:
+async def test_it_is_crowded_only_for_a_session_that_would_wait() -> None:
     town = Town()
     town.fill("a", SLOTS + LINE)
     assert not town.slot_manager.crowded, "a newcomer would get in"
@@ -167,7 +169,7 @@ accounts = st.lists(names, max_size=2, unique=True).map(tuple)
 
 
 @given(st.lists(accounts, max_size=8), st.lists(accounts, max_size=8))
-def test_in_turn_keeps_the_order_of_each_account_and_serves_who_holds_least(
+def test_in_turn_keeps_the_order_of_each_account_and_serves_the_one_that_holds_least(
     holding: list[tuple[str, ...]], waiting: list[tuple[str, ...]]
 ) -> None:
     held = held_by(holding)
@@ -183,7 +185,7 @@ def test_in_turn_keeps_the_order_of_each_account_and_serves_who_holds_least(
 
 
 @given(st.lists(accounts, max_size=8), accounts)
-def test_nobody_gives_way_to_who_would_then_hold_more(
+def test_no_account_gives_way_to_one_that_would_then_hold_more(
     holding: list[tuple[str, ...]], newcomer: tuple[str, ...]
 ) -> None:
     held = held_by(holding)

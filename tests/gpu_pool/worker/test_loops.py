@@ -1,4 +1,4 @@
-"""Two loops of one session through the pool: a world, and somebody who tells what it shows."""
+"""Two loops of one session through the pool: a world, and a narrator of what it shows."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A text encoder that takes its time holds up nobody's pictures, in a thread and in a process."""
+"""A text encoder that takes its time holds up no pictures, in a thread and in a process."""
 
 import os
 import signal

@@ -23,7 +23,7 @@ LIMIT_S = 20.0
 EFFECT = InEffect("a lake", {"warmth": 0.0, "size": 1.0})
 
 
-class DeskRig:
+class PrefetchRig:
     """A prefetch whose encoder reads a prompt only when the test says so.
 
     Attributes:
@@ -79,8 +79,8 @@ class DeskRig:
 
 
 @pytest.fixture
-def rig() -> Iterator[DeskRig]:
-    rig = DeskRig()
+def rig() -> Iterator[PrefetchRig]:
+    rig = PrefetchRig()
     yield rig
     rig.leave()
 
@@ -105,7 +105,7 @@ class TestWhatWaits:
     """A prompt and what it is read under; nothing else."""
 
     def test_keys_pass_and_the_numbers_of_a_prompts_command_wait_with_it(
-        self, rig: DeskRig
+        self, rig: PrefetchRig
     ) -> None:
         keys = KeysInput(ControlId("k"), "move", (KeyEdge("up", True),))
         assert rig.bring(number("n", "size", 2.0), keys, prompt("p")) == (keys,)
@@ -113,13 +113,15 @@ class TestWhatWaits:
         assert controls(rig.read().inputs) == ["n", "p"]
         assert rig.asked == [("prompt p", {"warmth": 0.0, "size": 2.0})]
 
-    def test_a_number_that_changes_how_prompts_are_read_waits_like_one(self, rig: DeskRig) -> None:
+    def test_a_number_that_changes_how_prompts_are_read_waits_like_one(
+        self, rig: PrefetchRig
+    ) -> None:
         assert rig.bring(number("n", "warmth", 1.0)) == ()
         rig.begun()
         assert controls(rig.read().inputs) == ["n"]
         assert rig.asked == [("a lake", {"warmth": 1.0, "size": 1.0})]
 
-    def test_other_numbers_pass(self, rig: DeskRig) -> None:
+    def test_other_numbers_pass(self, rig: PrefetchRig) -> None:
         assert controls(rig.bring(number("n", "size", 2.0))) == ["n"]
         assert rig.prefetch.wake_us is None
 
@@ -134,7 +136,7 @@ class TestWhatWaits:
 class TestKnown:
     """A prompt that needs no reading any more."""
 
-    def test_it_waits_for_nobody(self, rig: DeskRig) -> None:
+    def test_it_waits_for_no_prompt(self, rig: PrefetchRig) -> None:
         rig.known.add("a lake")
         rig.bring(prompt("x"), session="other")
         rig.begun()
@@ -142,7 +144,7 @@ class TestKnown:
         rig.prefetch.open("t", EFFECT)
         assert not rig.prefetch.holds("t")
 
-    def test_it_does_not_overtake_what_came_before_it(self, rig: DeskRig) -> None:
+    def test_it_does_not_overtake_what_came_before_it(self, rig: PrefetchRig) -> None:
         rig.known.add("a lake")
         rig.bring(prompt("x"))
         rig.begun()
@@ -155,7 +157,7 @@ class TestKnown:
 class TestOrder:
     """Nothing that is newer is undone by what is older."""
 
-    def test_of_those_that_wait_the_newest_stays(self, rig: DeskRig) -> None:
+    def test_of_those_that_wait_the_newest_stays(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(prompt("b"), number("n", "size", 2.0))
@@ -166,7 +168,7 @@ class TestOrder:
         assert controls(rig.read().inputs) == ["n", "c"]
         assert [text for text, _ in rig.asked] == ["prompt a", "prompt c"]
 
-    def test_a_flood_does_not_keep_every_prompt_from_acting(self, rig: DeskRig) -> None:
+    def test_a_flood_does_not_keep_every_prompt_from_acting(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("0"))
         delivered = []
         for count in range(1, 6):
@@ -175,7 +177,7 @@ class TestOrder:
             delivered += controls(rig.read().inputs)
         assert delivered == ["0", "1", "2", "3", "4"]
 
-    def test_what_passes_meanwhile_is_not_undone_by_what_waited(self, rig: DeskRig) -> None:
+    def test_what_passes_meanwhile_is_not_undone_by_what_waited(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"), number("n", "size", 2.0))
         rig.begun()
         rig.bring(prompt("b"), number("m", "size", 3.0))
@@ -187,7 +189,7 @@ class TestOrder:
         rig.begun()
         assert controls(rig.read().inputs) == ["c", "q"]
 
-    def test_a_number_is_read_under_the_prompt_that_comes_before_it(self, rig: DeskRig) -> None:
+    def test_a_number_is_read_under_the_prompt_that_comes_before_it(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(number("n", "warmth", 1.0))
@@ -196,7 +198,7 @@ class TestOrder:
         rig.read()
         assert rig.asked[1] == ("prompt a", {"warmth": 1.0, "size": 1.0})
 
-    def test_sessions_take_turns_and_a_newer_prompt_keeps_the_place(self, rig: DeskRig) -> None:
+    def test_sessions_take_turns_and_a_newer_prompt_keeps_the_place(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"), session="one")
         rig.begun()
         rig.bring(prompt("b"), session="two")
@@ -212,14 +214,14 @@ class TestOrder:
 class TestOpening:
     """A session begins when its prompt is read."""
 
-    def test_it_waits_until_then(self, rig: DeskRig) -> None:
+    def test_it_waits_until_then(self, rig: PrefetchRig) -> None:
         rig.prefetch.open("s", EFFECT)
         rig.begun()
         assert rig.prefetch.holds("s")
         assert rig.read().inputs == ()
         assert not rig.prefetch.holds("s")
 
-    def test_a_prompt_that_comes_before_is_read_in_its_place(self, rig: DeskRig) -> None:
+    def test_a_prompt_that_comes_before_is_read_in_its_place(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("x"), session="other")
         rig.begun()
         rig.prefetch.open("s", EFFECT)
@@ -235,7 +237,7 @@ class TestOpening:
 class TestReset:
     """What was said before a reset is what the new world begins with."""
 
-    def test_the_session_waits_until_all_of_it_is_read(self, rig: DeskRig) -> None:
+    def test_the_session_waits_until_all_of_it_is_read(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(prompt("b"))
@@ -246,7 +248,7 @@ class TestReset:
         rig.read()
         assert not rig.prefetch.holds("s")
 
-    def test_with_nothing_under_way_it_waits_for_nothing(self, rig: DeskRig) -> None:
+    def test_with_nothing_under_way_it_waits_for_nothing(self, rig: PrefetchRig) -> None:
         rig.prefetch.begin_again("s")
         assert not rig.prefetch.holds("s")
 
@@ -254,7 +256,7 @@ class TestReset:
 class TestFailing:
     """What cannot be read, or not in time."""
 
-    def test_every_input_says_what_stands_instead(self, rig: DeskRig) -> None:
+    def test_every_input_says_what_is_in_effect_instead(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("p", "broken"), number("n", "size", 2.0))
         rig.begun()
         delivered = rig.read()
@@ -265,7 +267,7 @@ class TestFailing:
         }
 
     def test_what_takes_too_long_is_given_up_and_what_comes_later_is_read(
-        self, rig: DeskRig
+        self, rig: PrefetchRig
     ) -> None:
         rig.bring(prompt("a"))
         rig.begun()
@@ -276,13 +278,13 @@ class TestFailing:
         [late] = rig.prefetch.take()
         assert (late.read.fault, controls(late.inputs)) == (FaultCode.PROMPT_TIMEOUT, ["a"])
         assert rig.prefetch.wake_us == 1500
-        rig._may.release()  # what nobody waits for any more
+        rig._may.release()  # what no session waits for any more
         rig.begun()
         assert rig._woken.acquire(timeout=LIMIT_S)
         assert rig.prefetch.take() == []
         assert controls(rig.read().inputs) == ["b"]
 
-    def test_what_waits_behind_a_reading_that_hangs_is_told_as_well(self, rig: DeskRig) -> None:
+    def test_what_waits_behind_a_reading_that_hangs_is_told_as_well(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(prompt("b"))
@@ -291,7 +293,7 @@ class TestFailing:
         assert [each.read.reading.prompt for each in late] == ["prompt a", "prompt b"]
         assert rig.prefetch.wake_us is None
 
-    def test_of_a_session_that_has_left_nothing_is_said(self, rig: DeskRig) -> None:
+    def test_of_a_session_that_has_left_nothing_is_said(self, rig: PrefetchRig) -> None:
         rig.bring(prompt("a"))
         rig.begun()
         rig.bring(prompt("b"))

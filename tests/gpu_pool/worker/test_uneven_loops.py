@@ -103,7 +103,7 @@ def first_after(rig: WorkerSessionRig, before: int) -> tuple[Any, Any]:
     return picture, sound
 
 
-def test_an_interrupt_of_one_loop_leaves_the_other_and_says_where_that_one_stands() -> None:
+def test_an_interrupt_of_one_loop_leaves_the_other_and_says_where_that_one_is() -> None:
     rig, worker_session = film(short_pictures())
     rest(rig)
     position = worker_session.interrupt(None, "pictures", "pictures")

@@ -257,7 +257,7 @@ def test_after_a_rewind_or_a_reset_it_tells_of_the_world_as_it_is_then() -> None
     rig.assert_nothing_is_lost()
 
 
-def test_a_snapshot_keeps_both_loops_and_one_taken_in_silence_begins_the_voice_anew() -> None:
+def test_a_snapshot_keeps_both_loops_and_one_taken_in_silence_restarts_the_voice() -> None:
     rig = WorkerSessionRig()
     worker_session = rig.open(program="chat")
     rig.run(lambda: rig.chunks() >= 2)
@@ -290,7 +290,7 @@ def test_a_word_that_fails_once_is_said_again() -> None:
     assert (failed.loop, failed.fatal, failed.restarted) == ("ar_decode", False, False)
 
 
-def test_a_voice_that_stays_bad_begins_anew_a_few_times_and_the_pictures_never_stop() -> None:
+def test_a_voice_that_stays_bad_is_restarted_a_few_times_and_the_pictures_never_stop() -> None:
     rig = WorkerSessionRig()
     rig.open(talk_fault=Fault.RAISE, talk_fault_always=1, tell_every=1)
     rig.run(lambda: any(failed.fatal for failed in rig.of("a", StepFailed)))

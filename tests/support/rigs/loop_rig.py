@@ -21,7 +21,7 @@ UNIT_US = 1000
 
 @dataclass
 class Clock:
-    """Microseconds that pass only when somebody says so."""
+    """Microseconds that pass only when a test says so."""
 
     now_us: int = 0
 
@@ -104,7 +104,7 @@ class Rig:
         self.scheduler.forget(session)
 
     def step(self) -> list[str]:
-        """Run one batch; return whose units ran, none when nothing could."""
+        """Run one batch; return the sessions whose units ran, none when nothing could."""
         candidates = [driver.ready(self.clock.now_us) for driver in self.drivers.values()]
         picked = self.scheduler.pick([found for found in candidates if found])
         drivers = [self.drivers[candidate.session] for candidate in picked]

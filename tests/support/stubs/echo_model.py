@@ -1,4 +1,4 @@
-"""A loop of text: it says every turn back, a word a unit, and waits when nobody talks."""
+"""A loop of text: it says every turn back, a word a unit, and waits when no turn comes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ class EchoKernel(LoopKernel[EchoState]):
 
     def plan_step(self, state: EchoState, controls: Controls) -> WorkPlan | Idle:
         if not state.words and not controls.turns:
-            return Idle("nobody has said anything")
+            return Idle("no turn waits")
         kind = "speak" if state.words else "listen"
         key = BatchKey(self._instance.name, "1", self.spec.name, kind)
         return WorkPlan(

@@ -4,7 +4,7 @@ import asyncio
 
 
 class FakeClock:
-    """A `reverie.media.clock.Clock`; `advance` wakes whoever has slept long enough.
+    """A `reverie.media.clock.Clock`; `advance` wakes every sleeper that has slept long enough.
 
     Not thread-safe: for one event loop.
     """

@@ -42,7 +42,7 @@ def hog(seconds: float) -> None:
 
 
 def hog_family() -> StubFamily:
-    """Return one whose steps, when they are to take time, end never and let nobody else run."""
+    """Return one whose steps, when they take time, never end and let no other thread run."""
     return StubFamily(sleep=hog)
 
 

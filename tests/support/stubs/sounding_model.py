@@ -1,4 +1,4 @@
-"""A model that is seen and heard: a grey picture that brightens, and a tone beside it.
+"""A model that is seen and heard: a grey picture that brightens, and a tone with it.
 
 A chunk is one unit. The tone goes on from chunk to chunk without a click, so that whoever listens
 can tell whether a sample was lost. Parameters: `hz` is the tone, `level` its amplitude, `short`

@@ -434,7 +434,7 @@ class StubKernel(LoopKernel[StubState]):
         fault = state.fault_due
         if fault in (Fault.NONE, Fault.REUSE_BUFFER) or state.parameters["fault_always"]:
             return fault
-        # A worker started anew must know what its predecessor has already failed at.
+        # A restarted worker must know what its predecessor has already failed at.
         logged = {
             (line.session, line.chunk)
             for line in read_log(os.environ.get(LOG_VARIABLE, os.devnull))

@@ -149,7 +149,7 @@ class TalkKernel(LoopKernel[TalkState]):
         state = unit.state
         self._fail_if_told(state)
         if float(self._pool.gather(state.blocks).double().sum()) != state.seen_sum:
-            raise RuntimeError("somebody has written into the blocks of what was seen")
+            raise RuntimeError("another loop has written into the blocks of what was seen")
         spoken = TextOutput("narration", f"{state.words[0]} ", state.answers)
         after = replace(state, words=state.words[1:])
         return StepResult(after if after.words else self.broken_off(after), (spoken,))
@@ -205,7 +205,7 @@ def _told(state: TalkState, sight: StubState) -> Told:
 
 
 def _next_words(state: TalkState, controls: Controls) -> str:
-    """Return what to say now; nothing when nothing has changed and nobody has asked."""
+    """Return what to say now; nothing when nothing has changed and no turn waits."""
     sight = _sight(controls)
     if state.asked:
         where = f" under p{prompt_mark(sight.prompt)}" if sight else ""
