@@ -1,4 +1,4 @@
-"""Whether a worker still does what it is there for, seen from outside.
+"""Whether a worker still makes progress, seen from outside.
 
 A worker that runs no unit and has taken every message looks the same whether it rests or hangs, so
 it is pinged now and then; what it does not take tells the two apart.
@@ -48,7 +48,7 @@ class HangDetector:
         self._pinged_s = float("-inf")
 
     def trouble(self, now_s: float) -> str | None:
-        """Return what is wrong with it at `now_s`, if anything; to be called again and again."""
+        """Return what is wrong with it at `now_s`, if anything; to be called repeatedly."""
         beat, taken, sent = self._liveness.beat, self._liveness.taken, self._line.sent
         if self._stall.observe(beat, taken, sent, now_s) > self._limit_s:
             what = "a step ran" if beat % 2 else "it took no message"

@@ -13,7 +13,7 @@ from reverie.gpu_pool.wire.messages import Done, Refused
 logger = logging.getLogger(__name__)
 
 _numbers = count(1)
-"""Never used twice, not even by another worker's questions."""
+"""Never used twice, not even by another worker's requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PendingRequests:
     """
 
     def __init__(self, limit_s: float, on_timeout: Callable[[str], None]) -> None:
-        """Call `on_timeout` with a reason whenever a question is not answered in time."""
+        """Call `on_timeout` with a reason whenever a request is not answered in time."""
         self._limit_s = limit_s
         self._on_timeout = on_timeout
         self._open: dict[int, PendingRequest] = {}
@@ -88,7 +88,7 @@ class PendingRequests:
                 question.answer.set_result(message)
 
     def fail_all(self, error: PoolError) -> None:
-        """End every question that is open."""
+        """Fail every open request."""
         for number in list(self._open):
             self._fail(number, copy(error))
 

@@ -49,7 +49,7 @@ class Pool:
     """Workers for the models of `options`. Used on one event loop only."""
 
     def __init__(self, options: PoolOptions) -> None:
-        """Start nothing yet."""
+        """Prepare the pool; `start` starts the workers."""
         self._options = options
         self._supervisors: dict[str, Supervisor] = {}
         self._root: asyncio.Task[None] | None = None
@@ -133,7 +133,7 @@ class Pool:
     async def lease(
         self, opening: StartRequest, sink: Sink, on_position: OnPosition | None = None
     ) -> WorkerHandle:
-        """Begin a session, after waiting in line if need be.
+        """Begin a session, after waiting in the queue if need be.
 
         Safe to cancel at any time: a position in the queue is given up, a session that has begun is
         ended, and its slot is free as soon as no unit of it is running.

@@ -30,7 +30,7 @@ class EntryState(StrEnum):
     OPENING = "opening"
     OPEN = "open"
     AWAY = "away"
-    """Its worker was lost, and it is to be brought back."""
+    """Its worker was lost, and it is to be recovered."""
     CLOSING = "closing"
     GONE = "gone"
 
@@ -74,7 +74,7 @@ class SessionEntry:
             self._call(self._on_position, position)
 
     def enter(self) -> None:
-        """Mark that it runs. Whoever waited may have been cancelled and about to leave again."""
+        """Mark that it runs. The task that waited may have been cancelled, and leave again soon."""
         self.state = EntryState.OPEN
         if not self.opened.done():
             self.opened.set_result(None)

@@ -13,7 +13,7 @@ from reverie.gpu_pool.wire.notifications import Recovered
 
 
 class SessionLifecycle:
-    """Asks the worker to take sessions in and to let them go. Event loop only, never waits."""
+    """Asks the worker to open, recover and close sessions. Event loop only, never waits."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class SlotManager:
-    """Slots, waiting line and requests of one model.
+    """Slots, queue and requests of one model.
 
     Attributes:
         slots: sessions that fit at once; 0 until the first worker has loaded.
@@ -205,7 +205,7 @@ class SlotManager:
                 raise AssertionError(f"{type(message).__name__} from a worker that serves")
 
     def lose(self, reason: str, suspects: frozenset[int]) -> None:
-        """Go on without a worker.
+        """Handle the loss of the worker.
 
         Who was just about to begin, and is not to blame, is the next to begin.
 
@@ -270,7 +270,7 @@ class SlotManager:
             held.update(accounts)
 
     def _who_gives_way(self, newcomer: Accounts, held: Counter[str]) -> SessionEntry | None:
-        """Return the session that ends for a newcomer; those that nobody watches go first."""
+        """Return the session that ends for a newcomer; those without a viewer go first."""
         if self._link is None or self._give_way == "none":
             return None
         staying = [each for each in self._entries.values() if each.state is not EntryState.CLOSING]

@@ -85,7 +85,7 @@ class Supervisor:
             self.settled.set()
 
     def stop(self) -> None:
-        """Let `run` come to its end; sessions that are still there are lost."""
+        """Have `run` end; sessions that are still open are lost."""
         if not self._stop.done():
             self._stop.set_result(None)
         self._end_of_use("the pool is closed")
@@ -172,7 +172,7 @@ class Supervisor:
             logger.error("worker of %s hangs and is left behind", self.model.name)
 
     def _replace(self, reason: str) -> None:
-        """Take the worker out of use at once; it is ended and followed by another one."""
+        """Take the worker out of use at once; it is ended and replaced."""
         link = self._link
         self._end_of_use(reason)
         if link:

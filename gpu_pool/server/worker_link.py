@@ -33,7 +33,7 @@ _EXIT_LIMIT_S = 5.0
 
 
 class LinkEnds(Protocol):
-    """Who listens to a link, on the event loop."""
+    """The listener of a link, on the event loop."""
 
     def received(self, link: "WorkerLink", message: FromWorker) -> None:
         """Take one message; frames come as `Emitted(FramesOut)`, copied."""

@@ -43,7 +43,7 @@ class WorkerHost(Protocol):
         """Tell whether another program has ended it: not a fault of its own, nor `kill`."""
 
     def close(self) -> None:
-        """Let go of what is left of an ended worker."""
+        """Close what is left of an ended worker."""
 
 
 class ProcessHost:

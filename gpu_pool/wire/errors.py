@@ -16,7 +16,7 @@ PoolError
 
 
 class PoolError(Exception):
-    """Base of all errors of this room."""
+    """Base of all errors of this package."""
 
 
 class UnknownDeploymentError(PoolError):

@@ -78,7 +78,7 @@ class Heartbeat:
 
 
 class Stall:
-    """Measures for how long a worker has stood still with something to do. Pure: the time comes in.
+    """Measures how long a worker with something to do made no progress. Pure: the time comes in.
 
     Only differences of the observer's own clock count, so the two processes need not agree on time.
     """

@@ -95,7 +95,7 @@ class PushInputs:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseKeys:
-    """Let go of every held key: its person lost the focus or the connection."""
+    """Release every held key: the client lost the focus or the connection."""
 
     session: str
 
@@ -209,7 +209,7 @@ class TakeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RestoreSnapshot:
-    """Go on from a kept state."""
+    """Continue from a kept state."""
 
     request: int
     session: str
@@ -233,7 +233,7 @@ class FreeSlot:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Nothing to do, but to be taken: a worker that does not take it hangs."""
+    """Asks for nothing: a worker that does not take it hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +342,7 @@ class FramesInSlot:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Anything else that a driver said."""
+    """Any other emission of a driver."""
 
     emission: Emission
 

@@ -30,7 +30,7 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class SessionLost:
-    """The session could not be brought back; its slot is free again. Nothing follows."""
+    """The session could not be recovered; its slot is free again. Nothing follows."""
 
     session: str
     code: str

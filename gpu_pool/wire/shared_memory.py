@@ -33,7 +33,7 @@ class SharedMemory:
         return cls(descriptor)
 
     def fileno(self) -> int:
-        """Return the descriptor, which stays ours."""
+        """Return the descriptor, which stays this object's."""
         return self._descriptor
 
     def duplicate(self) -> Self:
@@ -60,7 +60,7 @@ class SharedMemory:
         return mmap.mmap(self._descriptor, os.fstat(self._descriptor).st_size)
 
     def close(self) -> None:
-        """Let go of the descriptor; a second call does nothing."""
+        """Close the descriptor; idempotent."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

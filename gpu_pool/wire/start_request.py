@@ -8,7 +8,7 @@ from reverie.gpu_pool.wire.shares import Accounts
 
 @dataclass(frozen=True, slots=True)
 class ForkOrigin:
-    """Where a session parts from another one of the same model.
+    """Where a session forks from another one of the same model.
 
     Attributes:
         session: the other one, which continues by itself.

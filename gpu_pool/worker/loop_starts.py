@@ -32,7 +32,7 @@ class LoopStarts:
         drivers: Mapping[str, LoopDriver[Any]],
         origin: Mapping[str, LoopDriver[Any]] | None = None,
     ) -> None:
-        """Make nothing yet.
+        """Prepare the starts.
 
         Args:
             model: what they run on.
@@ -111,7 +111,7 @@ class LoopStarts:
 
     @property
     def _reader(self) -> str | None:
-        """The loop that says what became of the opening prompt; None when that has been said."""
+        """The loop that gives the receipt of the opening prompt; None when that was given."""
         message = self._message
         if message.durables or message.chunks or message.utterances or message.origin:
             return None

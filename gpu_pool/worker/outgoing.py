@@ -31,7 +31,7 @@ class OutgoingMessages:
         self._waiting.append(message)
 
     def emit(self, emissions: Iterable[Emission]) -> None:
-        """Add what a driver said."""
+        """Add what a driver emitted."""
         for emission in emissions:
             if isinstance(emission, FramesOut):
                 self._waiting.extend(self._pieces(emission))

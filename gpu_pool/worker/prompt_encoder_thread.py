@@ -49,7 +49,7 @@ class EncodeRequest:
 
 @dataclass(frozen=True, slots=True)
 class EncodeResult:
-    """What became of a reading; `fault` is None when the prompt was read."""
+    """The outcome of a reading; `fault` is None when the prompt was read."""
 
     reading: EncodeRequest
     fault: FaultCode | None = None
@@ -57,7 +57,7 @@ class EncodeResult:
 
 
 class PromptEncoderThread:
-    """Called by the step thread, but for what it does on a thread of its own."""
+    """Called by the step thread, except for what runs on its own thread."""
 
     def __init__(
         self, read: ReadPrompt, wake: Callable[[], None], device: torch.device | None = None
@@ -127,7 +127,7 @@ class PromptEncoderThread:
         return min(times, default=None)
 
     def forget(self, session: str) -> None:
-        """EncodeResult nothing for a session any more, and say nothing of it."""
+        """Read nothing more for a session, and report nothing of it."""
         with self._changed:
             self._waiting.pop(session, None)
             if self._now is not None and self._now.session == session:
@@ -136,7 +136,7 @@ class PromptEncoderThread:
             self._done = deque(kept)
 
     def close(self) -> None:
-        """Leave; a reading that does not end is left behind, on a daemon thread."""
+        """End the thread; a reading that does not end is left behind, on a daemon thread."""
         with self._changed:
             self._closed = True
             self._waiting.clear()

@@ -58,7 +58,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What became of a reading.
+    """The outcome of a reading.
 
     Attributes:
         inputs: to be delivered now; none when it failed.
@@ -179,13 +179,13 @@ class PromptPrefetch:
         return self._reader.due_us if self._reader is not None else None
 
     def forget(self, session: str) -> None:
-        """Keep nothing for a session any more."""
+        """Forget a session."""
         self._sessions.pop(session, None)
         if self._reader is not None:
             self._reader.forget(session)
 
     def close(self) -> None:
-        """EncodeResult nothing any more."""
+        """Read nothing more."""
         if self._reader is not None:
             self._reader.close()
 

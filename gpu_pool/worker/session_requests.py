@@ -98,7 +98,7 @@ class SessionRequests:
         return self.position
 
     def resume(self) -> Position:
-        """Go on."""
+        """Run again."""
         for driver in self._drivers.values():
             driver.resume()
         return self.position
@@ -144,7 +144,7 @@ class SessionRequests:
         return self._go_on_together()
 
     def rewind(self, chunk: int) -> Position:
-        """Go on from right after `chunk` of the leading loop; what is refused changes nothing.
+        """Continue from right after `chunk` of the leading loop; what is refused changes nothing.
 
         Other loops with media go back to the same media time, and loops of text end what they are
         saying.

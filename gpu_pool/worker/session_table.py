@@ -105,7 +105,7 @@ class SessionTable:
         self._done(message, worker_session.position, parted, worker_session)
 
     def close(self, message: CloseSession) -> None:
-        """End a session; closing what is not open is done already."""
+        """End a session; idempotent."""
         worker_session = self._sessions.pop(message.session, None)
         position = self._end(message.session, worker_session) if worker_session else Position(-1, 0)
         self._done(message, position)

@@ -109,7 +109,7 @@ class WarmUp:
         self._until(worker_session, lambda: self._chunks > chunks)
 
     def _until(self, worker_session: WorkerSession, done: Callable[[], bool]) -> None:
-        """Run units until something is so; a loop that only answers is given something to."""
+        """Run units until something is so; a loop that only answers gets a turn."""
         answerable = [item for loop in self._loops for item in _everything_answered(loop)]
         for _ in range(_UNITS):
             if done():

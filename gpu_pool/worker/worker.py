@@ -135,7 +135,7 @@ class Worker:
 
 
 class StepLoop:
-    """Where the work is done, once the model is loaded."""
+    """Runs units, once the model is loaded."""
 
     def __init__(
         self,

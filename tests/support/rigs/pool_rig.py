@@ -1,4 +1,4 @@
-"""A pool with the stub model, and a viewer to stand at the other end."""
+"""A pool with the stub model, and a viewer at the other end."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ class Viewer:
         return await self.until(found)
 
     async def open(self, pool: Pool, **parameters: float) -> WorkerHandle:
-        """WorkerHandle a slot and begin to watch."""
+        """Take a slot and begin to watch."""
         opening = StartRequest(
             self.session,
             "stub",
@@ -123,7 +123,7 @@ def options(mode: str, family: str = stub_model.LOCATION, **changes: Any) -> Poo
 
 @asynccontextmanager
 async def running(mode: str, **changes: Any) -> AsyncIterator[Pool]:
-    """Run a pool; afterwards nothing of it is left."""
+    """Run a pool; it is closed at the end."""
     pool = Pool(options(mode, **changes))
     await pool.start()
     try:

@@ -66,7 +66,7 @@ class WorkerSessionRig:
         )
 
     def take_up(self, message: OpenSession) -> WorkerSession:
-        """Begin a session, or go on with one that another rig has lost."""
+        """Begin a session, or recover one that another rig has lost."""
         self.model.admission.admit(message.session, self.model.loops(message.program))
         self.session_table[message.session] = worker_session = WorkerSession(self.model, message)
         return worker_session
@@ -77,7 +77,7 @@ class WorkerSessionRig:
         self.scheduler.forget(session)
 
     def step(self) -> list[tuple[str, str]]:
-        """Run one batch; return whose units ran, session and loop."""
+        """Run one batch; return the session and loop of each unit."""
         now_us = self.clock.now_us
         candidates = [
             each
