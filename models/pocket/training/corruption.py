@@ -114,12 +114,12 @@ class Damage:
     def _wipe_walker(self, latents_BFZhw: Tensor) -> Tensor:
         """Cover walkers, some in part, with the land next to them."""
         columns = WALKER_COLUMNS
-        beside = slice(columns.stop, columns.stop + columns.stop - columns.start)
+        neighbours = slice(columns.stop, columns.stop + columns.stop - columns.start)
         share = self._amount(tuple(latents_BFZhw.shape[:2]), WIPE_SHARE)
         result = latents_BFZhw.clone()
         result[..., WALKER_ROWS, columns] = torch.lerp(
             latents_BFZhw[..., WALKER_ROWS, columns],
-            latents_BFZhw[..., WALKER_ROWS, beside],
+            latents_BFZhw[..., WALKER_ROWS, neighbours],
             share.to(latents_BFZhw.device),
         )
         return result

@@ -56,13 +56,13 @@ class Strip:
     Attributes:
         cells: index of the strip in latents [Z, S, S]: gives [Z, S].
         tiles: index of the new tiles in [T, T]: gives [T].
-        beside: index of their known neighbours.
+        neighbours: index of their known neighbours.
         tile_of: which of the T tiles each of the S cells belongs to.
     """
 
     cells: tuple[slice | int, ...]
     tiles: tuple[slice | int, ...]
-    beside: tuple[slice | int, ...]
+    neighbours: tuple[slice | int, ...]
     tile_of: Ints
 
     @property
@@ -91,21 +91,21 @@ def new_strip(action: int, x: int, y: int) -> Strip | None:
     if action in (Action.LEFT, Action.RIGHT) and x % 2:
         end = action == Action.RIGHT
         tile_of = (np.arange(CELLS) + y % 2) // 2
-        cell, tile, beside = (CELLS - 1, -1, -2) if end else (0, 0, 1)
+        cell, tile, neighbours = (CELLS - 1, -1, -2) if end else (0, 0, 1)
         every = slice(None)
-        return Strip((every, every, cell), (every, tile), (every, beside), tile_of)
+        return Strip((every, every, cell), (every, tile), (every, neighbours), tile_of)
     if action in (Action.UP, Action.DOWN) and y % 2:
         end = action == Action.DOWN
         tile_of = (np.arange(CELLS) + x % 2) // 2
-        cell, tile, beside = (CELLS - 1, -1, -2) if end else (0, 0, 1)
-        return Strip((slice(None), cell), (tile,), (beside,), tile_of)
+        cell, tile, neighbours = (CELLS - 1, -1, -2) if end else (0, 0, 1)
+        return Strip((slice(None), cell), (tile,), (neighbours,), tile_of)
     return None
 
 
 def kinds_of(noise_ZSS: Floats, strip: Strip, tiles_TT: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Read the new tiles from the noise, next to the known ones of `tiles_TT`: [shown]."""
     share = torch.special.ndtr(torch.from_numpy(strip.numbers(noise_ZSS))).numpy()
-    bounds = shares()[tiles_TT[strip.beside][strip.shown]]
+    bounds = shares()[tiles_TT[strip.neighbours][strip.shown]]
     place = (share[:, None] >= bounds[:, 1:-1]).sum(axis=1)
     kinds: NDArray[np.uint8] = np.array(ORDER, np.uint8)[place]
     return kinds
@@ -116,7 +116,7 @@ def pair(
 ) -> None:
     """Move noise, in place, so that it means the new tiles in `tiles_TT`."""
     place = np.argsort(ORDER)[tiles_TT[strip.tiles][strip.shown]]
-    bounds = shares()[tiles_TT[strip.beside][strip.shown]]
+    bounds = shares()[tiles_TT[strip.neighbours][strip.shown]]
     row = np.arange(len(place))
     low, high = bounds[row, place], bounds[row, place + 1]
     share = (low + (high - low) * rng.random(len(place))).clip(1e-5, 1 - 1e-5)

@@ -6,7 +6,7 @@ from reverie.models.contract.behavior import Behavior
 from reverie.models.pocket.network.sampler import frame_noise, noise_levels
 from reverie.models.pocket.network.vocabulary import Vocabulary
 from reverie.models.pocket.simulator.biomes import Action
-from reverie.models.pocket.world.prompt_tokens import read_prompt
+from reverie.models.pocket.world.prompts import read_prompt
 from reverie.models.pocket.world.state import PocketState
 
 

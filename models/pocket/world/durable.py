@@ -14,7 +14,7 @@ from reverie.models.contract.loop import Durable
 from reverie.models.pocket.network.networks import PocketNets
 from reverie.models.pocket.simulator.biomes import Biome, Hour
 from reverie.models.pocket.simulator.walker import action_and_facing
-from reverie.models.pocket.world.prompt_tokens import read_prompt
+from reverie.models.pocket.world.prompts import read_prompt
 from reverie.models.pocket.world.state import PocketPhase, PocketState, WindowFrame
 
 

@@ -9,11 +9,23 @@ from reverie.models.contract.encoder_cache import CacheKey
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import PromptNotes
 from reverie.models.pocket.network.networks import PocketNets
-from reverie.models.pocket.network.vocabulary import TokenizedPrompt
+from reverie.models.pocket.network.vocabulary import TokenizedPrompt, Vocabulary
 from reverie.models.pocket.simulator.biomes import Biome, Hour
-from reverie.models.pocket.world.prompt_tokens import read_prompt
+from reverie.models.pocket.simulator.captions import read_caption, reminder
 
 _EMPTY = TokenizedPrompt((), (), None)
+
+
+def read_prompt(
+    vocabulary: Vocabulary, prompt: str, biome: Biome | None, hour: Hour | None
+) -> TokenizedPrompt:
+    """Return the words of a prompt, after a reminder of the biome and hour that it leaves open.
+
+    Without it, only the pixels would carry the colours for as long as no prompt names them.
+    """
+    named = read_caption(prompt)
+    kept = reminder(biome if named.biome is None else None, hour if named.hour is None else None)
+    return vocabulary.remind(vocabulary.encode(prompt), kept)
 
 
 class PocketPrompts:

@@ -37,7 +37,7 @@ def test_a_strip_is_where_unseen_tiles_appear(action: Action) -> None:
         assert (strip is not None) == (not seen.all())
         if strip is not None:
             assert not seen[strip.tiles].any()
-            assert seen[strip.beside].all()
+            assert seen[strip.neighbours].all()
 
 
 def test_noise_says_what_comes_into_view() -> None:

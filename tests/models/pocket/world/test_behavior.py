@@ -19,7 +19,7 @@ from reverie.models.pocket.simulator.captions import read_caption
 from reverie.models.pocket.spec import WINDOW, WORLD_MODEL, instance_of
 from reverie.models.pocket.world.durable import DurableWindow, durable_clip
 from reverie.models.pocket.world.kernel import PocketKernel
-from reverie.models.pocket.world.prompt_tokens import read_prompt
+from reverie.models.pocket.world.prompts import read_prompt
 
 REQUEST = LoopRequest("s1", 7, "a green meadow by day", {"steps": 2.0, "guidance": 1.0})
 
