@@ -170,7 +170,7 @@ def _prompt(prompt: str, limit: int) -> PromptMemory:
 
 def _check_stop(stop: tuple[str, ...], controls: ProgramControls) -> None:
     if stop and not any(loop.takes_turns for loop in controls.loops):
-        text = f"program {controls.program} answers nobody"
+        text = f"program {controls.program} does not take turns"
         raise BadRequestError(ErrorCode.NOT_ENABLED, text, field="stop")
     if len(stop) > STOPS:
         text = f"at most {STOPS} texts can end an answer, not {len(stop)}"

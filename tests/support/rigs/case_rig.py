@@ -190,7 +190,7 @@ def steps(log: Path, session: str | None = None, event: str | None = None) -> li
 
 
 def assert_one_step_at_a_time(lines: list[LogLine]) -> None:
-    """Every unit ends before the next begins, whosever it is."""
+    """Every unit ends before the next begins, of any session."""
     lines = [line for line in lines if line.event != "fault"]
     for start, end in zip(lines[::2], lines[1::2], strict=False):
         assert (start.event, end.event) == ("start", "end")
@@ -220,7 +220,7 @@ class Footprint:
     @classmethod
     def now(cls) -> "Footprint":
         gc.collect()
-        # Threads of the default executor stay for the next who needs one.
+        # Threads of the default executor stay for the next job.
         threads = [each for each in threading.enumerate() if not each.name.startswith("asyncio_")]
         return cls(
             len(asyncio.all_tasks()),

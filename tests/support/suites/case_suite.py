@@ -538,7 +538,7 @@ class CaseSuite:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(3):
                     tasks.create_task(visit())
-                assert await _world(service) == alone, "beside others"
+                assert await _world(service) == alone, "next to others"
             assert await _world(service, pauses=True) == alone, "with pauses"
             unseeded = [await _world(service, seed=None) for _ in range(2)]
             assert unseeded[0] != unseeded[1]
@@ -726,7 +726,7 @@ async def _after_a_step_took_its_controls(screen: Screen, log: Path) -> None:
 
 
 async def _next_is_from(screen: Screen, word: SessionInterrupted) -> None:
-    """The next chunk is the one after the last that was seen, made anew."""
+    """The next chunk is the one after the last that was seen, made again."""
     first = await screen.frame()
     assert first.event.discontinuity
     assert first.event.pts_us >= word.next_us

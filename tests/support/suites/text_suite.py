@@ -94,7 +94,7 @@ class TextSuite:
             assert (narrate.value, narrate.default) == (0.0, 0.0)
             await screen.chunk()
             await screen.chunk()
-            assert words(screen.events) == {}, "nobody has asked"
+            assert words(screen.events) == {}, "no turn was asked"
             asked = [await session.push_text(text, mode="turn") for text in ("one", "two")]
             for turn, text in zip(asked, ("one", "two"), strict=True):
                 answer = await said(screen, f"You said {text} under p{prompt_mark('a lake')}. ")
