@@ -31,7 +31,7 @@ const page = new Page(document);
 let view = INITIAL_VIEW;
 let isDrawing = false;
 /** @type {ParameterSliders | null} */
-let dials = null;
+let sliders = null;
 /** A prompt that was asked for while there was no way to say it. @type {string | null} */
 let unsaid = null;
 
@@ -45,7 +45,7 @@ function dispatch(message) {
   queueMicrotask(() => {
     isDrawing = false;
     page.render(view, performance.now());
-    dials?.render(featuresOf(view.session).dials);
+    sliders?.render(featuresOf(view.session).sliders);
   });
 }
 
@@ -82,11 +82,11 @@ function onMessage(message) {
       break;
     case "error":
       inputs.onAnswer(message.command);
-      levers.settled(message.command);
+      keyButtons.settled(message.command);
       break;
     case "control.applied":
     case "control.superseded":
-      levers.settled(message.control);
+      keyButtons.settled(message.control);
       break;
     case "page.transport":
       screen = message.transport === "webrtc" ? peerScreen : socketScreen;
@@ -96,7 +96,7 @@ function onMessage(message) {
     case "page.over":
     case "page.new_session":
       held.forget(); // the server lets go of keys by itself
-      levers.forget();
+      keyButtons.forget();
       socketScreen.close();
       peerScreen.close();
       sound.close();
@@ -106,10 +106,10 @@ function onMessage(message) {
 
 /** @param {any} session */
 function onAttached(session) {
-  levers.show(session);
+  keyButtons.show(session);
   inputs.onAttached();
   if (unsaid !== null) say(unsaid);
-  offer.show(session).catch(() => {}); // without a list there is no choice to offer
+  modelMenu.show(session).catch(() => {}); // without a list there is no choice to offer
 }
 
 /** @param {any} media */
@@ -117,7 +117,7 @@ function onInit(media) {
   if (media.kind === "audio") sound.init(media);
   else {
     screen.init(media);
-    stage.resize();
+    layout.resize();
   }
 }
 
@@ -136,8 +136,8 @@ function onTrack(track) {
 
 // --- what is shown ---
 
-const stage = new Layout(
-  page.part("stage"),
+const layout = new Layout(
+  page.part("viewport"),
   page.part("frame"),
   page.part("picture"),
   page.part("glow"),
@@ -147,7 +147,7 @@ const stage = new Layout(
 const screenEvents = {
   onDrawn(atMs) {
     connection.attachment?.notePresented();
-    stage.light(atMs);
+    layout.light(atMs);
   },
   onSeen(chunk, ptsUs) {
     connection.send("playhead", { chunk, pts_us: ptsUs });
@@ -189,7 +189,7 @@ const held = new HeldKeys((target, edge) => {
 function say(text) {
   const id = connection.send("push_text", { text });
   unsaid = id === null ? text : null;
-  if (id === null) fail("away", "The server is away. Your wish is sent as soon as it is back.");
+  if (id === null) fail("away", "The server is away. Your prompt will be sent when the server is reachable.");
   else dispatch({ type: "page.prompted", id, text });
 }
 
@@ -219,13 +219,13 @@ const codecs = await findCodecs(forced);
 const choices = new PageStorage(() => localStorage);
 const choice = recallChoice(query.get("transport"), choices);
 const dialer = new Dialer(choice, codecs, forced);
-const wish = {
+const opening = {
   model: query.get("model") ?? undefined,
   program: query.get("program") ?? undefined,
   voice: query.has("voice") || undefined, // where the server has one
 };
 const tickets = new StoredSession(new PageStorage(() => sessionStorage), navigator.locks, Tabs.ofBrowser());
-const connection = new Connection(tickets, dialer, wish, {
+const connection = new Connection(tickets, dialer, opening, {
   onMessage,
   onMedia,
   onTrack,
@@ -238,7 +238,7 @@ const browser = {
   hasDevices: typeof navigator.mediaDevices?.getUserMedia === "function",
 };
 page.part("limits").textContent = limitsText(browser);
-const offer = new ModelMenu(page, (wished) => connection.renew(wished));
+const modelMenu = new ModelMenu(page, (wanted) => connection.renew(wanted));
 const inputs = new Inputs(
   page,
   connection,
@@ -247,17 +247,17 @@ const inputs = new Inputs(
   () => dispatch({ type: "page.error_read" }),
   browser,
 );
-const levers = new ControlButtons(page, held, (action) => connection.send("push_action", { action }));
+const keyButtons = new ControlButtons(page, held, (action) => connection.send("push_action", { action }));
 new Recorder(page, connection, () => view, fail);
 new Forks(page, connection, tickets, fail);
-dials = new ParameterSliders(page.part("dials"), (name, value) => {
+sliders = new ParameterSliders(page.part("sliders"), (name, value) => {
   connection.send("update", { parameters: { [name]: value } });
 });
 
 page.part("transport").value = choice;
 new Gestures(page, {
   held,
-  levers,
+  keyButtons,
   say,
   ask,
   connection,

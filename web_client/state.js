@@ -3,11 +3,11 @@
 
 import * as latencies from "./media/latency.js";
 import * as narrations from "./ui/narration.js";
-import * as showings from "./media/playback_stats.js";
+import * as playbackStats from "./media/playback_stats.js";
 import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_status.js";
 
 /**
- * @typedef {import("./ui/prompt_status.js").Wish} PromptStatus
+ * @typedef {import("./ui/prompt_status.js").PromptStatus} PromptStatus
  *
  * @typedef {object} Kept
  * @property {"recording" | "clip"} kind
@@ -24,7 +24,7 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {boolean} isLoading whether the server that is waited for loads a model
  * @property {boolean} isBusy whether a lost server is there, but does not take us now
  * @property {string} ending why the session itself ended, as the server says it
- * @property {"retry" | "renew" | null} offer what can be done about a link that is over
+ * @property {"retry" | "renew" | null} nextAction what can be done about a link that is over
  * @property {"driver" | "viewer" | null} role
  * @property {import("./transport/transport_choice.js").Transport | null} transport that the link takes, once it is open
  * @property {string} id of the session
@@ -41,8 +41,8 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {{stream: string, codec: string, width: number, height: number} | null} media
  * @property {string | null} sound the stream that can be heard
  * @property {latencies.Latency} latency
- * @property {showings.Showing} screen
- * @property {PromptStatus | null} wish the newest prompt that was asked for here, and what became of it
+ * @property {playbackStats.PlaybackStats} screen
+ * @property {PromptStatus | null} promptStatus the newest prompt that was asked for here, and what became of it
  * @property {narrations.Lines} lines what was said and asked
  * @property {boolean} isHeard whether the model hears somebody speak
  * @property {{code: string, message: string} | null} error
@@ -66,7 +66,7 @@ export const INITIAL_VIEW = Object.freeze({
   isLoading: false,
   isBusy: false,
   ending: "",
-  offer: null,
+  nextAction: null,
   role: null,
   transport: null,
   id: "",
@@ -82,8 +82,8 @@ export const INITIAL_VIEW = Object.freeze({
   media: null,
   sound: null,
   latency: latencies.NO_LATENCY,
-  screen: showings.NOTHING_SHOWN,
-  wish: null,
+  screen: playbackStats.NOTHING_SHOWN,
+  promptStatus: null,
   lines: narrations.NOTHING_SAID,
   isHeard: false,
   error: null,
@@ -108,7 +108,7 @@ const REDUCERS = {
   },
   "page.transport": (view, { transport }) => ({ ...view, transport }),
   "page.shown": onShown,
-  "page.skipped": (view, { count }) => ({ ...view, screen: showings.skipped(view.screen, count) }),
+  "page.skipped": (view, { count }) => ({ ...view, screen: playbackStats.skipped(view.screen, count) }),
   "page.tick": onTick,
 
   "session.attached": onAttached,
@@ -174,12 +174,12 @@ function said(view, announcement) {
 // --- the way to the server ---
 
 /** @param {View} view @param {"lost" | "over"} link */
-function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, offer = null }) {
+function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, nextAction = null }) {
   const error = link === "over" ? null : view.error; // the overlay says it
   const waits = { queued: null, isHeard: false }; // a model that was lost stays so until a picture
   const notice = link === "over" ? "" : view.notice;
   const next = withoutPresses({
-    ...view, link, reason, isBusy, retryAtMs, offer, error, notice, ...waits,
+    ...view, link, reason, isBusy, retryAtMs, nextAction, error, notice, ...waits,
   });
   return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
 }
@@ -246,7 +246,7 @@ function onQueued(view, { position }) {
 /** @param {View} view */
 function onInterrupted(view, { seen_us, next_us, reason, loops = [] }) {
   const lines = loops.length === 1 ? view.lines : narrations.brokenOff(view.lines);
-  const next = { ...view, lines, screen: showings.cut(view.screen, next_us) };
+  const next = { ...view, lines, screen: playbackStats.cut(view.screen, next_us) };
   if (reason === "reset") return withoutPresses(next);
   return { ...next, latency: latencies.unseen(view.latency, seen_us) };
 }
@@ -254,9 +254,9 @@ function onInterrupted(view, { seen_us, next_us, reason, loops = [] }) {
 /** @param {View} view */
 function onError(view, message) {
   const next = withError(settled(view, message.command, "refused"), message);
-  return next.wish === view.wish || next.wish === null
+  return next.promptStatus === view.promptStatus || next.promptStatus === null
     ? next
-    : said(next, promptStatusText(next.wish, SPOKEN_CHARS)); // not the prompt before
+    : said(next, promptStatusText(next.promptStatus, SPOKEN_CHARS)); // not the prompt before
 }
 
 /** @param {View} view */
@@ -273,7 +273,7 @@ function onPressed(view, { id, atMs }) {
 
 /** @param {View} view */
 function onPrompted(view, { id, text }) {
-  return { ...view, wish: newPromptStatus(id, text), error: null };
+  return { ...view, promptStatus: newPromptStatus(id, text), error: null };
 }
 
 /** @param {View} view */
@@ -284,18 +284,18 @@ function onApplied(view, receipt) {
   const lines = narrations.forgetting(noted, control, dropped_messages);
   const next = { ...view, latency, lines };
   const isOdd = unknown_words.length > 0 || truncated_at !== null;
-  const isOpening = control === OPENING && view.wish === null && isOdd;
-  const asked = isOpening ? newPromptStatus(OPENING, view.session?.prompt ?? "") : view.wish;
+  const isOpening = control === OPENING && view.promptStatus === null && isOdd;
+  const asked = isOpening ? newPromptStatus(OPENING, view.session?.prompt ?? "") : view.promptStatus;
   if (asked?.id !== control) return next;
   /** @type {PromptStatus} */
-  const wish = {
+  const promptStatus = {
     ...asked,
     outcome: "applied",
     unknownWords: unknown_words,
     truncatedAt: truncated_at,
   };
-  const told = promptStatusText(wish, SPOKEN_CHARS);
-  return said({ ...next, wish }, isOpening ? `${view.notice} ${told}`.trim() : told);
+  const told = promptStatusText(promptStatus, SPOKEN_CHARS);
+  return said({ ...next, promptStatus }, isOpening ? `${view.notice} ${told}`.trim() : told);
 }
 
 /**
@@ -304,9 +304,9 @@ function onApplied(view, receipt) {
  */
 function settled(view, id, outcome) {
   const latency = latencies.forgotten(view.latency, id);
-  const isWish = view.wish !== null && view.wish.id === id;
-  const wish = isWish ? { .../** @type {PromptStatus} */ (view.wish), outcome } : view.wish;
-  return { ...view, latency, wish, lines: narrations.refused(view.lines, id) };
+  const isNewest = view.promptStatus !== null && view.promptStatus.id === id;
+  const promptStatus = isNewest ? { .../** @type {PromptStatus} */ (view.promptStatus), outcome } : view.promptStatus;
+  return { ...view, latency, promptStatus, lines: narrations.refused(view.lines, id) };
 }
 
 // --- what is kept ---
@@ -330,7 +330,7 @@ function onChunk(view, header) {
   if (stream === view.sound && stream !== undefined) return view; // nothing of it is to be seen
   const recovering = view.recovering && isBeforeLoss(view, header);
   const back = view.recovering && !recovering ? said(view, "The world is back.") : view;
-  const screen = showings.came(view.screen, pts_us + duration_us, dropped);
+  const screen = playbackStats.came(view.screen, pts_us + duration_us, dropped);
   return { ...back, recovering, queued: null, screen };
 }
 
@@ -351,7 +351,7 @@ function onText(view, delta) {
 
 /** @param {View} view */
 function onShown(view, { ptsUs, durationUs, atMs }) {
-  const screen = showings.shown(view.screen, ptsUs + durationUs, atMs);
+  const screen = playbackStats.shown(view.screen, ptsUs + durationUs, atMs);
   const latency = latencies.shown(view.latency, ptsUs, atMs);
   const isNew = view.notice !== "" && view.noticeUntilMs === null;
   const noticeUntilMs = isNew ? atMs + NOTICE_MS : view.noticeUntilMs;
@@ -360,7 +360,7 @@ function onShown(view, { ptsUs, durationUs, atMs }) {
 
 /** @param {View} view */
 function onTick(view, { nowMs }) {
-  const screen = showings.recent(view.screen, nowMs);
+  const screen = playbackStats.recent(view.screen, nowMs);
   if (view.noticeUntilMs === null || nowMs < view.noticeUntilMs) {
     return screen === view.screen ? view : { ...view, screen };
   }

@@ -2,14 +2,14 @@
 
     publish -> DropOldestSound -> encoding thread, one SoundRendition a codec -> subscriptions
 
-The counterpart of `fanout.py`: `publish`, `subscribe`, `flush` and `close` return at once and
+The counterpart of `VideoFanout`: `publish`, `subscribe`, `flush` and `close` return at once and
 belong to the event loop; `run` is a child of the session's TaskGroup and ends it when an encoder
 fails.
 """
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from reverie.media.audio.sound import (
     AudioCodec,
@@ -21,8 +21,7 @@ from reverie.media.audio.sound import (
 )
 from reverie.media.audio.sound_queue import DropOldestSound
 from reverie.media.audio.sound_rendition import OpenSoundEncoder, SoundRendition, open_sound_encoder
-from reverie.media.errors import EncodeError, MediaError
-from reverie.media.job_thread import JobThread
+from reverie.media.encoding_loop import EncodingLoop
 
 
 class AudioSubscription:
@@ -35,7 +34,7 @@ class AudioSubscription:
         self._closed = False
 
     def close(self) -> None:
-        """Stop; nothing is delivered afterwards. Closing twice is closing once."""
+        """Stop; nothing is delivered afterwards. Idempotent."""
         if not self._closed:
             self._closed = True
             self._leave(self)
@@ -84,17 +83,12 @@ class AudioFanout:
             open_encoder: what makes encoders, for tests.
         """
         self.shape = SoundShape(round(rate_hz), channels)
-        self._encode_limit_s = encode_limit_s
         self._open_encoder = open_encoder
         self._queue = DropOldestSound(self.shape, round(queue_s * 1e6))
         self._channels: dict[AudioCodec, _Channel] = {}
         self._flushes = 0
         self._finish = False  # what was said is to be completed with silence
-        self._closed = False
-        self._wake = asyncio.Event()
-        self._idle = asyncio.Event()  # nothing waits and nothing is being encoded
-        self._idle.set()
-        self._thread = JobThread("encode-sound")
+        self._loop = EncodingLoop("encode-sound", "a sound encoder", encode_limit_s)
 
     @property
     def dropped(self) -> int:
@@ -138,14 +132,14 @@ class AudioFanout:
             UnsupportedSoundError: the samples are not of the stream's shape.
         """
         self.shape.check(samples_NC)
-        if not self._closed and len(samples_NC):
+        if not self._loop.closed and len(samples_NC):
             self._queue.put(samples_NC, tag)
-            self._stir()
+            self._loop.stir()
 
     def finish(self) -> None:
         """Note that what was published is all for now: its last packet is filled with silence."""
         self._finish = True
-        self._stir()
+        self._loop.stir()
 
     def flush(self) -> None:
         """Drop all sound that no listener was handed yet.
@@ -161,12 +155,11 @@ class AudioFanout:
 
         Safe to cancel. Less than a packet may still wait: `finish` first to have that as well.
         """
-        await self._idle.wait()
+        await self._loop.drain()
 
     def close(self) -> None:
-        """End `run`. What waits is not delivered: `drain` first. Closing twice is closing once."""
-        self._closed = True
-        self._wake.set()
+        """End `run`. What waits is not delivered: `drain` first. Idempotent."""
+        self._loop.close()
 
     async def run(self) -> None:
         """Encode and deliver until `close`. Run it once; cancelling it is closing.
@@ -175,28 +168,18 @@ class AudioFanout:
             MediaError: an encoder failed or took too long.
         """
         try:
-            while not self._closed:
-                await self._work_or_wait()
+            await self._loop.run(self._next_work)
         finally:
-            self._closed = True
-            self._idle.set()
-            self._thread.shutdown(wait=False)
+            self._loop.shut_down()
 
-    async def _work_or_wait(self) -> None:
+    def _next_work(self) -> Coroutine[Any, Any, None] | None:
         if self._queue:
             piece = self._queue.take()
-            await self._send(lambda rendition: rendition.encode(piece))
-        elif self._finish:
+            return self._send(lambda rendition: rendition.encode(piece))
+        if self._finish:
             self._finish = False
-            await self._send(lambda rendition: rendition.finish())
-        else:
-            self._wake.clear()
-            self._idle.set()
-            await self._wake.wait()
-
-    def _stir(self) -> None:
-        self._idle.clear()
-        self._wake.set()
+            return self._send(lambda rendition: rendition.finish())
+        return None
 
     async def _send(self, work: Callable[[SoundRendition], list[SoundPacket]]) -> None:
         flushes, jobs = self._flushes, []
@@ -205,28 +188,13 @@ class AudioFanout:
             jobs.append(_Job(channel.rendition, cut, tuple(channel.subscriptions)))
         if not jobs:
             return
-        encoded = await self._in_thread(lambda: [_run(job, work) for job in jobs])
+        encoded = await self._loop.in_thread(lambda: [_run(job, work) for job in jobs])
         if flushes != self._flushes:
             return
         for job, packets in zip(jobs, encoded, strict=True):
             for packet in packets:
                 for recipient in job.recipients:
                     recipient.hand_over(packet)
-
-    async def _in_thread(
-        self, work: Callable[[], list[list[SoundPacket]]]
-    ) -> list[list[SoundPacket]]:
-        """Run `work` on the encoding thread, under the time limit."""
-        running = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        try:
-            async with asyncio.timeout(self._encode_limit_s):
-                return await running
-        except TimeoutError as error:
-            raise EncodeError(f"a sound encoder took over {self._encode_limit_s:g} s") from error
-        except (MediaError, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            raise EncodeError(f"a sound encoder failed: {error!r}") from error
 
 
 def _run(job: _Job, work: Callable[[SoundRendition], list[SoundPacket]]) -> list[SoundPacket]:

@@ -7,21 +7,17 @@ child of the session's TaskGroup and ends it by raising when an encoder fails, s
 either moves or says why it does not.
 """
 
-import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
-from reverie.media.errors import EncodeError, MediaError
-from reverie.media.job_thread import JobThread
+from reverie.media.encoding_loop import EncodingLoop
 from reverie.media.types import Codec, EncodedFrame, FrameTag, MediaFrame, Picture, Size
 from reverie.media.video.encoders import OpenEncoder, open_encoder
 from reverie.media.video.frame_queue import DropOldestFrames, QueuedFrame
 from reverie.media.video.rendition import Rendition
 from reverie.media.video.subscription import Deliver, VideoSubscription
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,6 @@ class VideoFanout:
             open_encoder: what makes encoders, for tests.
         """
         self._rate_hz = rate_hz
-        self._encode_limit_s = encode_limit_s
         self._open_encoder = open_encoder
         self._queue = DropOldestFrames(queue_frames)
         self._stills: deque[_StillRequest] = deque()
@@ -66,11 +61,7 @@ class VideoFanout:
         self._retired: list[Rendition] = []  # renditions nobody watches, to be freed by the thread
         self._newest: QueuedFrame | None = None  # encoded last; what a newcomer is shown first
         self._flushes = 0
-        self._closed = False
-        self._wake = asyncio.Event()
-        self._idle = asyncio.Event()  # nothing waits and nothing is being encoded
-        self._idle.set()
-        self._thread = JobThread("encode")
+        self._loop = EncodingLoop("encode", "an encoder", encode_limit_s)
 
     @property
     def dropped(self) -> int:
@@ -105,13 +96,13 @@ class VideoFanout:
             found.limit(subscription, None)
             if not found.subscriptions:
                 self._retired.append(self._renditions.pop((codec, size)))
-                self._stir()
+                self._loop.stir()
 
         subscription = VideoSubscription(deliver, rendition.request_key, leave, rendition.limit)
         rendition.subscriptions.append(subscription)
         rendition.force_key()
         self._stills.append(_StillRequest(rendition, subscription))
-        self._stir()
+        self._loop.stir()
         return subscription
 
     def publish(self, frame_HWC: Picture, tag: FrameTag) -> None:
@@ -126,9 +117,9 @@ class VideoFanout:
             UnsupportedPictureError: the frame is not uint8 [H, W, 3] of a size that can be shown.
         """
         Size.of(frame_HWC)
-        if not self._closed:
+        if not self._loop.closed:
             self._queue.put(frame_HWC.copy() if frame_HWC.flags.writeable else frame_HWC, tag)
-            self._stir()
+            self._loop.stir()
 
     def flush(self) -> None:
         """Drop every frame that no watcher was handed yet; the next one becomes a key frame.
@@ -146,12 +137,11 @@ class VideoFanout:
 
         Safe to cancel. Waits for as long as frames keep coming.
         """
-        await self._idle.wait()
+        await self._loop.drain()
 
     def close(self) -> None:
-        """End `run`. What waits is not delivered: `drain` first. Closing twice is closing once."""
-        self._closed = True
-        self._wake.set()
+        """End `run`. What waits is not delivered: `drain` first. Idempotent."""
+        self._loop.close()
 
     async def run(self) -> None:
         """Encode and deliver until `close`. Run it once; cancelling it is closing.
@@ -160,31 +150,18 @@ class VideoFanout:
             MediaError: an encoder failed, took too long or refuses the picture.
         """
         try:
-            while not self._closed:
-                await self._work_or_wait()
+            await self._loop.run(self._next_work)
         finally:
-            self._closed = True
-            self._idle.set()
-            self._retired.extend(self._renditions.values())
-            self._thread.submit(_close_all, self._retired)
-            self._thread.shutdown(wait=False)
+            retired = [*self._retired, *self._renditions.values()]
+            self._loop.shut_down(lambda: _close_all(retired))
 
-    async def _work_or_wait(self) -> None:
+    def _next_work(self) -> Coroutine[Any, Any, None] | None:
         if self._retired:
             retired, self._retired = self._retired, []
-            await self._in_thread(lambda: _close_all(retired))
-        elif self._stills:
-            await self._send_still(self._stills.popleft())
-        elif self._queue:
-            await self._send(self._queue.take())
-        else:
-            self._wake.clear()
-            self._idle.set()
-            await self._wake.wait()
-
-    def _stir(self) -> None:
-        self._idle.clear()
-        self._wake.set()
+            return self._loop.in_thread(lambda: _close_all(retired))
+        if self._stills:
+            return self._send_still(self._stills.popleft())
+        return self._send(self._queue.take()) if self._queue else None
 
     async def _send(self, queued: QueuedFrame) -> None:
         jobs = [
@@ -197,7 +174,7 @@ class VideoFanout:
             for rendition in self._renditions.values()
         ]
         flushes = self._flushes
-        encoded = await self._in_thread(lambda: _encode_all(queued, jobs)) if jobs else []
+        encoded = await self._loop.in_thread(lambda: _encode_all(queued, jobs)) if jobs else []
         if flushes != self._flushes:
             return
         self._newest = queued
@@ -209,24 +186,11 @@ class VideoFanout:
         newest, flushes = self._newest, self._flushes
         if newest is None or self._queue:
             return  # the stream itself is about to bring a picture
-        frame = await self._in_thread(
+        frame = await self._loop.in_thread(
             lambda: request.rendition.still(newest.frame_HWC, newest.tag.pts_us)
         )
         if flushes == self._flushes:
             request.recipient.hand_over(MediaFrame(frame, newest.tag))
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run `work` on the encoding thread, under the time limit."""
-        running = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        try:
-            async with asyncio.timeout(self._encode_limit_s):
-                return await running
-        except TimeoutError as error:
-            raise EncodeError(f"an encoder took over {self._encode_limit_s:g} s") from error
-        except (MediaError, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            raise EncodeError(f"an encoder failed: {error!r}") from error
 
 
 def _encode_all(queued: QueuedFrame, jobs: list[_Job]) -> list[EncodedFrame]:

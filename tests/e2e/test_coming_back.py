@@ -96,7 +96,7 @@ async def test_a_page_that_is_reloaded_after_a_restart_begins_a_world_like_the_l
     player = await Player.at(await browser.new_page(), fragile_server.url)
     await player.ask("a bog")
     await player.until_prompt("a bog")
-    await player.page.wait_for_function(f"{STORED}.wish?.prompt === 'a bog'")
+    await player.page.wait_for_function(f"{STORED}.opening?.prompt === 'a bog'")
     await player.page.goto("about:blank")  # which keeps the tab's storage, and tries nothing
     await asyncio.to_thread(fragile_server.kill)
     await asyncio.to_thread(fragile_server.start)

@@ -48,7 +48,7 @@ async def test_an_example_is_one_press_away(browser: Browser, pocket: ServerProc
     await player.page.goto(pocket.url)
     await player.page.get_by_role("button", name="a frozen lake land at night").click()
     await player.until_text("now", "a frozen lake land at night")
-    assert await player.page.locator("[data-part=levers]").is_hidden(), (
+    assert await player.page.locator("[data-part=key-buttons]").is_hidden(), (
         "all its keys are directions"
     )
     assert player.errors == []

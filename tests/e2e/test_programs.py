@@ -104,7 +104,7 @@ async def test_the_narrator_is_interrupted_alone(here: Island) -> None:
 
 async def turn(player: Player, dial: str, value: float) -> None:
     """Set a parameter of the program, and wait until it acts."""
-    await player.page.get_by_text("Dials").click()
+    await player.page.get_by_text("Parameters").click()
     slider = player.page.get_by_label(dial)
     await slider.evaluate(
         """(input, value) => {
@@ -252,8 +252,8 @@ async def watch(player: Player) -> None:
     await player.page.get_by_role("button", name="Watch").click()
     await player.page.wait_for_function(
         """() => {
-          const film = document.querySelector("[data-part=film]");
-          return film.videoWidth === 128 && film.currentTime > 0 && film.duration > 0;
+          const video = document.querySelector("[data-part=recording-video]");
+          return video.videoWidth === 128 && video.currentTime > 0 && video.duration > 0;
         }"""
     )
     await player.page.get_by_role("button", name="Close").click()

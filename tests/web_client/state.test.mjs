@@ -71,7 +71,7 @@ test("the view before is never edited", () => {
   messages.reduce((view, message) => freeze(reduce(view, freeze(message))), freeze(INITIAL_VIEW));
 });
 
-test("key to picture is from the press to the showing of the picture that the receipt names", () => {
+test("key to picture is from the press to the stats of the picture that the receipt names", () => {
   const view = after(ATTACHED, pressed("k", 1000), applied("k", 3), shown(2, 1100), shown(3, 1180));
   assert.equal(medianMs(view.latency), 180);
   assert.deepEqual(view.latency.stamps, []);
@@ -155,21 +155,21 @@ test("pictures dropped there and here add up", () => {
 
 test("a prompt's receipt says which words nobody knows", () => {
   const view = after(ATTACHED, prompted("p", "a zebra"), applied("p", 1, { unknown_words: ["zebra"] }));
-  assert.equal(view.wish?.outcome, "applied");
+  assert.equal(view.promptStatus?.outcome, "applied");
   assert.match(view.announcement, /I do not know: zebra/);
 });
 
 test("what became of a prompt is told for the newest one alone", () => {
   const view = after(ATTACHED, prompted("p", "a bog"), prompted("q", "a town"), applied("p", 1));
-  assert.equal(view.wish?.outcome, "asked");
+  assert.equal(view.promptStatus?.outcome, "asked");
   const replaced = reduce(view, { type: "control.superseded", control: "q", by: "r" });
-  assert.equal(replaced.wish?.outcome, "replaced");
+  assert.equal(replaced.promptStatus?.outcome, "replaced");
 });
 
 test("an error that answers a prompt is shown and refuses it", () => {
   const error = { type: "error", code: "too_long", message: "too long", command: "p" };
   const view = after(ATTACHED, prompted("p", "a bog"), error);
-  assert.equal(view.wish?.outcome, "refused");
+  assert.equal(view.promptStatus?.outcome, "refused");
   assert.deepEqual(view.error, { code: "too_long", message: "too long" });
   assert.equal(reduce(view, { type: "page.error_read" }).error, null);
 });
@@ -254,10 +254,10 @@ test("what is kept can be fetched with its own ticket, also when its session is 
 test("unknown words of the opening prompt are told like those of any other", () => {
   const unknown = applied("opening", 0, { unknown_words: ["bog"] });
   const view = after(ATTACHED, unknown);
-  assert.deepEqual([view.wish?.text, view.wish?.unknownWords], ["a bog", ["bog"]]);
+  assert.deepEqual([view.promptStatus?.text, view.promptStatus?.unknownWords], ["a bog", ["bog"]]);
   assert.match(view.announcement, /I do not know: bog/);
-  assert.equal(after(ATTACHED, applied("opening", 0)).wish, null, "nothing to be told");
-  assert.equal(after(ATTACHED, prompted("p", "a town"), unknown).wish?.text, "a town");
+  assert.equal(after(ATTACHED, applied("opening", 0)).promptStatus, null, "nothing to be told");
+  assert.equal(after(ATTACHED, prompted("p", "a town"), unknown).promptStatus?.text, "a town");
 });
 
 const LOSS = { type: "page.new_session", reason: "The old world is lost.", isLoss: true };
@@ -290,9 +290,9 @@ test("who waits is told why, and where", () => {
   assert.match(overlay?.detail ?? "", /Every place is taken.*number 2/);
 });
 
-test("an error that answers nothing leaves the wish alone", () => {
+test("an error that answers nothing leaves the promptStatus alone", () => {
   const view = after(ATTACHED, { type: "error", code: "c", message: "m" });
-  assert.equal(view.wish, null);
+  assert.equal(view.promptStatus, null);
 });
 
 test("the status follows the link and the session", () => {
@@ -310,7 +310,7 @@ test("the status follows the link and the session", () => {
   });
   assert.equal(status({ ...lost, isBusy: true }).tone, "wait");
   assert.equal(status(ATTACHED, lost, { type: "page.connecting" }, ATTACHED).text, "Live");
-  assert.equal(status(ATTACHED, { type: "page.over", reason: "Ended.", offer: "renew" }).text, "Ended.");
+  assert.equal(status(ATTACHED, { type: "page.over", reason: "Ended.", nextAction: "renew" }).text, "Ended.");
   assert.match(status(ATTACHED, { type: "request.queued", position: 2 }).text, /number 2/);
   assert.match(status(ATTACHED, { type: "session.recovering" }).text, /back/);
   assert.equal(status(ATTACHED, { type: "session.recovering" }, chunk(0)).text, "Live");

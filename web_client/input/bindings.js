@@ -6,14 +6,14 @@ import { DIRECTIONS, findDirections } from "./keys.js";
  * @typedef {{name: string, merge: string, keys: string[], low?: number, high?: number,
  *   label?: string}} Control as a SessionView declares it
  *
- * @typedef {{meaning: string, label: string, told: string}} Lever a key that has a button of its
+ * @typedef {{meaning: string, label: string, told: string}} KeyButton a key that has a button of its
  *   own; `told` is what else presses it, empty when nothing does
  *
  * @typedef {object} Bindings
- * @property {Map<string, import("./keys.js").Target>} targets by meaning: a direction or a lever's
+ * @property {Map<string, import("./keys.js").Target>} targets by meaning: a direction or a keyButton's
  * @property {Map<string, string>} codes meaning by the code of a key of the keyboard
  * @property {Map<number, string>} buttons meaning by the button of a mouse on the picture
- * @property {Lever[]} levers in the order in which they are declared
+ * @property {KeyButton[]} keyButtons in the order in which they are declared
  *
  * @typedef {{name: string, low: number, high: number, label: string}} Axis
  */
@@ -62,10 +62,10 @@ export function bindingsOf(controls) {
     const letter = [...key.toUpperCase()].find((each) => isFreeLetter(each, codes));
     if (letter !== undefined) codes.set(`Key${letter}`, meaning);
   }
-  const levers = extras.map(({ key, meaning }) => {
+  const keyButtons = extras.map(({ key, meaning }) => {
     return { meaning, label: wordsOf(key), told: toldOf(meaning, codes, buttons) };
   });
-  return { targets, codes, buttons, levers };
+  return { targets, codes, buttons, keyButtons };
 }
 
 /** @param {Control[]} controls @returns {Axis[]} what can be moved by an amount */

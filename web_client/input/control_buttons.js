@@ -14,7 +14,7 @@ export class ControlButtons {
   #page;
   #held;
   #pump;
-  #hand;
+  #pointer;
   #leaning;
   /** @type {Map<string, Axis>} */
   #axes = new Map();
@@ -33,9 +33,9 @@ export class ControlButtons {
     this.#page = page;
     this.#held = held;
     this.#pump = new AxisPump(send, later);
-    this.#hand = new PointerInput(held, (by) => this.#drag(by), later);
+    this.#pointer = new PointerInput(held, (by) => this.#drag(by), later);
     this.#leaning = new HeldKeys(({ control, key }, edge) => this.#lean(control, Number(key), edge));
-    listenToPicture(page.part("picture"), this.#hand);
+    listenToPicture(page.part("picture"), this.#pointer);
   }
 
   /** @param {string} code of a key of the keyboard @returns {string | undefined} */
@@ -51,13 +51,13 @@ export class ControlButtons {
     this.#bindings = bindings;
     this.#axes = new Map(axes.map((axis) => [axis.name, axis]));
     this.#held.setTargets(bindings.targets);
-    this.#hand.setMeanings(bindings.buttons, axes.length > 0);
+    this.#pointer.setMeanings(bindings.buttons, axes.length > 0);
     const leans = axes.flatMap(({ name }) => ["-1", "1"].map((key) => ({ control: name, key })));
     this.#leaning.setTargets(new Map(leans.map((to) => [`${to.control}:${to.key}`, to])));
     const isWalked = ["up", "left", "down", "right"].some((each) => bindings.targets.has(each));
     this.#page.part("pad").hidden = !isWalked;
     this.#page.part("hint-walk").hidden = !isWalked;
-    this.#build(bindings.levers, axes);
+    this.#build(bindings.keyButtons, axes);
     const { style } = this.#page.part("picture");
     style.touchAction = axes.length > 0 ? "none" : bindings.buttons.size > 0 ? "manipulation" : "";
   }
@@ -72,27 +72,27 @@ export class ControlButtons {
     for (const timer of this.#timers.values()) clearInterval(timer);
     this.#timers.clear();
     this.#leaning.forget();
-    this.#hand.forget();
+    this.#pointer.forget();
     this.#pump.forget();
   }
 
-  /** @param {import("./bindings.js").Lever[]} levers @param {Axis[]} axes */
-  #build(levers, axes) {
-    const wanted = JSON.stringify([levers, axes]);
+  /** @param {import("./bindings.js").KeyButton[]} keyButtons @param {Axis[]} axes */
+  #build(keyButtons, axes) {
+    const wanted = JSON.stringify([keyButtons, axes]);
     if (wanted === this.#shown) return;
     this.#shown = wanted;
-    const box = this.#page.part("levers");
-    box.hidden = levers.length + axes.length === 0;
+    const box = this.#page.part("key-buttons");
+    box.hidden = keyButtons.length + axes.length === 0;
     const about = hintOf(axes);
     box.replaceChildren(
-      ...levers.map((lever) => this.#leverOf(lever)),
+      ...keyButtons.map((keyButton) => this.#keyButtonOf(keyButton)),
       ...axes.map((axis) => this.#axisOf(axis)),
       ...(about === "" ? [] : [element("p", "about", about)]),
     );
   }
 
-  /** @param {import("./bindings.js").Lever} lever */
-  #leverOf({ meaning, label, told }) {
+  /** @param {import("./bindings.js").KeyButton} keyButton */
+  #keyButtonOf({ meaning, label, told }) {
     const button = buttonOf(label);
     button.title = told === "" ? `Hold for ${label}` : `Hold for ${label}, or press ${told}`;
     button.append(element("span", "", label));

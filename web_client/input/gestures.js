@@ -5,9 +5,9 @@ import { listenToButton, listenToKeyboard, takesText } from "./keys.js";
 /**
  * @typedef {object} Actions
  * @property {import("./keys.js").HeldKeys} held
- * @property {import("./control_buttons.js").Levers} levers
+ * @property {import("./control_buttons.js").ControlButtons} keyButtons
  * @property {import("../transport/connection.js").Connection} connection
- * @property {(text: string) => void} say wish for another world
+ * @property {(text: string) => void} say prompt for another world
  * @property {(text: string) => boolean} ask
  * @property {(message: {type: string}) => void} dispatch
  * @property {() => boolean} onSound whether it is on then
@@ -54,12 +54,12 @@ export class Gestures {
   }
 
   #listenToWalking() {
-    const { held, levers, connection } = this.#actions;
+    const { held, keyButtons, connection } = this.#actions;
     const releaseAll = () => {
-      levers.forget();
+      keyButtons.forget();
       if (held.forget()) connection.send("release_all");
     };
-    const meaningOf = (/** @type {string} */ code) => levers.meaningOf(code);
+    const meaningOf = (/** @type {string} */ code) => keyButtons.meaningOf(code);
     listenToKeyboard({ window, document, held, releaseAll, meaningOf });
     for (const button of this.#part("pad").querySelectorAll("button")) {
       listenToButton(button, button.dataset.direction, held);

@@ -157,9 +157,9 @@ export class Inputs {
     field.value = ""; // so that the same file can be chosen again
     this.#forgive(); // it was about the file before
     try {
-      const easel = new JpegFrames(input);
+      const frames = new JpegFrames(input);
       for await (const still of stillsOf(file, input.rate_hz || USUAL_RATE_HZ)) {
-        const jpeg = await easel.pack(still.picture, still.size);
+        const jpeg = await frames.pack(still.picture, still.size);
         while (!this.#hasRoom()) await this.#window.next();
         const { ptsUs, isLast: last } = still;
         if (!this.#push({ stream: input.name, codec: "jpeg", pts_us: ptsUs, last }, jpeg)) {

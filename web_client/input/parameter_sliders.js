@@ -1,6 +1,6 @@
 // The numbers of a program that a person may turn while it runs: sliders, and switches.
 
-/** @typedef {import("../ui/features.js").Dial} Dial */
+/** @typedef {import("../ui/features.js").Slider} Slider */
 /** @typedef {{input: HTMLInputElement, output: HTMLOutputElement | null}} Row */
 
 const STEPS = 100;
@@ -8,8 +8,8 @@ const NICE = [5, 2, 1];
 const NEAR = 1e-6;
 
 /**
- * The step of a dial: a round number, about a hundredth of its range, that its default lies on.
- * @param {Pick<Dial, "low" | "high" | "default" | "integer">} dial
+ * The step of a slider: a round number, about a hundredth of its range, that its default lies on.
+ * @param {Pick<Slider, "low" | "high" | "default" | "integer">} slider
  * @returns {number | "any"} the latter when its default is no round number
  */
 export function stepOf({ low, high, default: usual, integer }) {
@@ -37,11 +37,11 @@ export class ParameterSliders {
     this.#onTurn = onTurn;
   }
 
-  /** @param {Dial[]} dials */
-  render(dials) {
-    const names = dials.map(({ name }) => name);
-    if (names.join() !== [...this.#rows.keys()].join()) this.#build(dials);
-    for (const { name, value } of dials) {
+  /** @param {Slider[]} sliders */
+  render(sliders) {
+    const names = sliders.map(({ name }) => name);
+    if (names.join() !== [...this.#rows.keys()].join()) this.#build(sliders);
+    for (const { name, value } of sliders) {
       const { input, output } = /** @type {Row} */ (this.#rows.get(name));
       if (output === null) input.checked = value > 0;
       else if (document.activeElement !== input) input.value = String(value);
@@ -49,15 +49,15 @@ export class ParameterSliders {
     }
   }
 
-  /** @param {Dial[]} dials */
-  #build(dials) {
+  /** @param {Slider[]} sliders */
+  #build(sliders) {
     this.#rows.clear();
-    const labels = dials.map((dial) => {
-      const row = isSwitch(dial) ? this.#switch(dial) : this.#slider(dial);
-      this.#rows.set(dial.name, row);
+    const labels = sliders.map((slider) => {
+      const row = isSwitch(slider) ? this.#switch(slider) : this.#slider(slider);
+      this.#rows.set(slider.name, row);
       const label = document.createElement("label");
       const name = document.createElement("span");
-      name.textContent = dial.label;
+      name.textContent = slider.label;
       label.append(name, row.input, ...(row.output === null ? [] : [row.output]));
       label.classList.toggle("switch", row.output === null);
       return label;
@@ -65,18 +65,18 @@ export class ParameterSliders {
     this.#box.replaceChildren(...labels);
   }
 
-  /** @param {Dial} dial @returns {Row} */
-  #slider(dial) {
-    const { name, low, high } = dial;
+  /** @param {Slider} slider @returns {Row} */
+  #slider(slider) {
+    const { name, low, high } = slider;
     const input = document.createElement("input");
     const output = document.createElement("output");
-    Object.assign(input, { type: "range", min: low, max: high, step: stepOf(dial) });
+    Object.assign(input, { type: "range", min: low, max: high, step: stepOf(slider) });
     input.addEventListener("input", () => (output.textContent = shortOf(Number(input.value))));
     input.addEventListener("change", () => this.#onTurn(name, Number(input.value)));
     return { input, output };
   }
 
-  /** @param {Dial} dial @returns {Row} */
+  /** @param {Slider} slider @returns {Row} */
   #switch({ name }) {
     const input = document.createElement("input");
     Object.assign(input, { type: "checkbox", role: "switch" });
@@ -85,7 +85,7 @@ export class ParameterSliders {
   }
 }
 
-/** @param {Dial} dial */
+/** @param {Slider} slider */
 function isSwitch({ integer, low, high }) {
   return integer && low === 0 && high === 1;
 }

@@ -1,4 +1,4 @@
-// A hand on the picture: dragging moves axes, and buttons of a mouse press keys.
+// The pointer on the picture: dragging moves axes, and buttons of a mouse press keys.
 
 /** @typedef {{x: number, y: number}} Point in CSS pixels */
 /** @typedef {{at: Point, meaning: string | undefined, state: "undecided" | "drags" | "holds"}} Touch */
@@ -90,18 +90,18 @@ export class PointerInput {
   }
 }
 
-/** @param {HTMLElement} picture @param {PointerInput} hand */
-export function listenToPicture(picture, hand) {
-  const sourceOf = (/** @type {PointerEvent} */ { pointerId }) => `hand:${pointerId}`;
+/** @param {HTMLElement} picture @param {PointerInput} pointer */
+export function listenToPicture(picture, pointer) {
+  const sourceOf = (/** @type {PointerEvent} */ { pointerId }) => `pointer:${pointerId}`;
   const pointOf = (/** @type {PointerEvent} */ { clientX: x, clientY: y }) => ({ x, y });
   picture.addEventListener("pointerdown", (event) => {
-    if (!hand.uses(event.button)) return;
+    if (!pointer.uses(event.button)) return;
     picture.setPointerCapture(event.pointerId);
-    hand.down(sourceOf(event), event.button, pointOf(event));
+    pointer.down(sourceOf(event), event.button, pointOf(event));
   });
-  picture.addEventListener("pointermove", (event) => hand.move(sourceOf(event), pointOf(event)));
+  picture.addEventListener("pointermove", (event) => pointer.move(sourceOf(event), pointOf(event)));
   for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
-    picture.addEventListener(end, (event) => hand.up(sourceOf(/** @type {PointerEvent} */ (event))));
+    picture.addEventListener(end, (event) => pointer.up(sourceOf(/** @type {PointerEvent} */ (event))));
   }
-  picture.addEventListener("contextmenu", (event) => hand.uses(2) && event.preventDefault());
+  picture.addEventListener("contextmenu", (event) => pointer.uses(2) && event.preventDefault());
 }

@@ -6,7 +6,7 @@ const USUAL_RATE_HZ = 12;
 
 export class CameraPump {
   #video = document.createElement("video");
-  #easel;
+  #frames;
   #push;
   #timer;
   #isBusy = false;
@@ -18,7 +18,7 @@ export class CameraPump {
    * @param {() => boolean} hasRoom whether another one would leave at once; else it is left out
    */
   constructor(track, input, push, hasRoom) {
-    this.#easel = new JpegFrames(input);
+    this.#frames = new JpegFrames(input);
     this.#push = push;
     this.#video.muted = true;
     this.#video.playsInline = true;
@@ -38,7 +38,7 @@ export class CameraPump {
     if (this.#isBusy || width === 0) return;
     this.#isBusy = true;
     const ptsUs = Math.round(performance.now() * 1000);
-    const jpeg = await this.#easel.pack(this.#video, { width, height });
+    const jpeg = await this.#frames.pack(this.#video, { width, height });
     this.#isBusy = false;
     if (this.#video.srcObject !== null) this.#push(jpeg, ptsUs);
   }

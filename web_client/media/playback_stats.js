@@ -1,7 +1,7 @@
 // What was shown of late: frames a second, lead, dropped pictures.
 
 /**
- * @typedef {object} Showing
+ * @typedef {object} PlaybackStats
  * @property {number[]} shownAtMs when the newest pictures were shown
  * @property {number} seenUs where the newest picture shown ends, in media time
  * @property {number} leadUs how far ahead of that the newest picture was when it came
@@ -10,45 +10,45 @@
 
 const FPS_WINDOW_MS = 2000;
 
-/** @type {Showing} */
+/** @type {PlaybackStats} */
 export const NOTHING_SHOWN = Object.freeze({ shownAtMs: [], seenUs: 0, leadUs: 0, dropped: 0 });
 
 /**
- * A picture came. @param {Showing} showing @param {number} endUs where it ends
- * @param {number} dropped pictures left out just before it @returns {Showing}
+ * A picture came. @param {PlaybackStats} stats @param {number} endUs where it ends
+ * @param {number} dropped pictures left out just before it @returns {PlaybackStats}
  */
-export function came(showing, endUs, dropped) {
-  return { ...skipped(showing, dropped), leadUs: Math.max(0, endUs - showing.seenUs) };
+export function came(stats, endUs, dropped) {
+  return { ...skipped(stats, dropped), leadUs: Math.max(0, endUs - stats.seenUs) };
 }
 
-/** @param {Showing} showing @param {number} endUs @param {number} atMs @returns {Showing} */
-export function shown(showing, endUs, atMs) {
-  return recent({ ...showing, shownAtMs: [...showing.shownAtMs, atMs], seenUs: endUs }, atMs);
+/** @param {PlaybackStats} stats @param {number} endUs @param {number} atMs @returns {PlaybackStats} */
+export function shown(stats, endUs, atMs) {
+  return recent({ ...stats, shownAtMs: [...stats.shownAtMs, atMs], seenUs: endUs }, atMs);
 }
 
-/** What was not shown before `nextUs` never will be. @param {Showing} showing @param {number} nextUs */
-export function cut(showing, nextUs) {
-  return { ...showing, seenUs: nextUs, leadUs: 0 };
+/** What was not shown before `nextUs` never will be. @param {PlaybackStats} stats @param {number} nextUs */
+export function cut(stats, nextUs) {
+  return { ...stats, seenUs: nextUs, leadUs: 0 };
 }
 
-/** @param {Showing} showing @param {number} count @returns {Showing} */
-export function skipped(showing, count) {
-  return count === 0 ? showing : { ...showing, dropped: showing.dropped + count };
+/** @param {PlaybackStats} stats @param {number} count @returns {PlaybackStats} */
+export function skipped(stats, count) {
+  return count === 0 ? stats : { ...stats, dropped: stats.dropped + count };
 }
 
-/** Forget what was shown long before. @param {Showing} showing @param {number} nowMs @returns {Showing} */
-export function recent(showing, nowMs) {
-  const { shownAtMs } = showing;
-  if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return showing;
+/** Forget what was shown long before. @param {PlaybackStats} stats @param {number} nowMs @returns {PlaybackStats} */
+export function recent(stats, nowMs) {
+  const { shownAtMs } = stats;
+  if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return stats;
   // The newest two stay whatever their age, for a slow machine has no more.
   const kept = shownAtMs.filter((atMs, at) => {
     return atMs >= nowMs - FPS_WINDOW_MS || at >= shownAtMs.length - 2;
   });
-  return kept.length === shownAtMs.length ? showing : { ...showing, shownAtMs: kept };
+  return kept.length === shownAtMs.length ? stats : { ...stats, shownAtMs: kept };
 }
 
 /**
- * @param {Showing} showing @param {number} [nowMs] a picture that is long due counts as slow
+ * @param {PlaybackStats} stats @param {number} [nowMs] a picture that is long due counts as slow
  * @returns {number | null} null while too few pictures were shown to tell
  */
 export function framesPerSecond({ shownAtMs }, nowMs = -Infinity) {

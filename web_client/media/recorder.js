@@ -31,7 +31,7 @@ export class Recorder {
     });
     page.part("keep-watch").addEventListener("click", () => this.#with((url) => this.#watch(url)));
     page.part("keep-save").addEventListener("click", () => this.#with((url) => this.#save(url)));
-    page.part("cinema").addEventListener("close", () => page.part("film").pause());
+    page.part("recording-dialog").addEventListener("close", () => page.part("recording-video").pause());
   }
 
   /** Fetch what is kept, once, and do something with it. @param {(url: string) => void} act */
@@ -54,10 +54,10 @@ export class Recorder {
 
   /** @param {string} url */
   #watch(url) {
-    const film = this.#page.part("film");
-    if (film.src !== url) film.src = url;
-    this.#page.part("cinema").showModal();
-    film.play().catch(() => {}); // its own controls are there
+    const video = this.#page.part("recording-video");
+    if (video.src !== url) video.src = url;
+    this.#page.part("recording-dialog").showModal();
+    video.play().catch(() => {}); // its own controls are there
   }
 
   /** @param {string} url */

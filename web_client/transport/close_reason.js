@@ -10,7 +10,7 @@ import { RefusedError } from "./requests.js";
  *   over: only when the person says so
  * @property {string} reason for people
  * @property {boolean} [isBusy] whether the server is there, but does not take us now
- * @property {"retry" | "renew"} [offer] what the person can have, once it is over
+ * @property {"retry" | "renew"} [nextAction] what the person can have, once it is over
  * @property {number} [waitMs] what the server asks to wait
  * @property {boolean} [isLoading] whether the server waits for a model
  */
@@ -28,13 +28,13 @@ export const BROKEN = 4002;
 /** @type {Record<number, CloseReason>} */
 const BY_CODE = {
   [LEFT]: { next: "now", reason: "" },
-  1000: { next: "over", offer: "renew", reason: "This world has ended." },
+  1000: { next: "over", nextAction: "renew", reason: "This world has ended." },
   [BROKEN]: { next: "retry", reason: "WebRTC does not get through; trying again." },
-  4400: { next: "over", offer: "retry", reason: "The server does not speak this page's protocol." },
+  4400: { next: "over", nextAction: "retry", reason: "The server does not speak this page's protocol." },
   4401: { next: "renew", reason: LOST },
   4404: { next: "renew", reason: LOST },
-  4408: { next: "over", offer: "retry", reason: "Nothing happened for long, so the world rests." },
-  4409: { next: "over", offer: "retry", reason: "This world is being played in another window." },
+  4408: { next: "over", nextAction: "retry", reason: "Nothing happened for long, so the world rests." },
+  4409: { next: "over", nextAction: "retry", reason: "This world is being played in another window." },
   4413: { next: "retry", isBusy: true, reason: "The connection was too slow; joining again." },
   4429: { next: "retry", isBusy: true, reason: "The server is busy; trying again." },
 };
@@ -71,7 +71,7 @@ export function closeReasonOfFailure(error) {
   if (!(error instanceof RefusedError)) return { next: "retry", reason: AWAY };
   // A server that does not say when has no hope of its own: a model was given up, say.
   if (!error.isPassing || error.retryAfterS === null) {
-    return { next: "over", offer: "retry", reason: sentence(error.message) };
+    return { next: "over", nextAction: "retry", reason: sentence(error.message) };
   }
   const waitMs = error.retryAfterS * 1000;
   return { next: "retry", isBusy: true, reason: sentence(error.message), waitMs };

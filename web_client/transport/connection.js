@@ -7,7 +7,7 @@ import { request, send } from "./requests.js";
 /**
  * @typedef {import("./attachment.js").Attachment} Attachment
  * @typedef {import("./close_reason.js").CloseReason} CloseReason
- * @typedef {{model?: string, program?: string, prompt?: string, voice?: boolean}} PromptStatus
+ * @typedef {{model?: string, program?: string, prompt?: string, voice?: boolean}} Opening
  *   what a new session should be
  */
 
@@ -17,9 +17,9 @@ const RENEWAL_ATTEMPT = 1;
 export class Connection {
   #tickets;
   #dialer;
-  #wish;
+  #opening;
   #events;
-  /** @type {import("./stored_session.js").Ticket | null} */
+  /** @type {import("./stored_session.js").StoredTicket | null} */
   #ticket = null;
   /** @type {string | null} which recording runs */
   #recording = null;
@@ -37,15 +37,15 @@ export class Connection {
   #wake = () => {};
 
   /**
-   * @param {import("./stored_session.js").TicketStore} tickets
+   * @param {import("./stored_session.js").StoredSession} tickets
    * @param {import("./dialer.js").Dialer} dialer
-   * @param {PromptStatus} wish
+   * @param {Opening} opening
    * @param {import("./attachment.js").AttachmentEvents} events
    */
-  constructor(tickets, dialer, wish, events) {
+  constructor(tickets, dialer, opening, events) {
     this.#tickets = tickets;
     this.#dialer = dialer;
-    this.#wish = wish;
+    this.#opening = opening;
     this.#events = events;
   }
 
@@ -91,9 +91,9 @@ export class Connection {
     if (!isKept && !this.#tickets.remembers && this.#ticket !== null) endSession(this.#ticket);
   }
 
-  /** Leave this session for a new one. @param {PromptStatus} [wish] what should be different */
-  renew(wish = {}) {
-    this.#wish = { ...this.#wish, ...wish };
+  /** Leave this session for a new one. @param {Opening} [opening] what should be different */
+  renew(opening = {}) {
+    this.#opening = { ...this.#opening, ...opening };
     if (this.#ticket !== null) this.#end(this.#ticket, this.#recording);
     this.#forget("A new world.");
     this.#attachment?.forsake();
@@ -109,9 +109,9 @@ export class Connection {
   /** Stay attached until the page goes. @returns {Promise<never>} */
   async run() {
     this.#ticket = await this.#tickets.recall();
-    if (!isLike(this.#ticket, this.#wish)) this.#ticket = null;
+    if (!isLike(this.#ticket, this.#opening)) this.#ticket = null;
     // Should that world be gone, the new one is like it.
-    if (this.#ticket !== null) this.#wish = { ...this.#wish, ...this.#ticket.wish };
+    if (this.#ticket !== null) this.#opening = { ...this.#opening, ...this.#ticket.opening };
     for (;;) {
       if (!this.#isWaiting) this.#events.onMessage({ type: "page.connecting" });
       await this.#prepareNext(await this.#once());
@@ -142,19 +142,19 @@ export class Connection {
 
   /** Why the server would refuse what comes next; null when it would not. */
   async #refusal() {
-    if (this.#ticket === null) return refusalOfOpening(this.#wish);
+    if (this.#ticket === null) return refusalOfOpening(this.#opening);
     return this.#isDoubtful ? refusalOfSession(this.#ticket) : null;
   }
 
   async #create() {
-    const { id, token, owner, view } = await request("v1/sessions", { body: this.#wish });
+    const { id, token, owner, view } = await request("v1/sessions", { body: this.#opening });
     const ticket = { id, token, owner, model: view.model };
     await this.#tickets.keep(ticket);
     return ticket;
   }
 
   /** @param {CloseReason} closing */
-  async #prepareNext({ next, reason, isBusy = false, offer, waitMs, isLoading = false }) {
+  async #prepareNext({ next, reason, isBusy = false, nextAction, waitMs, isLoading = false }) {
     this.#isDoubtful = next !== "now";
     if (next === "now") return;
     this.#isWaiting = next === "wait";
@@ -164,7 +164,7 @@ export class Connection {
       return;
     }
     if (next === "over") {
-      this.#events.onMessage({ type: "page.over", reason, offer });
+      this.#events.onMessage({ type: "page.over", reason, nextAction });
       await this.#sleep(null);
       return;
     }
@@ -194,7 +194,7 @@ export class Connection {
 
   /**
    * End a session; what is being recorded of it is made whole before, and offered.
-   * @param {import("./stored_session.js").Ticket} ticket @param {string | null} recording
+   * @param {import("./stored_session.js").StoredTicket} ticket @param {string | null} recording
    */
   async #end(ticket, recording) {
     if (recording !== null) {
@@ -224,8 +224,8 @@ export class Connection {
     if (message.type === "session.attached") this.#onAttached();
     if (message.view !== undefined) {
       const { model, program, prompt, recording = null } = message.view; // a lost world is begun again as it was
-      this.#wish = { ...this.#wish, model, program, prompt };
-      this.#tickets.note(this.#wish); // also after a reload
+      this.#opening = { ...this.#opening, model, program, prompt };
+      this.#tickets.note(this.#opening); // also after a reload
       this.#recording = recording;
     }
     if (message.type !== "artifact.completed") this.#events.onMessage(message);
@@ -238,7 +238,7 @@ export class Connection {
 
 /**
  * Give a session's place back at once; a channel may close before a command gets through.
- * @param {import("./stored_session.js").Ticket} ticket
+ * @param {import("./stored_session.js").StoredTicket} ticket
  */
 function endSession({ id, token }) {
   const asked = { method: "DELETE", token, keepalive: true };
@@ -246,11 +246,11 @@ function endSession({ id, token }) {
 }
 
 /**
- * Whether a kept session is what is wished for, as far as anything is.
- * @param {import("./stored_session.js").Ticket | null} ticket @param {PromptStatus} wish
+ * Whether a kept session is the one that the page should open, as far as that is said.
+ * @param {import("./stored_session.js").StoredTicket | null} ticket @param {Opening} opening
  */
 function isLike(ticket, { model, program }) {
-  const isOther = (/** @type {string | undefined} */ wished, /** @type {string | undefined} */ had) =>
-    wished !== undefined && wished !== had;
-  return !isOther(model, ticket?.model) && !isOther(program, ticket?.wish?.program);
+  const isOther = (/** @type {string | undefined} */ wanted, /** @type {string | undefined} */ had) =>
+    wanted !== undefined && wanted !== had;
+  return !isOther(model, ticket?.model) && !isOther(program, ticket?.opening?.program);
 }

@@ -27,7 +27,7 @@ export class PeerAttachment {
   #end = (/** @type {number} */ _code) => {};
   /** @type {RTCIceCandidate[]} those that the server has not been told */
   #candidates = [];
-  #vigil = new Watchdog(performance.now());
+  #watchdog = new Watchdog(performance.now());
   #pings = 0;
   #watch;
 
@@ -61,7 +61,7 @@ export class PeerAttachment {
     peer.onicecandidate = ({ candidate }) => this.#onCandidate(candidate);
     peer.onnegotiationneeded = () => {
       // The first one is about the offer that is on its way already.
-      if (this.#signalling.isKnown) this.#restart().catch(() => {}); // the vigil ends what stays cut
+      if (this.#signalling.isKnown) this.#restart().catch(() => {}); // the watchdog ends what stays cut
     };
     peer.onconnectionstatechange = () => {
       if (peer.connectionState === "failed") this.leave(BROKEN);
@@ -97,7 +97,7 @@ export class PeerAttachment {
   }
 
   notePresented() {
-    this.#vigil.presented();
+    this.#watchdog.presented();
   }
 
   /** The page goes, perhaps to come back: the server must not wait half a minute to notice. */
@@ -154,7 +154,7 @@ export class PeerAttachment {
 
   #tellCandidates() {
     if (!this.#signalling.isKnown || this.#candidates.length === 0) return;
-    // What the server does not take now, it finds out by itself, or the vigil ends this.
+    // What the server does not take now, it finds out by itself, or the watchdog ends this.
     this.#signalling.candidates(this.#candidates.splice(0)).catch(() => {});
   }
 
@@ -166,7 +166,7 @@ export class PeerAttachment {
 
   /** @param {string} data */
   #onData(data) {
-    this.#vigil.heard(performance.now());
+    this.#watchdog.heard(performance.now());
     try {
       this.#onMessage(parseText(data));
     } catch (error) {
@@ -197,14 +197,14 @@ export class PeerAttachment {
 
   /** @param {any} chunk whose bytes come by themselves */
   #onChunk(chunk) {
-    if (chunk.rtp_timestamp != null) this.#vigil.sent(performance.now());
+    if (chunk.rtp_timestamp != null) this.#watchdog.sent(performance.now());
     this.#events.onMedia(chunk, null);
   }
 
   #onWatch() {
-    if (!this.#events.expectsPictures()) this.#vigil.presented();
+    if (!this.#events.expectsPictures()) this.#watchdog.presented();
     const isCut = this.#peer.iceConnectionState === "disconnected";
-    for (const duty of this.#vigil.duties(performance.now(), { isOpen: this.isOpen, isCut })) {
+    for (const duty of this.#watchdog.duties(performance.now(), { isOpen: this.isOpen, isCut })) {
       if (duty === "dead") this.leave(BROKEN);
       else if (duty === "restart") this.#peer.restartIce();
       else if (duty === "ask") this.send({ id: "no-picture", type: "request_key_frame" });

@@ -10,7 +10,7 @@ import { after } from "./requests.js";
  * @property {string} model
  * @property {string} [owner] whose session it is, which counts its places
  * @property {string} [owner] whose session it is
- * @property {{model?: string, program?: string, prompt?: string}} [wish] what the world was last
+ * @property {{model?: string, program?: string, prompt?: string}} [opening] what the world was last
  */
 
 const KEY = "reverie.session";
@@ -56,11 +56,11 @@ export class StoredSession {
     await this.#hold(ticket.id);
   }
 
-  /** Note what the session has become. @param {StoredTicket["wish"]} wish */
-  note(wish) {
+  /** Note what the session has become. @param {StoredTicket["opening"]} opening */
+  note(opening) {
     const stored = this.#storage.getItem(KEY);
     if (stored === null) return;
-    const noted = JSON.stringify({ ...JSON.parse(stored), wish });
+    const noted = JSON.stringify({ ...JSON.parse(stored), opening });
     if (noted !== stored) this.#storage.setItem(KEY, noted);
   }
 
@@ -69,8 +69,8 @@ export class StoredSession {
    * @param {Storage} storage of the other tab @param {StoredTicket} ticket
    */
   bequeath(storage, ticket) {
-    const { wish } = JSON.parse(this.#storage.getItem(KEY) ?? "{}");
-    storage.setItem(KEY, JSON.stringify({ ...ticket, wish }));
+    const { opening } = JSON.parse(this.#storage.getItem(KEY) ?? "{}");
+    storage.setItem(KEY, JSON.stringify({ ...ticket, opening }));
   }
 
   drop() {

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {object} Features
- * @property {boolean} takesPrompt whether a wish changes anything
+ * @property {boolean} takesPrompt whether a prompt changes anything
  * @property {boolean} knowsExamples whether it was taught what the page's examples ask for
  * @property {boolean} hasPictures whether there is anything to look at
  * @property {boolean} hasText whether it says something
@@ -11,7 +11,7 @@
  * @property {boolean | null} narrates whether the narrator is on; null without one
  * @property {Input[]} inputs what can be shown or said to it
  * @property {boolean} hasSound whether the program makes some; a voice comes beside it
- * @property {Dial[]} dials numbers that a person may turn
+ * @property {Slider[]} sliders numbers that a person may turn
  *
  * @typedef {object} Input
  * @property {string} name
@@ -24,7 +24,7 @@
  * @property {string} label
  *
  * @typedef {{name: string, value: number, default: number, low: number, high: number, integer: boolean,
- *   label: string}} Dial
+ *   label: string}} Slider
  */
 
 /** The parameter that is the narrator's switch. */
@@ -35,7 +35,7 @@ export function featuresOf(session) {
   const streams = session?.streams ?? [];
   const parameters = session?.parameters ?? [];
   const text = streams.find((/** @type {{kind: string}} */ { kind }) => kind === "text");
-  const narrate = parameters.find((/** @type {Dial} */ { name }) => name === NARRATE);
+  const narrate = parameters.find((/** @type {Slider} */ { name }) => name === NARRATE);
   return {
     takesPrompt: session?.takes_prompt ?? true,
     knowsExamples: /^pocket\b/.test(session?.model ?? ""),
@@ -48,7 +48,7 @@ export function featuresOf(session) {
     narrates: narrate === undefined ? null : narrate.value > 0,
     inputs: session?.inputs ?? [],
     hasSound: streams.some((/** @type {{kind: string}} */ { kind }) => kind === "audio"),
-    dials: parameters.filter((/** @type {Dial} */ { name, label }) => name !== NARRATE && label !== ""),
+    sliders: parameters.filter((/** @type {Slider} */ { name, label }) => name !== NARRATE && label !== ""),
   };
 }
 

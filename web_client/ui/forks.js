@@ -11,7 +11,7 @@ export class Forks {
   /**
    * @param {import("./page.js").Page} page
    * @param {import("../transport/connection.js").Connection} connection
-   * @param {import("../transport/stored_session.js").TicketStore} tickets
+   * @param {import("../transport/stored_session.js").StoredSession} tickets
    * @param {(code: string, message: string) => void} fail
    */
   constructor(page, connection, tickets, fail) {

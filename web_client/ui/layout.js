@@ -31,7 +31,7 @@ export function isOther(a, b) {
 }
 
 export class Layout {
-  #stage;
+  #viewport;
   #frame;
   #picture;
   #glow;
@@ -47,11 +47,11 @@ export class Layout {
   #light = [];
 
   /**
-   * @param {HTMLElement} stage @param {HTMLElement} frame
+   * @param {HTMLElement} viewport @param {HTMLElement} frame
    * @param {HTMLCanvasElement} picture @param {HTMLElement} glow
    */
-  constructor(stage, frame, picture, glow) {
-    this.#stage = stage;
+  constructor(viewport, frame, picture, glow) {
+    this.#viewport = viewport;
     this.#frame = frame;
     this.#picture = picture;
     this.#glow = glow;
@@ -59,13 +59,13 @@ export class Layout {
     // In the next frame, for the page may take its height from the picture.
     const resize = () => requestAnimationFrame(() => this.resize());
     if (typeof ResizeObserver === "undefined") addEventListener("resize", resize);
-    else new ResizeObserver(resize).observe(stage);
+    else new ResizeObserver(resize).observe(viewport);
   }
 
   /** Fit the picture to its room anew. */
   resize() {
-    const { clientWidth, clientHeight } = this.#stage;
-    const { flexGrow, paddingLeft, paddingTop } = getComputedStyle(this.#stage);
+    const { clientWidth, clientHeight } = this.#viewport;
+    const { flexGrow, paddingLeft, paddingTop } = getComputedStyle(this.#viewport);
     const isStacked = flexGrow === "0"; // then its height follows ours
     const room = {
       width: clientWidth - 2 * Number.parseFloat(paddingLeft),

@@ -19,9 +19,9 @@ export function overlayOf(view, nowMs) {
     return { title: text, detail: view.reason, action };
   }
   if (view.link === "over") {
-    const offer = view.offer ?? "retry";
+    const nextAction = view.nextAction ?? "retry";
     const retry = view.id === "" ? "Try again" : "Take me back";
-    const action = { label: offer === "renew" ? "Start a new world" : retry, does: offer };
+    const action = { label: nextAction === "renew" ? "Start a new world" : retry, does: nextAction };
     return { title: view.reason, detail: view.ending, action };
   }
   if (view.link === "connecting" && view.notice !== "") {

@@ -14,7 +14,7 @@ export class Page {
   /** @type {Record<string, HTMLElement>} */
   #parts = {};
   #panel;
-  #talk;
+  #narration;
   #tools;
   /** @type {View | null} */
   #shown = null;
@@ -26,7 +26,7 @@ export class Page {
       this.#parts[element.dataset.part ?? ""] = element;
     }
     this.#panel = new StatsPanel(document);
-    this.#talk = new NarrationList(this.#parts.lines);
+    this.#narration = new NarrationList(this.#parts.lines);
     this.#tools = [...document.querySelectorAll("[data-command]")].map(
       (tool) => /** @type {HTMLElement} */ (tool),
     );
@@ -49,8 +49,8 @@ export class Page {
     if (was?.promptChars !== view.promptChars) this.#renderLimit(view);
     if (was?.error !== view.error) this.#renderError(view);
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
-    if (was?.session !== view.session || was?.wish !== view.wish) this.#renderPrompt(view);
-    if (was?.session !== view.session || was?.lines !== view.lines) this.#renderTalk(view);
+    if (was?.session !== view.session || was?.promptStatus !== view.promptStatus) this.#renderPrompt(view);
+    if (was?.session !== view.session || was?.lines !== view.lines) this.#renderNarration(view);
     if (was?.session !== view.session || was?.sound !== view.sound) this.#renderFeatures(view);
     if (was?.isHeard !== view.isHeard) {
       this.#parts.microphone.dataset.heard = String(view.isHeard);
@@ -79,7 +79,7 @@ export class Page {
   #renderOverlay(view, nowMs) {
     const overlay = overlayOf(view, nowMs);
     this.#parts.overlay.hidden = overlay === null;
-    this.#parts.stage.dataset.covered = String(overlay !== null && view.media !== null);
+    this.#parts.viewport.dataset.covered = String(overlay !== null && view.media !== null);
     if (overlay === null) return;
     this.#text("overlay-title", overlay.title);
     this.#text("overlay-detail", overlay.detail);
@@ -125,36 +125,36 @@ export class Page {
   }
 
   /** @param {View} view */
-  #renderPrompt({ session, wish }) {
+  #renderPrompt({ session, promptStatus }) {
     const prompt = session?.prompt ?? "";
     const now = prompt === "" ? "" : `Now: ${prompt}`;
-    const settled = wish?.outcome === "applied" && !wish.unknownWords.length && !wish.truncatedAt;
-    const text = wish === null || settled ? now : promptStatusText(wish);
+    const settled = promptStatus?.outcome === "applied" && !promptStatus.unknownWords.length && !promptStatus.truncatedAt;
+    const text = promptStatus === null || settled ? now : promptStatusText(promptStatus);
     this.#text("now", text);
     this.#parts.now.title = text; // the page shows its first lines
-    this.#parts.now.dataset.outcome = wish?.outcome ?? "";
-    this.#parts.now.dataset.unknown = wish?.unknownWords.join(" ") ?? "";
+    this.#parts.now.dataset.outcome = promptStatus?.outcome ?? "";
+    this.#parts.now.dataset.unknown = promptStatus?.unknownWords.join(" ") ?? "";
     const told = clipped(prompt, SPOKEN_CHARS);
     const label = prompt === "" ? "The generated world" : `The generated world: ${told}`;
     this.#parts.picture.setAttribute("aria-label", label);
   }
 
   /** @param {View} view */
-  #renderTalk({ session, lines }) {
+  #renderNarration({ session, lines }) {
     const { hasText, takesTurns, narrates } = featuresOf(session);
-    this.#parts.talk.hidden = !hasText;
+    this.#parts.narration.hidden = !hasText;
     if (!hasText) return;
     this.#parts["question-form"].hidden = !takesTurns;
     this.#parts["narrate-field"].hidden = narrates === null;
     /** @type {HTMLInputElement} */ (this.#parts.narrate).checked = narrates === true;
     this.#parts.hush.setAttribute("aria-disabled", String(!isSpeaking(lines)));
-    this.#talk.render(lines);
+    this.#narration.render(lines);
   }
 
   /** @param {View} view */
   #renderFeatures({ session, sound }) {
     const features = featuresOf(session);
-    const { inputs, takesPrompt, takesTurns, hasSound, dials } = features;
+    const { inputs, takesPrompt, takesTurns, hasSound, sliders } = features;
     this.#renderWording(wordingOf(features));
     this.#parts.chips.hidden = !features.knowsExamples;
     this.#parts["hint-write"].hidden = !takesPrompt && !takesTurns;
@@ -164,13 +164,13 @@ export class Page {
     this.#parts.camera.hidden = !pictures.some(({ merge }) => merge === "latest");
     this.#parts["file-button"].hidden = pictures.length === 0;
     this.#parts.microphone.hidden = pictures.length === inputs.length;
-    this.#parts["dials-box"].hidden = dials.length === 0;
+    this.#parts["sliders-box"].hidden = sliders.length === 0;
   }
 
   /** @param {ReturnType<typeof wordingOf>} wording */
   #renderWording({ ask, example, send, said, question, questionExample }) {
     this.#text("ask-title", ask);
-    this.#text("talk-title", said);
+    this.#text("narration-title", said);
     this.#text("question-title", question);
     this.#parts["ask-send"].setAttribute("aria-label", send);
     /** @type {HTMLInputElement} */ (this.#parts.prompt).placeholder = example;

@@ -23,7 +23,7 @@ export function newPromptStatus(id, text) {
   return { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
 }
 
-/** @param {PromptStatus} wish @param {number} [limit] longest that the prompt may be told @returns {string} */
+/** @param {PromptStatus} promptStatus @param {number} [limit] longest that the prompt may be told @returns {string} */
 export function promptStatusText({ text, outcome, unknownWords, truncatedAt }, limit = Infinity) {
   const what = text === "" ? "no prompt" : clipped(text, limit);
   const unknown = unknownWords.length
@@ -36,7 +36,7 @@ export function promptStatusText({ text, outcome, unknownWords, truncatedAt }, l
   const says = {
     asked: `On its way: ${what}.`,
     applied: `The world follows: ${what}.`,
-    replaced: `A newer wish replaced: ${what}.`,
+    replaced: `A newer prompt replaced: ${what}.`,
     refused: `Refused: ${what}.`,
   };
   return [says[outcome], unknown, cut].filter((part) => part !== "").join(" ");

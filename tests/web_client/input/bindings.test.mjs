@@ -15,9 +15,9 @@ function sum(name, low = -1, high = 1) {
 
 const CSGO = edges(..."wasd", "space", "ctrl", "shift", "1", "r", "left_click", "right_click");
 
-test("every key that is no direction has a lever, which tells what else presses it", () => {
-  const { levers } = bindingsOf([CSGO]);
-  assert.deepEqual(levers.map(({ label, told }) => `${label}: ${told}`), [
+test("every key that is no direction has a button, which tells what else presses it", () => {
+  const { keyButtons } = bindingsOf([CSGO]);
+  assert.deepEqual(keyButtons.map(({ label, told }) => `${label}: ${told}`), [
     "Space: Space", "Ctrl: C", "Shift: Shift", "1: 1", "R: R",
     "Left click: Left mouse", "Right click: Right mouse",
   ]);
@@ -39,31 +39,31 @@ test("a letter that is a key beside directions is pressed by its own key", () =>
 });
 
 test("a digit at the end of a name is a key of the keyboard, unless one before has it", () => {
-  const { levers } = bindingsOf([edges("hotbar.1", "slot1", "hotbar.12")]);
-  assert.equal(levers[0].told, "1");
-  assert.notEqual(levers[1].told, "1");
-  assert.doesNotMatch(levers[2].told, /\d/);
+  const { keyButtons } = bindingsOf([edges("hotbar.1", "slot1", "hotbar.12")]);
+  assert.equal(keyButtons[0].told, "1");
+  assert.notEqual(keyButtons[1].told, "1");
+  assert.doesNotMatch(keyButtons[2].told, /\d/);
 });
 
 test("a word of the program's own takes a letter of it that is free", () => {
-  const { levers, codes, targets } = bindingsOf([edges("forward", "stoke", "t")]);
-  assert.deepEqual(levers.map(({ label, told }) => [label, told]), [["Stoke", "O"], ["T", "T"]]);
+  const { keyButtons, codes, targets } = bindingsOf([edges("forward", "stoke", "t")]);
+  assert.deepEqual(keyButtons.map(({ label, told }) => [label, told]), [["Stoke", "O"], ["T", "T"]]);
   assert.equal(targets.get(codes.get("KeyO") ?? "")?.key, "stoke");
 });
 
 test("no two keys share a key of the keyboard, and Ctrl and Tab are left to the browser", () => {
-  const { levers, codes } = bindingsOf([edges("space", "jump", "sneak", "shift", "ctrl", "tab", "attack")]);
-  const told = levers.map((lever) => lever.told).filter((each) => each !== "");
+  const { keyButtons, codes } = bindingsOf([edges("space", "jump", "sneak", "shift", "ctrl", "tab", "attack")]);
+  const told = keyButtons.map((keyButton) => keyButton.told).filter((each) => each !== "");
   assert.equal(new Set(told).size, told.length);
   assert.ok(![...codes.keys()].some((code) => /Control|Tab/.test(code)));
 });
 
 test("two controls may have a key of the same name", () => {
-  const { targets, levers } = bindingsOf([edges("go"), { ...edges("go"), name: "other" }]);
-  assert.deepEqual(levers.map(({ meaning }) => targets.get(meaning)?.control), ["play", "other"]);
+  const { targets, keyButtons } = bindingsOf([edges("go"), { ...edges("go"), name: "other" }]);
+  assert.deepEqual(keyButtons.map(({ meaning }) => targets.get(meaning)?.control), ["play", "other"]);
 });
 
-test("axes are no levers, and are dragged as they are named, or in their order", () => {
+test("axes have no buttons, and are dragged as they are named, or in their order", () => {
   const axes = axesOf([CSGO, sum("roll"), sum("mouse_y", -200, 200), sum("mouse_x", -1000, 1000)]);
   assert.deepEqual(axes[0], { name: "roll", low: -1, high: 1, label: "Roll" });
   assert.equal(draggedOf(axes).across?.name, "mouse_x");
@@ -71,7 +71,7 @@ test("axes are no levers, and are dragged as they are named, or in their order",
   const [pan, tilt] = axesOf([sum("pan"), sum("tilt")]);
   assert.deepEqual(draggedOf([pan, tilt]), { across: pan, down: tilt });
   assert.deepEqual(draggedOf([]), { across: undefined, down: undefined });
-  assert.deepEqual(bindingsOf([sum("pan")]).levers, []);
+  assert.deepEqual(bindingsOf([sum("pan")]).keyButtons, []);
 });
 
 test("dragging turns a camera as its label says, whatever the axes are called", () => {

@@ -12,11 +12,11 @@ for (const [low, high, usual, step] of /** @type {[number, number, number, numbe
   [0.1, 0.7, 0.25, 0.005],
   [0, 1, 1 / 3, "any"],
 ])) {
-  test(`a dial from ${low} to ${high} holds its default of ${usual}`, () => {
+  test(`a slider from ${low} to ${high} holds its default of ${usual}`, () => {
     assert.equal(stepOf({ low, high, default: usual, integer: false }), step);
   });
 }
 
-test("a dial of whole numbers goes by one", () => {
+test("a slider of whole numbers goes by one", () => {
   assert.equal(stepOf({ low: 0, high: 500, default: 7, integer: true }), 1);
 });

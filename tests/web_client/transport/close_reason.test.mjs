@@ -16,7 +16,7 @@ test("a session that is gone is begun anew", () => {
 
 test("what trying again cannot mend waits for the person", () => {
   assert.deepEqual(
-    [1000, 4400, 4408, 4409].map((code) => [closeReasonOf(code).next, closeReasonOf(code).offer]),
+    [1000, 4400, 4408, 4409].map((code) => [closeReasonOf(code).next, closeReasonOf(code).nextAction]),
     [["over", "renew"], ["over", "retry"], ["over", "retry"], ["over", "retry"]],
   );
 });
@@ -33,7 +33,7 @@ test("a full server is tried again when it says", () => {
 
 test("a server that does not say when is not tried again by itself", () => {
   const over = new RefusedError(503, { code: "gone", message: "given up", retry_after_s: null });
-  assert.deepEqual(closeReasonOfFailure(over), { next: "over", offer: "retry", reason: "Given up." });
+  assert.deepEqual(closeReasonOfFailure(over), { next: "over", nextAction: "retry", reason: "Given up." });
 });
 
 test("nothing is promised about a world behind a server that is away", () => {

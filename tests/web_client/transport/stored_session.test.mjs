@@ -86,10 +86,10 @@ test("a tab that is reloaded knows what its world was last", async () => {
   const first = tab(storage, new Locks());
   first.note({ model: "pocket", prompt: "nothing is kept before there is a session" });
   await first.keep(TICKET);
-  const wish = { model: "pocket", program: "world", prompt: "a bog" };
-  first.note({ ...wish, prompt: "a town" });
-  first.note(wish);
-  assert.deepEqual(await tab(storage, new Locks()).recall(), { ...TICKET, wish });
+  const opening = { model: "pocket", program: "world", prompt: "a bog" };
+  first.note({ ...opening, prompt: "a town" });
+  first.note(opening);
+  assert.deepEqual(await tab(storage, new Locks()).recall(), { ...TICKET, opening });
 });
 
 const WAIT_MS = 60;
@@ -139,7 +139,7 @@ test("a browser that keeps nothing is played without remembering", async () => {
     assert.equal(store.remembers, false);
     await store.keep(TICKET);
     store.note({ prompt: "a bog" });
-    assert.deepEqual(await store.recall(), { ...TICKET, wish: { prompt: "a bog" } }, "this page");
+    assert.deepEqual(await store.recall(), { ...TICKET, opening: { prompt: "a bog" } }, "this page");
   }
   const filling = { ...full, setItem: (/** @type {string} */ key) => key === "reverie.probe" || refuse() };
   const storage = new PageStorage(() => filling);
@@ -155,6 +155,6 @@ test("another tab is given a session of its own, and what this one has become", 
   store.note({ prompt: "a lake" });
   store.bequeath(/** @type {any} */ (other), { id: "s2", token: "t2", model: "pocket" });
   const given = await tab(other, new Locks()).recall();
-  assert.deepEqual(given, { id: "s2", token: "t2", model: "pocket", wish: { prompt: "a lake" } });
+  assert.deepEqual(given, { id: "s2", token: "t2", model: "pocket", opening: { prompt: "a lake" } });
   assert.equal(JSON.parse(mine.getItem("reverie.session") ?? "").id, "s1");
 });

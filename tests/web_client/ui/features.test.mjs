@@ -9,7 +9,7 @@ import { INITIAL_VIEW, reduce } from "../../../web_client/state.js";
 test("a session that is not there yet can do nothing", () => {
   assert.deepEqual(featuresOf(null), {
     takesPrompt: true, knowsExamples: false, hasPictures: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
-    hasSound: false, dials: [],
+    hasSound: false, sliders: [],
   });
 });
 
@@ -21,7 +21,7 @@ test("parameters without a label are not for people, and the narrator has a swit
   ];
   const features = featuresOf({ parameters });
   assert.equal(features.narrates, true);
-  assert.deepEqual(features.dials.map(({ name }) => name), ["steps"]);
+  assert.deepEqual(features.sliders.map(({ name }) => name), ["steps"]);
 });
 
 test("a program of words alone has nothing to look at, and the page says what to do instead", () => {

@@ -22,7 +22,7 @@ test("a world follows the words that it knows", () => {
 });
 
 test("a long prompt is clipped where it is read aloud", () => {
-  const wish = { ...newPromptStatus("p", "bog ".repeat(900)), unknownWords: ["bog"] };
-  assert.ok(promptStatusText(wish, 100).length < 160);
-  assert.ok(promptStatusText(wish).length > 3000);
+  const promptStatus = { ...newPromptStatus("p", "bog ".repeat(900)), unknownWords: ["bog"] };
+  assert.ok(promptStatusText(promptStatus, 100).length < 160);
+  assert.ok(promptStatusText(promptStatus).length > 3000);
 });
