@@ -7,6 +7,7 @@ counts as said.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -21,11 +22,11 @@ from reverie.models.contract.blocks import BlockId
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
-    BatchKey,
     Durable,
     Idle,
     LoopKernel,
     LoopRequest,
+    PlanOptions,
     PromptNotes,
     StepBatch,
     StepResult,
@@ -79,11 +80,13 @@ class ChatKernel(LoopKernel[ChatState]):
         if state.answering is None:
             if not controls.turns:
                 return Idle("nobody has said anything")
-            return self._plan(state, "listen", takes=True, commits=True)
+            return self._plan(state, "listen", takes_controls=True, commits=True)
         if state.done:
-            return self._plan(state, "end", shows=True)
-        kind = "prefill" if len(state.unread) > 1 else "decode_token"
-        return self._plan(state, kind, reads=len(_piece(state)))
+            return self._plan(state, "end", streams=(STREAM,), shows=True)
+        count = len(_piece(state))
+        if len(state.unread) > 1:
+            return self._plan(state, "prefill", count)
+        return self._plan(state, "decode_token", count, streams=(STREAM,))
 
     def run_step(self, batch: StepBatch[ChatState]) -> Sequence[StepResult[ChatState]]:
         """Run the units one after another."""
@@ -190,26 +193,12 @@ class ChatKernel(LoopKernel[ChatState]):
         return StepResult(_closed(replace(state, said=state.said + state.held)), (rest,))
 
     def _plan(
-        self,
-        state: ChatState,
-        kind: str,
-        *,
-        reads: int = 0,
-        takes: bool = False,
-        commits: bool = False,
-        shows: bool = False,
+        self, state: ChatState, kind: str, count: int = 0, **options: Unpack[PlanOptions]
     ) -> WorkPlan:
+        """Plan a unit that reads `count` tokens."""
         adapters = self.speaker.adapters.versions(state.mix)
-        key = BatchKey.of(self._instance, self.spec.name, kind, (reads,), adapters)
-        return WorkPlan(
-            kind=kind,
-            batch_key=key,
-            writes=state.cached.pages_filled_by(reads),
-            streams=(STREAM,) if kind in ("decode_token", "end") else (),
-            takes_controls=takes,
-            commits=commits,
-            shows=shows,
-        )
+        options["writes"] = state.cached.pages_filled_by(count)
+        return WorkPlan.of(self._instance, self.spec, kind, (count,), adapters, **options)
 
 
 def _piece(state: ChatState) -> tuple[int, ...]:

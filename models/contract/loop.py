@@ -18,6 +18,25 @@ from reverie.models.contract.blocks import BlockId, LoopState
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.spec import LoopSpec
+from reverie.models.contract.work_plan import BatchKey, Idle, PlanOptions, WorkPlan
+
+__all__ = [
+    "AudioOutput",
+    "BatchKey",
+    "Durable",
+    "FrameOutput",
+    "Idle",
+    "LoopKernel",
+    "LoopRequest",
+    "Output",
+    "PlanOptions",
+    "PromptNotes",
+    "StepBatch",
+    "StepResult",
+    "StepUnit",
+    "TextOutput",
+    "WorkPlan",
+]
 
 S = TypeVar("S", bound=LoopState)
 
@@ -38,78 +57,6 @@ class LoopRequest:
     prompt: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
     stop: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BatchKey:
-    """Units with equal keys may run in one forward pass."""
-
-    instance: str
-    weights_version: str
-    loop: str
-    kind: str
-    shape: tuple[int, ...] = ()
-    precision: str = "float32"
-    adapters: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        instance: ModelInstance,
-        loop: str,
-        kind: str,
-        shape: tuple[int, ...] = (),
-        adapters: tuple[str, ...] = (),
-    ) -> "BatchKey":
-        """Return the key of units of `kind` that run on an instance as it is now.
-
-        Args:
-            instance: what they run on.
-            loop: whose units they are.
-            kind: of the units.
-            shape: what else must be equal.
-            adapters: those in force and their strengths, as `Adapters.versions` says them.
-        """
-        return cls(
-            instance.name,
-            instance.weights_version,
-            loop,
-            kind,
-            shape,
-            str(instance.dtype),
-            adapters=adapters,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class WorkPlan:
-    """One unit of work, described and not yet run.
-
-    Attributes:
-        kind: `denoise`, `decode`, `context`, `encode_text`, ...
-        batch_key: which other units it may share a forward pass with.
-        writes: cache blocks that it fills; they are reserved before it is admitted.
-        streams: output streams that it feeds.
-        takes_controls: the controls given to `plan_step` act from this unit on; they then come
-            back in `StepUnit.controls`. False leaves them waiting.
-        commits: its end makes the chunk part of the session.
-        shows: its end puts out the last frame of the chunk; a rewind can return to here.
-    """
-
-    kind: str
-    batch_key: BatchKey
-    writes: int = 0
-    streams: tuple[str, ...] = ()
-    takes_controls: bool = False
-    commits: bool = False
-    shows: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Idle:
-    """There is nothing to do until a control comes; `reason` is for traces."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ small, the upsampler's calls follow, off the state that the next picture is made
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -14,11 +15,11 @@ from torch import Tensor
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
-    BatchKey,
     FrameOutput,
     Idle,
     LoopKernel,
     LoopRequest,
+    PlanOptions,
     StepBatch,
     StepResult,
     StepUnit,
@@ -69,18 +70,18 @@ class DiamondKernel(LoopKernel[DiamondState]):
         """Name the next unit; its order is that of `DiamondPhase`."""
         match state.phase:
             case DiamondPhase.BEGIN:
-                return self._plan(state, "begin", commits=True, shows=True)
+                return self._plan("begin", streams=("video",), commits=True, shows=True)
             case DiamondPhase.FRAME:
                 begun = replace(
                     state, drawing=SamplingState(state.shown_CHW), fine=_fine(state, controls)
                 )
-                return self._plan(state, "denoise", takes=True, commits=self._left(begun) == 1)
+                return self._plan("denoise", takes_controls=True, commits=self._left(begun) == 1)
             case DiamondPhase.DENOISE:
-                return self._plan(state, "denoise", commits=self._left(state) == 1)
+                return self._plan("denoise", commits=self._left(state) == 1)
             case DiamondPhase.UPSAMPLE:
-                return self._plan(state, "upsample")
+                return self._plan("upsample")
             case DiamondPhase.SHOW:
-                return self._plan(state, "show", shows=True)
+                return self._plan("show", streams=("video",), shows=True)
 
     def run_step(self, batch: StepBatch[DiamondState]) -> Sequence[Result]:
         """Run the units one after another."""
@@ -184,24 +185,8 @@ class DiamondKernel(LoopKernel[DiamondState]):
         frames = (state.shown_CHW / 2 + 0.5).clamp(0, 1).permute(1, 2, 0)[None]
         return StepResult(replace(state, phase=DiamondPhase.FRAME), (FrameOutput("video", frames),))
 
-    def _plan(
-        self,
-        state: DiamondState,
-        kind: str,
-        *,
-        takes: bool = False,
-        commits: bool = False,
-        shows: bool = False,
-    ) -> WorkPlan:
-        key = BatchKey.of(self._instance, self.spec.name, kind)
-        return WorkPlan(
-            kind=kind,
-            batch_key=key,
-            streams=("video",) if shows else (),
-            takes_controls=takes,
-            commits=commits,
-            shows=shows,
-        )
+    def _plan(self, kind: str, **options: Unpack[PlanOptions]) -> WorkPlan:
+        return WorkPlan.of(self._instance, self.spec, kind, **options)
 
 
 def _fine(state: DiamondState, controls: Controls) -> bool:

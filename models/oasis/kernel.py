@@ -8,6 +8,7 @@ it, all that remain are computed anew, for what a frame is depends on those befo
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -16,11 +17,11 @@ from reverie.models.contract.blocks import BlockId
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
-    BatchKey,
     FrameOutput,
     Idle,
     LoopKernel,
     LoopRequest,
+    PlanOptions,
     StepBatch,
     StepResult,
     StepUnit,
@@ -70,12 +71,12 @@ class OasisKernel(LoopKernel[OasisState]):
             case OasisPhase.BEGIN:
                 return self._plan(state, "encode", commits=True)
             case OasisPhase.DECODE:
-                return self._plan(state, "decode", shows=True)
+                return self._plan(state, "decode", streams=("video",), shows=True)
             case OasisPhase.CONTEXT:
                 writes = len(state.window) if state.slid else 1
                 return self._plan(state, "context", writes=writes)
             case OasisPhase.FRAME:
-                return self._plan(state, "denoise", takes=True, commits=last)
+                return self._plan(state, "denoise", takes_controls=True, commits=last)
             case OasisPhase.DENOISE:
                 return self._plan(state, "denoise", commits=last)
 
@@ -173,28 +174,9 @@ class OasisKernel(LoopKernel[OasisState]):
             action_guidance=controls.parameters.get(WEIGHT, state.action_guidance),
         )
 
-    def _plan(
-        self,
-        state: OasisState,
-        kind: str,
-        *,
-        takes: bool = False,
-        commits: bool = False,
-        shows: bool = False,
-        writes: int = 0,
-    ) -> WorkPlan:
-        key = BatchKey.of(
-            self._instance, self.spec.name, kind, (len(state.blocks), state.step, writes)
-        )
-        return WorkPlan(
-            kind=kind,
-            batch_key=key,
-            writes=writes,
-            streams=("video",) if shows else (),
-            takes_controls=takes,
-            commits=commits,
-            shows=shows,
-        )
+    def _plan(self, state: OasisState, kind: str, **options: Unpack[PlanOptions]) -> WorkPlan:
+        shape = (len(state.blocks), state.step, options.get("writes", 0))
+        return WorkPlan.of(self._instance, self.spec, kind, shape, **options)
 
 
 def action_row(controls: Controls) -> Tensor:

@@ -10,15 +10,16 @@ unit, decoded and shown like what the model makes, and written to the cache, blo
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
-    BatchKey,
     Durable,
     Idle,
     LoopKernel,
     LoopRequest,
+    PlanOptions,
     StepBatch,
     StepResult,
     WorkPlan,
@@ -70,7 +71,7 @@ class WanKernel(LoopKernel[WanState]):
             case WanPhase.BEGIN:
                 # A history that was given stands under a prompt of its own.
                 heard = hears(state, controls, self._adapters) and not state.fresh
-                return self._plan(state, "encode_text", "text", takes=heard)
+                return self._plan(state, "encode_text", "text", takes_controls=heard)
             case WanPhase.WARM:
                 return self._plan(state, "warm_decoder", "vae", shape_key(state.decoder))
             case WanPhase.BLOCK:
@@ -120,9 +121,9 @@ class WanKernel(LoopKernel[WanState]):
         if hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
         if not ready:
-            return self._plan_denoise(state, takes=not state.turned)
+            return self._plan_denoise(state, takes_controls=not state.turned)
         last = is_last_group(pictures, begins)
-        return self._plan_encode(state, takes=not state.turned, commits=last)
+        return self._plan_encode(state, takes_controls=not state.turned, commits=last)
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         """Plan for a block in the making: a clip takes its place, or waits for its end."""
@@ -133,25 +134,29 @@ class WanKernel(LoopKernel[WanState]):
             return self._plan_turn(state, controls)
         if pictures and not state.turned:
             last = is_last_group(pictures, begins=True)
-            return self._plan_encode(state, takes=True, commits=last)
+            return self._plan_encode(state, takes_controls=True, commits=last)
         return self._plan_denoise(state)
 
     def _plan_turn(self, state: WanState, controls: Controls) -> WorkPlan:
         """Plan to go over to another prompt, or to other adapters alone."""
         kind = "adapt" if controls.prompt is None else "encode_text"
-        return self._plan(state, kind, "text", takes=True)
+        return self._plan(state, kind, "text", takes_controls=True)
 
     def _plan_rest(self, state: WanState) -> WorkPlan:
         """Plan the next of the pictures that were taken."""
         last = is_last_group(state.pictures, state.encoder is None)
         return self._plan_encode(state, commits=last)
 
-    def _plan_encode(self, state: WanState, *, takes: bool = False, commits: bool) -> WorkPlan:
+    def _plan_encode(
+        self, state: WanState, *, takes_controls: bool = False, commits: bool
+    ) -> WorkPlan:
         due = FIRST_GROUP if state.encoder is None else GROUP
         shape = (due, *shape_key(state.encoder))
-        return self._plan(state, self.encoding, "vae", shape, takes=takes, commits=commits)
+        return self._plan(
+            state, self.encoding, "vae", shape, takes_controls=takes_controls, commits=commits
+        )
 
-    def _plan_denoise(self, state: WanState, *, takes: bool = False) -> WorkPlan:
+    def _plan_denoise(self, state: WanState, *, takes_controls: bool = False) -> WorkPlan:
         steps = len(state.timesteps or self._units.frames.timesteps)
         frames = len(state.source) or block_at(state.frame, self._causal)
         return self._plan(
@@ -159,7 +164,7 @@ class WanKernel(LoopKernel[WanState]):
             "denoise",
             "transformer",
             self._seen(state, frames),
-            takes=takes,
+            takes_controls=takes_controls,
             commits=state.step + 1 == steps,
         )
 
@@ -177,19 +182,9 @@ class WanKernel(LoopKernel[WanState]):
         kind: str,
         component: str,
         shape: tuple[int, ...] = (),
-        *,
-        takes: bool = False,
-        commits: bool = False,
-        shows: bool = False,
-        writes: int = 0,
+        **options: Unpack[PlanOptions],
     ) -> WorkPlan:
         adapters = self._adapters.versions(state.mix) if component == "transformer" else ()
-        return WorkPlan(
-            kind=kind,
-            batch_key=BatchKey.of(self._instance, self.spec.name, kind, shape, adapters),
-            writes=writes,
-            streams=("video",) if shows else (),
-            takes_controls=takes,
-            commits=commits,
-            shows=shows,
-        )
+        if options.get("shows"):
+            options["streams"] = ("video",)
+        return WorkPlan.of(self._instance, self.spec, kind, shape, adapters, **options)

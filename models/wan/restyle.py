@@ -20,7 +20,7 @@ class WanRestyleKernel(WanKernel):
 
     def _plan_chunk(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
         if state.source:  # the block begins again
-            return self._plan_denoise(state, takes=not state.turned)
+            return self._plan_denoise(state, takes_controls=not state.turned)
         if hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
         come = state.pictures or (not state.turned and pushed(controls))
@@ -28,10 +28,10 @@ class WanRestyleKernel(WanKernel):
         if come or (state.newest is not None and changed):
             first = 0 if state.encoder is None else state.frame
             commits = block_at(first, self._causal) == 1 and self._keeps(state, controls)
-            return self._plan_encode(state, takes=not state.turned, commits=commits)
+            return self._plan_encode(state, takes_controls=not state.turned, commits=commits)
         if state.newest is not None:
             return Idle("no other picture has come")
-        return self._plan_denoise(state, takes=not state.turned)
+        return self._plan_denoise(state, takes_controls=not state.turned)
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         # Pictures that come with the prompt are for the next block.
