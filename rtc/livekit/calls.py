@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reverie.rtc.livekit import vocabulary as names
 from reverie.rtc.livekit.command_gateway import CommandGateway
-from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.livekit.refusals import as_refusal, said
+from reverie.rtc.livekit.errors import SteeringError, as_refusal, said
 from reverie.rtc.wire.errors import BadMessageError
 from reverie.rtc.wire.strict_json import parse_object
 from reverie.sessions.protocol.commands import Count, Name, Number, Seed, Text
@@ -165,9 +164,9 @@ class Calls:
         if asked.to is not None and not self._world.is_here(asked.to):
             raise SteeringError("not_here", f"{asked.to!r} is not in the room", field="to")
         if asked.release or asked.to is not None:
-            self._gateway.hand_control_lock(by, asked.to)
+            self._gateway.hand_over_control(by, asked.to)
         else:
-            self._gateway.take_control_lock(by)
+            self._gateway.take_control(by)
         return {"driver": self._gateway.control_lock.driver}
 
     async def _state(self, by: str, _: NoFields) -> Answer:
@@ -178,7 +177,7 @@ class Calls:
     ) -> Handler:
         async def handle(call: rtc.RpcInvocationData) -> str:
             try:
-                self._gateway.heed(call.caller_identity)
+                self._gateway.admit(call.caller_identity)
                 asked = _read(shape, call.payload)
                 return json.dumps(await answer(call.caller_identity, asked), ensure_ascii=False)
             except SteeringError as refusal:

@@ -35,7 +35,7 @@ class Captions:
         self._options = options
         self._utterance = -1
         self._waiting: deque[TextDelta] = deque()
-        self._publisher = asyncio.Event()
+        self._arrived = asyncio.Event()
 
     def note(self, event: TextDelta) -> None:
         """Take words. Never waits."""
@@ -46,7 +46,7 @@ class Captions:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(event)
-        self._publisher.set()
+        self._arrived.set()
 
     async def send(self, speaker: rtc.LocalParticipant) -> None:
         """Send words until cancelled."""
@@ -54,8 +54,8 @@ class Captions:
         writing = -1
         while True:
             while not self._waiting:
-                self._publisher.clear()
-                await self._publisher.wait()
+                self._arrived.clear()
+                await self._arrived.wait()
             event = self._waiting.popleft()
             with suppress(TimeoutError, rtc.StreamError, RuntimeError):  # the last: it is closed
                 async with asyncio.timeout(self._options.room_s):

@@ -22,8 +22,8 @@ from reverie.sessions import CommandError, ErrorCode, Session, SessionError
 OWN = ""
 """Stands for the program that runs the bridge; no participant has an empty identity."""
 
-WISHES_PER_S = 200
-WISHES_AT_ONCE = 400
+REQUESTS_PER_S = 200
+REQUESTS_AT_ONCE = 400
 """Packets, texts and calls of one participant."""
 
 REMEMBERED = 1024
@@ -60,7 +60,7 @@ class CommandGateway:
         """Return whose a control was, if that is still known."""
         return self._authors.get(control)
 
-    def heed(self, by: str) -> None:
+    def admit(self, by: str) -> None:
         """Accept that somebody asks for anything at all.
 
         Raises:
@@ -69,10 +69,10 @@ class CommandGateway:
         now_s = _now_s()
         bucket = self._buckets.get(by)
         if bucket is None:
-            bucket = self._buckets[by] = TokenBucket(WISHES_PER_S, WISHES_AT_ONCE, now_s)
+            bucket = self._buckets[by] = TokenBucket(REQUESTS_PER_S, REQUESTS_AT_ONCE, now_s)
         wait_s = bucket.wait_s(now_s)
         if wait_s:
-            message = f"wishes are limited to {WISHES_PER_S} a second"
+            message = f"requests are limited to {REQUESTS_PER_S} a second"
             raise SteeringError("rate_limited", message, retry_after_s=round(wait_s, 3))
 
     def check(self, by: str) -> None:
@@ -103,7 +103,7 @@ class CommandGateway:
             ):  # somebody was faster: the wish counted, the seat is theirs
                 self._note(self.control_lock.steer(by, _now_s()))
 
-    def take_control_lock(self, by: str) -> None:
+    def take_control(self, by: str) -> None:
         """Take the seat, if it is free.
 
         Raises:
@@ -113,7 +113,7 @@ class CommandGateway:
             raise SteeringError("not_here", f"{by!r} is not in the room")
         self._note(self.control_lock.take(by, _now_s()))
 
-    def hand_control_lock(self, by: str, to: str | None) -> None:
+    def hand_over_control(self, by: str, to: str | None) -> None:
         """Hand the seat over, or get up from it.
 
         Raises:

@@ -51,7 +51,7 @@ class ControlLock:
         """
         self.check(identity)
         self._active_s = now_s
-        return self._control_lock(identity)
+        return self._set_driver(identity)
 
     def take(self, identity: str, now_s: float) -> LockChange | None:
         """Take the seat if it is free, or if who has it is idle.
@@ -62,7 +62,7 @@ class ControlLock:
         idle_s = now_s - self._active_s
         if self.driver in (None, identity) or idle_s >= self._idle_s:
             self._active_s = now_s
-            return self._control_lock(identity)
+            return self._set_driver(identity)
         self.asking = identity
         left_s = max(self._idle_s - idle_s, 0.0)
         message = f"{self.driver!r} drives, and gives way when idle for {self._idle_s:g} s"
@@ -77,15 +77,15 @@ class ControlLock:
         if self.driver != identity:
             raise SteeringError("not_driving", "only who drives can hand the seat over")
         self._active_s = now_s
-        return self._control_lock(to)
+        return self._set_driver(to)
 
     def left(self, identity: str) -> LockChange | None:
         """Free the seat when it was theirs: they have left the room."""
         if self.asking == identity:
             self.asking = None
-        return self._control_lock(None) if self.driver == identity else None
+        return self._set_driver(None) if self.driver == identity else None
 
-    def _control_lock(self, identity: str | None) -> LockChange | None:
+    def _set_driver(self, identity: str | None) -> LockChange | None:
         before, self.driver = self.driver, identity
         if self.asking == identity:
             self.asking = None

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from livekit import rtc
 
 from reverie.rtc.livekit.command_gateway import OWN, Author
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import SteeringError, said
 from reverie.rtc.livekit.options import BridgeOptions
-from reverie.rtc.livekit.refusals import said
 from reverie.rtc.livekit.vocabulary import TOPIC_EVENTS
 from reverie.sessions.protocol.events import AnyEvent
 
@@ -59,7 +58,7 @@ class EventPublisher:
         self._options = options
         self._waiting: deque[_Line] = deque()
         self._untold = 0  # dropped since the last line that said so
-        self._publisher = asyncio.Event()
+        self._arrived = asyncio.Event()
 
     def note(self, event: AnyEvent, author: Author | None) -> None:
         """Tell of an event of the session, if it is one for the room. Never waits."""
@@ -100,7 +99,7 @@ class EventPublisher:
         self._untold = 0
         self._idle.clear()
         self._waiting.append(_Line(json.dumps(whole, ensure_ascii=False), to))
-        self._publisher.set()
+        self._arrived.set()
 
     async def all_sent(self) -> None:
         """Wait until everything was sent, while `send` runs."""
@@ -111,8 +110,8 @@ class EventPublisher:
         while True:
             while not self._waiting:
                 self._idle.set()
-                self._publisher.clear()
-                await self._publisher.wait()
+                self._arrived.clear()
+                await self._arrived.wait()
             self._idle.clear()
             to, text = self._next()
             try:

@@ -49,7 +49,7 @@ class RoomInputQueue:
         self.overtaken = 0
         self._waiting: deque[InputStep] = deque()
         self._sequence: dict[str, int] = {}  # by sender
-        self._publisher = asyncio.Event()
+        self._arrived = asyncio.Event()
 
     def put(self, by: str, given: Sequence[AnyInput], controls: tuple[ControlView, ...]) -> None:
         """Add the inputs of one packet, or none of them. Never waits.
@@ -71,7 +71,7 @@ class RoomInputQueue:
                 self._waiting.append(steer)
             elif self._is_newest(by, each):
                 self._move(steer, axes)
-        self._publisher.set()
+        self._arrived.set()
 
     def release(self, by: str) -> None:
         """Let go of all keys, and forget what of theirs waits: they steer no more."""
@@ -82,15 +82,15 @@ class RoomInputQueue:
     async def take(self) -> InputStep:
         """Wait for the next one and take it. Safe to cancel: then nothing is taken."""
         while not self._waiting:
-            self._publisher.clear()
-            await self._publisher.wait()
+            self._arrived.clear()
+            await self._arrived.wait()
         return self._waiting.popleft()
 
     def _owe_release(self) -> None:
         """Have all keys let go of after what waits; there is always room for that."""
         if not self._waiting or self._waiting[-1] != RELEASE_ALL:
             self._waiting.append(RELEASE_ALL)
-        self._publisher.set()
+        self._arrived.set()
 
     def _is_newest(self, by: str, given: RoomAxesInput) -> bool:
         if given.seq is None:

@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from reverie.rtc.livekit.errors import SteeringError
-from reverie.rtc.livekit.refusals import as_refusal
+from reverie.rtc.livekit.errors import SteeringError, as_refusal
 from reverie.rtc.wire.errors import BadMessageError
 from reverie.rtc.wire.strict_json import ROOT, parse_objects
 from reverie.sessions.protocol.commands import Name, Number

@@ -48,7 +48,7 @@ class PictureTrack:
         self.shape = shape
         self.shown = 0
         self._options = options
-        self._carried = PublishedTrack(participant, "video", options.room_s)
+        self._published = PublishedTrack(participant, "video", options.room_s)
         self._factor = factor(shape, options.least_px)
         # As a screencast the picture keeps its size when bandwidth is short, and loses frames.
         width, height = shape.width * self._factor, shape.height * self._factor
@@ -66,15 +66,15 @@ class PictureTrack:
     @property
     def offered(self) -> bool:
         """Whether the room has the track; a reconnection may lose it."""
-        return self._carried.offered
+        return self._published.offered
 
     async def verify(self) -> None:
         """Count the track as lost if the connection carries it no more."""
-        await self._carried.verify()
+        await self._published.verify()
 
     async def check(self) -> bool:
         """Take the track back if the server takes it no longer; tell whether it was left."""
-        return await self._carried.check()
+        return await self._published.check()
 
     async def publish(self) -> None:
         """Offer the track to the room; do nothing while it is offered already.
@@ -93,7 +93,7 @@ class PictureTrack:
                 max_bitrate=self._options.max_bitrate, max_framerate=self.shape.rate_hz
             ),
         )
-        await self._carried.publish(track, options)
+        await self._published.publish(track, options)
 
     async def show(self, picture: NDArray[np.uint8]) -> None:
         """Send a picture [H, W, 3] when its time comes; return once those before it are sent.
@@ -126,7 +126,7 @@ class PictureTrack:
         """Take the track back, unless the room is gone. Closing twice is closing once."""
         await self._pacer.aclose()
         try:
-            await self._carried.withdraw(gone=gone)
+            await self._published.withdraw(gone=gone)
         finally:
             await self._silence.aclose()
             await self._source.aclose()

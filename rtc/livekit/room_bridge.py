@@ -23,9 +23,8 @@ from reverie.rtc.livekit.errors import RoomEnding, SteeringError
 from reverie.rtc.livekit.event_publisher import EventPublisher
 from reverie.rtc.livekit.input_queue import RoomInputQueue
 from reverie.rtc.livekit.options import BridgeOptions
-from reverie.rtc.livekit.receipts import Receipt
 from reverie.rtc.livekit.rest_rules import RestRules
-from reverie.rtc.livekit.room_context import RoomContext
+from reverie.rtc.livekit.room_context import Receipt, RoomContext
 from reverie.rtc.livekit.room_session import RoomSession
 from reverie.rtc.livekit.status import StatusBoard, note
 from reverie.sessions import Session
@@ -38,40 +37,40 @@ class RoomBridge:
     def __init__(self, session: Session, options: BridgeOptions | None = None) -> None:
         """Serve nothing yet."""
         options = options or BridgeOptions()
-        self._parts = RoomContext(
+        self._context = RoomContext(
             session=session,
             options=options,
             gateway=CommandGateway(session, options, self._control_lock_changed),
-            steering=RoomInputQueue(),
-            lifetime=RestRules(session, options, self._lifetime_changed),
+            input_queue=RoomInputQueue(),
+            rest_rules=RestRules(session, options, self._rest_changed),
             board=StatusBoard(options),
             publisher=EventPublisher(options),
             captions=Captions(options),
         )
-        session.connection_changed = lambda there: self._parts.board.lose(not there)
+        session.connection_changed = lambda there: self._context.board.lose(not there)
         self._room_session: RoomSession | None = None
         self._there = asyncio.Event()
 
     @property
     def session(self) -> Session:
         """What is served."""
-        return self._parts.session
+        return self._context.session
 
     @property
     def driver(self) -> str | None:
         """The identity of who drives."""
-        return self._parts.gateway.control_lock.driver
+        return self._context.gateway.control_lock.driver
 
     @property
     def heard(self) -> str:
         """What the world says, or said last."""
-        return self._parts.captions.heard
+        return self._context.captions.heard
 
     async def serve(self, room: rtc.Room) -> RoomEnding:
         """Serve a connected room until it or the session is over, or this is cancelled."""
         if not room.isconnected():
             return RoomEnding("not_connected", "the room is not connected", final=False)
-        room_session = self._room_session = RoomSession(self._parts, room)
+        room_session = self._room_session = RoomSession(self._context, room)
         room_session.camera.driven_by(self.driver)
         self._there.set()
         try:
@@ -103,11 +102,11 @@ class RoomBridge:
         Raises:
             SteeringError: the session refuses, or does not answer; likewise below.
         """
-        return await self._parts.gateway.say(by, text, mode)
+        return await self._context.gateway.say(by, text, mode)
 
     async def receipt(self, control: str, limit_s: float = 5.0) -> Receipt | None:
         """Wait for what becomes of a control; None when nobody knows in time."""
-        return await self._parts.receipts.of(control, limit_s)
+        return await self._context.receipts.of(control, limit_s)
 
     async def act(
         self,
@@ -115,42 +114,44 @@ class RoomBridge:
         edge: Literal["tap", "press", "release"] = "tap",
     ) -> str:
         """Press keys or move axes, and return the control's id."""
-        return await self._parts.gateway.act(OWN, action, edge)
+        return await self._context.gateway.act(OWN, action, edge)
 
     async def interrupt(self, loop: str | None = None) -> str:
         """Drop what is unfinished or unseen, also what the room was still to be shown."""
-        return await self._parts.gateway.do(OWN, lambda session: session.interrupt(loop))
+        return await self._context.gateway.do(OWN, lambda session: session.interrupt(loop))
 
     async def show(self, picture: NDArray[np.uint8]) -> str:
         """Show the world a picture [H, W, 3], as a camera does."""
-        return await self._parts.gateway.do(OWN, lambda session: session.push_video(picture))
+        return await self._context.gateway.do(OWN, lambda session: session.push_video(picture))
 
     def refuse(self, by: str, why: SteeringError) -> None:
         """Tell a participant that a wish, which the program took from them, is refused."""
         if by != OWN:
-            self._parts.publisher.refuse(by, why)
+            self._context.publisher.refuse(by, why)
 
     # --- what follows from changes ---
 
     def _control_lock_changed(self, change: LockChange) -> None:
-        parts = self._parts
+        context = self._context
         if change.before is not None:
-            parts.steering.release(change.before)
-        parts.board.change(driver=change.now or "", asking=parts.gateway.control_lock.asking or "")
-        parts.publisher.tell(
+            context.input_queue.release(change.before)
+        context.board.change(
+            driver=change.now or "", asking=context.gateway.control_lock.asking or ""
+        )
+        context.publisher.tell(
             {"type": "world.driver", "driver": change.now, "before": change.before}
         )
         if self._room_session is not None:
             self._room_session.camera.driven_by(change.now)
 
-    def _lifetime_changed(self) -> None:
-        parts = self._parts
-        parked, was = parts.lifetime.parked, parts.board.status.status == "parked"
+    def _rest_changed(self) -> None:
+        context = self._context
+        parked, was = context.rest_rules.parked, context.board.status.status == "parked"
         if parked and not was:
-            parts.board.change(status="parked")
-            parts.publisher.tell({"type": "world.parked"})
+            context.board.change(status="parked")
+            context.publisher.tell({"type": "world.parked"})
         if was and not parked:
-            parts.board.change(status="live")
-            parts.board.put(note(parts.board.status, SessionUpdated(view=parts.session.view)))
-            parts.publisher.tell({"type": "world.revived"})
-        parts.board.change(viewers=str(len(parts.lifetime.viewers)))
+            context.board.change(status="live")
+            context.board.put(note(context.board.status, SessionUpdated(view=context.session.view)))
+            context.publisher.tell({"type": "world.revived"})
+        context.board.change(viewers=str(len(context.rest_rules.viewers)))

@@ -75,7 +75,7 @@ class RoomConnection:
         deadline_s = loop.time() + self._options.join_s
         while True:
             try:
-                ending = await self._room_session()
+                ending = await self._serve_once()
             except NotJoinedError as error:
                 if error.final or loop.time() + backoff.pause_s > deadline_s:
                     raise
@@ -88,7 +88,7 @@ class RoomConnection:
                 backoff.restart()
             await asyncio.sleep(backoff.take())
 
-    async def _room_session(self) -> RoomEnding:
+    async def _serve_once(self) -> RoomEnding:
         room = rtc.Room()
         await self._join(room)
         self.joins += 1

@@ -1,5 +1,7 @@
 """What a world has beside its session, whichever room it is in."""
 
+import asyncio
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from reverie.rtc.livekit.captions import Captions
@@ -7,11 +9,40 @@ from reverie.rtc.livekit.command_gateway import CommandGateway
 from reverie.rtc.livekit.event_publisher import EventPublisher
 from reverie.rtc.livekit.input_queue import RoomInputQueue
 from reverie.rtc.livekit.options import BridgeOptions
-from reverie.rtc.livekit.receipts import ReceiptWaiters
 from reverie.rtc.livekit.rest_rules import RestRules
 from reverie.rtc.livekit.status import StatusBoard
 from reverie.sessions import Session
-from reverie.sessions.protocol.events import MediaInit
+from reverie.sessions.protocol.events import ControlApplied, ControlSuperseded, MediaInit
+
+REMEMBERED = 256
+
+Receipt = ControlApplied | ControlSuperseded
+
+
+class ReceiptWaiters:
+    """The newest receipts. Any task may wait for one."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Receipt] = OrderedDict()
+        self._arrived = asyncio.Event()
+
+    def note(self, receipt: Receipt) -> None:
+        """Keep a receipt; the oldest gives way."""
+        self._known[receipt.control] = receipt
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        before, self._arrived = self._arrived, asyncio.Event()
+        before.set()
+
+    async def of(self, control: str, limit_s: float) -> Receipt | None:
+        """Return the receipt of a control; None when it does not come in time."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while control not in self._known:
+                    await self._arrived.wait()
+        except TimeoutError:
+            return None
+        return self._known[control]
 
 
 @dataclass(slots=True)
@@ -26,8 +57,8 @@ class RoomContext:
     session: Session
     options: BridgeOptions
     gateway: CommandGateway
-    steering: RoomInputQueue
-    lifetime: RestRules
+    input_queue: RoomInputQueue
+    rest_rules: RestRules
     board: StatusBoard
     publisher: EventPublisher
     captions: Captions

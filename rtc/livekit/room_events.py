@@ -17,7 +17,6 @@ from reverie.rtc.livekit.camera import Camera
 from reverie.rtc.livekit.chat import TextIntake
 from reverie.rtc.livekit.errors import RoomEnding, SteeringError
 from reverie.rtc.livekit.inputs import parse_inputs
-from reverie.rtc.livekit.participants import is_viewer, viewers
 from reverie.rtc.livekit.rest_rules import Rest
 from reverie.rtc.livekit.room_context import RoomContext
 
@@ -33,6 +32,15 @@ FINAL = frozenset(
     }
 )
 """Reasons of a disconnection after which coming back would be wrong."""
+
+NOT_VIEWERS = frozenset(
+    {
+        rtc.ParticipantKind.PARTICIPANT_KIND_AGENT,
+        rtc.ParticipantKind.PARTICIPANT_KIND_EGRESS,
+        rtc.ParticipantKind.PARTICIPANT_KIND_INGRESS,
+    }
+)
+"""Kinds of participants that do not count as viewers."""
 
 
 class RoomListener(Protocol):
@@ -55,7 +63,7 @@ class RoomEvents:
 
     def __init__(
         self,
-        parts: RoomContext,
+        context: RoomContext,
         room: rtc.Room,
         listener: RoomListener,
         camera: Camera,
@@ -65,7 +73,7 @@ class RoomEvents:
         """Hear nothing yet; needs the running loop."""
         self.over: asyncio.Future[RoomEnding] = asyncio.get_running_loop().create_future()
         self.unknown = 0
-        self._parts = parts
+        self._context = context
         self._room = room
         self._listener = listener
         self._camera = camera
@@ -91,14 +99,14 @@ class RoomEvents:
         for event, callback in self._callbacks.items():
             self._room.on(event, callback)  # type: ignore[arg-type]
         self._room.register_text_stream_handler(names.TOPIC_PROMPT, self._text)
-        if self._parts.options.takes_chat and self._take_chat():
+        if self._context.options.takes_chat and self._take_chat():
             topics.append(names.TOPIC_CHAT)
         for method, handler in self._calls.items():
             self._room.local_participant.register_rpc_method(method, handler)
         try:
             self._let_go()  # in a room before this one a release may have been lost
             self._look_round()
-            self._parts.lifetime.rest(Rest.AWAY, False)
+            self._context.rest_rules.rest(Rest.AWAY, False)
             yield
         finally:
             for method in self._calls:
@@ -119,13 +127,13 @@ class RoomEvents:
     def _look_round(self) -> None:
         """Take the room as it is now: who has come or gone, and what they show."""
         here = set(viewers(self._room))
-        for identity in self._parts.lifetime.viewers - here:
-            self._parts.lifetime.left(identity)
-        for identity in here - self._parts.lifetime.viewers:
-            self._parts.lifetime.came(identity)
-        driver = self._parts.gateway.control_lock.driver
+        for identity in self._context.rest_rules.viewers - here:
+            self._context.rest_rules.left(identity)
+        for identity in here - self._context.rest_rules.viewers:
+            self._context.rest_rules.came(identity)
+        driver = self._context.gateway.control_lock.driver
         if driver is not None and driver not in self._room.remote_participants:
-            self._parts.gateway.left(driver)
+            self._context.gateway.left(driver)
         for participant in self._room.remote_participants.values():
             for publication in participant.track_publications.values():
                 if publication.track is not None:
@@ -133,17 +141,17 @@ class RoomEvents:
 
     def _came(self, participant: rtc.RemoteParticipant) -> None:
         if is_viewer(participant):
-            self._parts.lifetime.came(participant.identity)
+            self._context.rest_rules.came(participant.identity)
 
     def _changed(self, _: dict[str, str], participant: rtc.Participant) -> None:
         """Look at who began to stand for somebody else only after they came."""
         if isinstance(participant, rtc.RemoteParticipant) and not is_viewer(participant):
-            self._parts.lifetime.left(participant.identity)
+            self._context.rest_rules.left(participant.identity)
 
     def _left(self, participant: rtc.RemoteParticipant) -> None:
-        self._parts.lifetime.left(participant.identity)
+        self._context.rest_rules.left(participant.identity)
         self._camera.gone(participant.identity)
-        self._parts.gateway.left(participant.identity)
+        self._context.gateway.left(participant.identity)
 
     def _data(self, packet: rtc.DataPacket) -> None:
         if packet.topic != names.TOPIC_INPUT:
@@ -153,23 +161,23 @@ class RoomEvents:
             return
         by = packet.participant.identity
         reliable = packet.kind == rtc.DataPacketKind.KIND_RELIABLE
-        gateway, steering = self._parts.gateway, self._parts.steering
+        gateway, input_queue = self._context.gateway, self._context.input_queue
         try:
             gateway.check(by)
-            gateway.heed(by)
+            gateway.admit(by)
             inputs = parse_inputs(packet.data, reliable=reliable)
-            steering.put(by, inputs, self._parts.session.view.controls)
+            input_queue.put(by, inputs, self._context.session.view.controls)
         except SteeringError as why:
             if why.code == "rate_limited":
-                steering.release(by)  # one of the lost packets may have held a release
+                input_queue.release(by)  # one of the lost packets may have held a release
             self._listener.refuse(by, why)
         else:
             gateway.steered(by)
 
     def _text(self, reader: rtc.TextStreamReader, by: str) -> None:
         try:
-            self._parts.gateway.check_saying(by)
-            self._parts.gateway.heed(by)
+            self._context.gateway.check_saying(by)
+            self._context.gateway.admit(by)
         except SteeringError as why:
             self._texts.refuse(reader, by, why)
         else:
@@ -195,18 +203,18 @@ class RoomEvents:
         self._listener.torn()
 
     def _away(self) -> None:
-        self._parts.lifetime.rest(Rest.AWAY, True)
+        self._context.rest_rules.rest(Rest.AWAY, True)
         self._let_go()
 
     def _let_go(self) -> None:
-        driver = self._parts.gateway.control_lock.driver
+        driver = self._context.gateway.control_lock.driver
         if driver is not None:
-            self._parts.steering.release(driver)
+            self._context.input_queue.release(driver)
 
     def _back(self) -> None:
         self._look_round()
         self._listener.torn()
-        self._parts.lifetime.rest(Rest.AWAY, False)
+        self._context.rest_rules.rest(Rest.AWAY, False)
 
     def _gone(self, reason: int) -> None:
         if self.over.done():
@@ -215,3 +223,14 @@ class RoomEvents:
         known = reason in names_of.values()
         name = names_of.Name(names_of.ValueType(reason)).lower() if known else f"reason_{reason}"
         self.over.set_result(RoomEnding(name, "the room is over", final=reason in FINAL))
+
+
+def is_viewer(participant: rtc.RemoteParticipant) -> bool:
+    """Tell whether a participant is a viewer: people are, agents and recorders are not."""
+    on_behalf_of = participant.attributes.get(names.PUBLISH_ON_BEHALF)
+    return participant.kind not in NOT_VIEWERS and not on_behalf_of
+
+
+def viewers(room: rtc.Room) -> Iterator[str]:
+    """Yield the identities of all viewers."""
+    return (each.identity for each in room.remote_participants.values() if is_viewer(each))

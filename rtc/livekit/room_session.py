@@ -60,16 +60,16 @@ class RoomSession:
         shown: set once the room has the world's first picture's track.
     """
 
-    def __init__(self, parts: RoomContext, room: rtc.Room) -> None:
+    def __init__(self, context: RoomContext, room: rtc.Room) -> None:
         """Serve nothing yet; needs the running loop."""
         self.shown = asyncio.Event()
-        self.camera = Camera(parts.session, parts.options, self.refuse)
-        self._parts = parts
+        self.camera = Camera(context.session, context.options, self.refuse)
+        self._context = context
         self._room = room
-        self._tracks = RoomTracks(parts.session, room.local_participant, parts.options)
-        self._texts = TextIntake(parts.options, parts.gateway.say, self.refuse)
-        calls = Calls(parts.gateway, self).handlers()
-        self._room_events = RoomEvents(parts, room, self, self.camera, self._texts, calls)
+        self._tracks = RoomTracks(context.session, room.local_participant, context.options)
+        self._texts = TextIntake(context.options, context.gateway.say, self.refuse)
+        calls = Calls(context.gateway, self).handlers()
+        self._room_events = RoomEvents(context, room, self, self.camera, self._texts, calls)
         self._torn = asyncio.Event()  # the room may lack a track
 
     async def run(self) -> RoomEnding:
@@ -78,20 +78,20 @@ class RoomSession:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._start(tasks)
-                self._parts.gateway.here = self.is_here
+                self._context.gateway.here = self.is_here
                 with self._room_events.listening():
                     raise RoomSessionOverError(await self._room_events.over)
         except* RoomSessionOverError as group:
             ending = first_of(group).ending
         finally:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._parts.options.room_s):
+                async with asyncio.timeout(self._context.options.room_s):
                     await self._leave(told=ending.reason != LEFT)
         return ending
 
     def newest_chunk(self) -> int:
         """Return the newest chunk that was shown; -1 before the first."""
-        return self._parts.chunk
+        return self._context.chunk
 
     def is_here(self, identity: str) -> bool:
         """Tell whether somebody is in the room."""
@@ -99,24 +99,24 @@ class RoomSession:
 
     def ask_rest(self, wanted: bool) -> None:
         """Pause, or go on, as somebody asked."""
-        self._parts.lifetime.rest(Rest.ASKED, wanted)
+        self._context.rest_rules.rest(Rest.ASKED, wanted)
 
     def state(self) -> Answer:
         """Return all that a front end shows."""
-        told = {name: value for name, value in self._parts.board.shown.values() if value}
-        return {**told, "view": self._parts.session.view.model_dump(mode="json")}
+        told = {name: value for name, value in self._context.board.shown.values() if value}
+        return {**told, "view": self._context.session.view.model_dump(mode="json")}
 
     def refuse(self, by: str, why: SteeringError) -> None:
         """Tell somebody, and nobody else, that their wish is refused."""
-        self._parts.publisher.refuse(by, why)
+        self._context.publisher.refuse(by, why)
 
     def torn(self) -> None:
         """Note that the room may lack a track, and has forgotten the attributes."""
         self._torn.set()
-        self._parts.board.forget()
+        self._context.board.forget()
 
     def _start(self, tasks: asyncio.TaskGroup) -> None:
-        parts, speaker = self._parts, self._room.local_participant
+        context, speaker = self._context, self._room.local_participant
         tasks.create_task(self._feed(), name="world to room")
         tasks.create_task(self._steer(), name="steering")
         tasks.create_task(self._mend(), name="mend tracks")
@@ -125,53 +125,53 @@ class RoomSession:
         tasks.create_task(self._repeat(), name="repeat")
         tasks.create_task(self._watch(), name="viewers")
         tasks.create_task(self.camera.show(), name="camera")
-        tasks.create_task(parts.lifetime.keep(), name="rest")
-        tasks.create_task(parts.board.tell(speaker), name="attributes")
-        tasks.create_task(parts.publisher.send(speaker), name="news")
-        tasks.create_task(parts.captions.send(speaker), name="captions")
+        tasks.create_task(context.rest_rules.keep(), name="rest")
+        tasks.create_task(context.board.tell(speaker), name="attributes")
+        tasks.create_task(context.publisher.send(speaker), name="news")
+        tasks.create_task(context.captions.send(speaker), name="captions")
         for number in range(READERS):
             tasks.create_task(self._texts.serve(), name=f"texts {number}")
-        parts.board.forget()
+        context.board.forget()
 
     async def _feed(self) -> None:
         """Show the room what the session puts out, at the room's pace."""
         last: AnyEvent | None = None
-        for init in self._parts.inits.values():
+        for init in self._context.inits.values():
             await self._begin(init)
-        async with aclosing(self._parts.session.stream()) as events:
+        async with aclosing(self._context.session.stream()) as events:
             async for event in events:
                 last = event
                 await self._take(event)
         ending = RoomEnding("session_over", _why_over(last))
-        self._parts.board.change(status="ended", reason=ending.message)
+        self._context.board.change(status="ended", reason=ending.message)
         await self._farewell()
         raise RoomSessionOverError(ending)
 
     async def _take(self, event: AnyEvent) -> None:
-        parts = self._parts
+        context = self._context
         match event:
             case MediaInit(stream=stream, codec=codec):
                 if codec not in EXACT:
                     message = f"{stream} comes as {codec}; attach for {' and '.join(EXACT)}"
                     raise RoomSessionOverError(RoomEnding("needs_decoder", message))
-                parts.inits[stream] = event
+                context.inits[stream] = event
                 await self._begin(event)
             case MediaChunk():
                 await self._tracks.show(event)
-                parts.chunk = max(parts.chunk, event.chunk) if event.last else parts.chunk
+                context.chunk = max(context.chunk, event.chunk) if event.last else context.chunk
             case SessionInterrupted(chunk=chunk):
-                parts.chunk = chunk
+                context.chunk = chunk
                 await self._tracks.cut()
             case TextDelta():
-                parts.captions.note(event)
+                context.captions.note(event)
                 if event.cut:
                     self._tracks.cancel_speech()
             case ControlApplied() | ControlSuperseded():
-                parts.receipts.note(event)
-                parts.publisher.note(event, parts.gateway.author(event.control))
+                context.receipts.note(event)
+                context.publisher.note(event, context.gateway.author(event.control))
         if not isinstance(event, ControlApplied | ControlSuperseded):
-            parts.publisher.note(event, None)
-        parts.board.put(note(parts.board.status, event))
+            context.publisher.note(event, None)
+        context.board.put(note(context.board.status, event))
 
     async def _begin(self, init: MediaInit) -> None:
         try:
@@ -183,9 +183,9 @@ class RoomSession:
 
     async def _steer(self) -> None:
         while True:
-            steer = await self._parts.steering.take()
+            steer = await self._context.input_queue.take()
             try:
-                await self._parts.gateway.steer(steer)
+                await self._context.gateway.steer(steer)
             except SteeringError as why:
                 if steer.by != OWN:
                     self.refuse(steer.by, why)
@@ -215,20 +215,20 @@ class RoomSession:
             await asyncio.sleep(MEASURE_S)
             shown = self._tracks.video.shown if self._tracks.video else 0
             fps = max(shown - before, 0) / MEASURE_S
-            self._parts.board.change(fps=f"{fps:.0f}")
+            self._context.board.change(fps=f"{fps:.0f}")
             before = shown
 
     async def _repeat(self) -> None:
         """Keep a picture on its way while the world rests: who comes now sees only what comes."""
         while True:
             await asyncio.sleep(REPEAT_S)
-            if self._tracks.video is not None and not self._parts.lifetime.parked:
+            if self._tracks.video is not None and not self._context.rest_rules.parked:
                 self._tracks.video.repeat()
 
     async def _watch(self) -> None:
-        await self._parts.lifetime.watch()
-        in_line = self._parts.session.view.state == "queued"
-        watched = f"nobody watched for {self._parts.options.keep_empty_s:g} s"
+        await self._context.rest_rules.watch()
+        in_line = self._context.session.view.state == "queued"
+        watched = f"nobody watched for {self._context.options.keep_empty_s:g} s"
         message = "nobody is here to wait for it" if in_line else watched
         raise RoomSessionOverError(RoomEnding("abandoned", message))
 
@@ -236,14 +236,14 @@ class RoomSession:
         gone = not self._room.isconnected()
         await self._tracks.close(gone=gone)
         if not gone and not told:
-            await self._parts.board.retract(self._room.local_participant)
+            await self._context.board.retract(self._room.local_participant)
 
     async def _farewell(self) -> None:
         """Let the room hear why it is over, if it listens."""
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
-                await self._parts.board.all_told()
-                await self._parts.publisher.all_sent()
+                await self._context.board.all_told()
+                await self._context.publisher.all_sent()
 
 
 def _why_over(last: AnyEvent | None) -> str:

@@ -31,7 +31,7 @@ class SoundTrack:
         """Publish nothing yet; needs the running loop."""
         self.rate_hz, self.channels = rate_hz, channels
         self.dropped = 0  # packets that the room took too long for
-        self._carried = PublishedTrack(participant, "sound", options.room_s)
+        self._published = PublishedTrack(participant, "sound", options.room_s)
         self._stream = stream
         self._options = options
         self._source = rtc.AudioSource(rate_hz, channels, queue_size_ms=QUEUE_MS)
@@ -39,15 +39,15 @@ class SoundTrack:
     @property
     def offered(self) -> bool:
         """Whether the room has the track; a reconnection may lose it."""
-        return self._carried.offered
+        return self._published.offered
 
     async def verify(self) -> None:
         """Count the track as lost if the connection carries it no more."""
-        await self._carried.verify()
+        await self._published.verify()
 
     async def check(self) -> bool:
         """Take the track back if the server takes it no longer; tell whether it was left."""
-        return await self._carried.check()
+        return await self._published.check()
 
     async def publish(self) -> None:
         """Offer the track to the room; do nothing while it is offered already.
@@ -60,7 +60,7 @@ class SoundTrack:
         name = f"{TRACK_AUDIO}.{self._stream}"
         track = rtc.LocalAudioTrack.create_audio_track(name, self._source)
         options = rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_SCREENSHARE_AUDIO)
-        await self._carried.publish(track, options)
+        await self._published.publish(track, options)
 
     async def play(self, samples: NDArray[np.int16]) -> None:
         """Play samples [N, C]; return when there is room for more."""
@@ -81,6 +81,6 @@ class SoundTrack:
     async def close(self, *, gone: bool = False) -> None:
         """Take the track back, unless the room is gone. Closing twice is closing once."""
         try:
-            await self._carried.withdraw(gone=gone)
+            await self._published.withdraw(gone=gone)
         finally:
             await self._source.aclose()

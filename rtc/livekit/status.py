@@ -183,12 +183,12 @@ class StatusBoard:
 
     async def _tell(self, speaker: rtc.LocalParticipant) -> None:
         wanted = self.shown.attributes()
-        publisher = changed(self._told, wanted)
-        if not publisher:
+        changes = changed(self._told, wanted)
+        if not changes:
             return
         try:
             async with asyncio.timeout(self._options.room_s):
-                await speaker.set_attributes(publisher)
+                await speaker.set_attributes(changes)
         except TimeoutError:
             self._changed.set()
         else:

@@ -229,8 +229,8 @@ async def test_what_is_wrong_is_named_and_changes_nothing(
 async def test_who_asks_too_often_is_told_when_to_ask_again_and_others_are_heard(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reverie.rtc.livekit.command_gateway.WISHES_AT_ONCE", 5)
-    monkeypatch.setattr("reverie.rtc.livekit.command_gateway.WISHES_PER_S", 1e-6)
+    monkeypatch.setattr("reverie.rtc.livekit.command_gateway.REQUESTS_AT_ONCE", 5)
+    monkeypatch.setattr("reverie.rtc.livekit.command_gateway.REQUESTS_PER_S", 1e-6)
     for _ in range(5):
         await room.call("ada", "state")
     said = await room.refusal("ada", "state")
