@@ -1,9 +1,9 @@
-"""A session in a LiveKit room: its pictures and sound out, what people say and press in.
+"""A session in a LiveKit room: media go to the room, prompts and actions come from it.
 
-`bridge.py` is the way in: it serves one session to one room, and works on `Session` alone, so that
-one on a server and one in this process are served alike. `presence.py` goes into a room by itself
-and comes back after a loss. Everything the room is told and may say is named in `vocabulary.py`.
-This package needs `livekit` (extra `livekit`); nothing else of the house imports it.
+`room_bridge.py` is the entry point: it serves one session to one room, and depends on `Session`
+alone, so that a session on a server and one in this process are served alike. `room_connection.py`
+joins a room by itself and rejoins after a loss. `vocabulary.py` names all topics, RPC methods and
+attributes. This package needs `livekit` (extra `livekit`); no other package imports it.
 """
 
 from reverie.rtc.livekit.errors import (

@@ -1,8 +1,8 @@
-"""The one way from a room to its session: whose wishes count, within limits, with typed refusals.
+"""The one path from a room to its session: it checks the driver and rate limits, and refuses typed.
 
-Everything that changes the session goes through here, so that the rule of the one driver, the time
-limits and the record of who wanted what are in one place. The program that runs the bridge (an
-agent, its tools) asks as `OWN`, and is never refused for somebody else's driving.
+Every command goes through here, so that the control lock, the time limits and the authors of
+controls are in one place. The program that runs the bridge (an
+agent, its tools) asks as `OWN`, and is never refused because of a driver.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ REQUESTS_AT_ONCE = 400
 """Packets, texts and calls of one participant."""
 
 REMEMBERED = 1024
-"""Controls of which it is known whose they were."""
+"""Controls whose authors are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wanted a control, and what they call it."""
+    """The participant who sent a control, and its tag."""
 
     by: str
     tag: str | None = None
 
 
 class CommandGateway:
-    """Takes wishes to a session; `changed` is called when the seat changes hands.
+    """Takes requests to a session; `changed` is called when the driver changes.
 
     Attributes:
-        here: tells whether somebody is in the room: what they sent may come after they have left.
+        here: tells whether a participant is in the room; packets may arrive after they have left.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class CommandGateway:
         self._session = session
         self._options = options
         self._changed = changed
-        self._buckets: dict[str, TokenBucket] = {}  # of who is in the room and has wished
+        self._buckets: dict[str, TokenBucket] = {}  # by identity
         self._authors: OrderedDict[str, Author] = OrderedDict()
 
     def author(self, control: str) -> Author | None:
-        """Return whose a control was, if that is still known."""
+        """Return the author of a control, if it is still remembered."""
         return self._authors.get(control)
 
     def admit(self, by: str) -> None:
-        """Accept that somebody asks for anything at all.
+        """Count a request against the rate limit of its sender.
 
         Raises:
-            SteeringError: they ask too often.
+            SteeringError: the sender is over the rate limit.
         """
         now_s = _now_s()
         bucket = self._buckets.get(by)
@@ -76,10 +76,10 @@ class CommandGateway:
             raise SteeringError("rate_limited", message, retry_after_s=round(wait_s, 3))
 
     def check(self, by: str) -> None:
-        """Accept that somebody may steer; nothing changes by that.
+        """Check that a participant may steer; changes nothing.
 
         Raises:
-            SteeringError: somebody else drives, or they have left.
+            SteeringError: another participant drives, or they have left.
         """
         if by != OWN:
             self.control_lock.check(by)
@@ -87,47 +87,45 @@ class CommandGateway:
                 raise SteeringError("not_here", f"{by!r} is not in the room")
 
     def check_saying(self, by: str) -> None:
-        """Accept that somebody may say what the world should become; likewise.
+        """Check that a participant may send prompts; changes nothing.
 
         Raises:
-            SteeringError: who drives may, and that is somebody else.
+            SteeringError: only the driver may, and another participant drives.
         """
         if self._options.prompts_from == "driver":
             self.check(by)
 
     def steered(self, by: str) -> None:
-        """Note that what somebody wished counts: they take a free seat by it, if still here."""
+        """Record an accepted request; its sender takes a free lock, if still in the room."""
         if by != OWN and self.here(by):
-            with suppress(
-                SteeringError
-            ):  # somebody was faster: the wish counted, the seat is theirs
+            with suppress(SteeringError):  # another took the lock first; the request still counted
                 self._note(self.control_lock.steer(by, _now_s()))
 
     def take_control(self, by: str) -> None:
-        """Take the seat, if it is free.
+        """Take the control lock, if it is free.
 
         Raises:
-            SteeringError: somebody else drives, or they have left.
+            SteeringError: another participant drives, or they have left.
         """
         if not self.here(by):
             raise SteeringError("not_here", f"{by!r} is not in the room")
         self._note(self.control_lock.take(by, _now_s()))
 
     def hand_over_control(self, by: str, to: str | None) -> None:
-        """Hand the seat over, or get up from it.
+        """Hand the control lock over, or release it.
 
         Raises:
-            SteeringError: it is not theirs.
+            SteeringError: the caller does not drive.
         """
         self._note(self.control_lock.hand(by, to, _now_s()))
 
     def left(self, identity: str) -> None:
-        """Note that a participant is gone."""
+        """Record that a participant has left."""
         self._buckets.pop(identity, None)
         self._note(self.control_lock.left(identity))
 
     async def steer(self, steer: InputStep) -> str:
-        """Do what was admitted before: tell the session of a key or of axes."""
+        """Send an input that was checked before to the session."""
         if not steer.action:
             return await self._ask(self._session.release_all(), Author(steer.by, steer.tag))
         asking = self._session.push_action(steer.action, edge=steer.edge)
@@ -140,12 +138,12 @@ class CommandGateway:
         edge: Literal["tap", "press", "release"] = "tap",
         tag: str | None = None,
     ) -> str:
-        """Press or move, and return the control's id; who drives, or nobody yet."""
+        """Press keys or move axes, and return the control's id."""
         self.check(by)
         control = await self.steer(InputStep(by, action, edge, tag))
         self.steered(by)
         if by != OWN and not self.here(by) and self.control_lock.driver is None:
-            await self.steer(InputStep(by, {}))  # nobody is left to let go of the key
+            await self.steer(InputStep(by, {}))  # no driver is left to release the key
         return control
 
     async def say(
@@ -155,7 +153,7 @@ class CommandGateway:
         mode: Literal["replace", "append", "turn"] = "replace",
         tag: str | None = None,
     ) -> str:
-        """Say what the world should become, and return the control's id."""
+        """Send a prompt, and return the control's id."""
         self.check_saying(by)
         control = await self._ask(self._session.push_text(text, mode=mode), Author(by, tag))
         if self._options.prompts_from == "driver":
@@ -165,7 +163,7 @@ class CommandGateway:
     async def tune(self, by: str, parameters: Mapping[str, float]) -> str:
         """Change parameters of the program, and return the control's id."""
         self.check(by)
-        for name in ("prompt", "reset"):  # which `update` of a session takes for something else
+        for name in ("prompt", "reset"):  # arguments of `Session.update`
             if name in parameters:
                 raise SteeringError("unknown_parameter", "no such parameter", field=name)
         asking = self._session.update(prompt=None, reset=False, **parameters)
@@ -174,10 +172,10 @@ class CommandGateway:
         return control
 
     async def do(self, by: str, asking: Callable[[Session], Awaitable[str]]) -> str:
-        """Ask the session for anything else, and return the command's id.
+        """Send any other command, and return its id.
 
         Raises:
-            SteeringError: it is refused, or not answered in time.
+            SteeringError: the command is refused, or not answered in time.
         """
         self.check(by)
         command = await self._ask(asking(self._session), Author(by))

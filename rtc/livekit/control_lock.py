@@ -1,8 +1,7 @@
-"""Who drives: one participant at a time, who hands over, leaves, or falls idle.
+"""The control lock: one participant at a time drives, until a hand-over, a departure or idleness.
 
-Pure: time comes in as an argument, and what follows from a change (keys let go of, everybody told)
-is the caller's. A free seat is taken by whoever steers first, so that a room of one needs no
-ceremony.
+Pure: time is an argument, and the caller acts on a change (releases keys, tells the room). The
+first participant who steers takes a free lock, so that a room of one needs no extra step.
 """
 
 from dataclasses import dataclass
@@ -12,52 +11,52 @@ from reverie.rtc.livekit.errors import SteeringError
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """The seat has changed hands; None is nobody."""
+    """The driver has changed; None means no driver."""
 
     before: str | None
     now: str | None
 
 
 class ControlLock:
-    """The one seat of a world.
+    """The control lock of a world.
 
     Attributes:
-        driver: the identity of who drives; None: the seat is free.
-        asking: who asked for it last while it was taken; who drives may hand over to them.
+        driver: the identity of the driver; None: the lock is free.
+        asking: the participant who asked last while it was taken; the driver may hand over to them.
     """
 
     def __init__(self, idle_s: float) -> None:
-        """Begin with a free seat; a driver idle for `idle_s` gives way to whoever asks."""
+        """Begin free; a driver idle for `idle_s` loses the lock to a participant who asks."""
         self.driver: str | None = None
         self.asking: str | None = None
         self._idle_s = idle_s
         self._active_s = 0.0
 
     def check(self, identity: str) -> None:
-        """Accept that somebody may steer.
+        """Check that a participant may steer.
 
         Raises:
-            SteeringError: `seat_taken`: somebody else drives.
+            SteeringError: `seat_taken`: another participant drives.
         """
         if self.driver not in (None, identity):
             message = f"{self.driver!r} drives; ask with world.drive"
             raise SteeringError("seat_taken", message)
 
     def steer(self, identity: str, now_s: float) -> LockChange | None:
-        """Note that somebody steers, who takes a free seat by it.
+        """Record that a participant steers; they take a free lock.
 
         Raises:
-            SteeringError: `seat_taken`: somebody else drives.
+            SteeringError: `seat_taken`: another participant drives.
         """
         self.check(identity)
         self._active_s = now_s
         return self._set_driver(identity)
 
     def take(self, identity: str, now_s: float) -> LockChange | None:
-        """Take the seat if it is free, or if who has it is idle.
+        """Take the lock if it is free, or if its driver is idle.
 
         Raises:
-            SteeringError: `seat_taken`: somebody else drives, who now knows who asks.
+            SteeringError: `seat_taken`: another participant drives; `asking` names the caller.
         """
         idle_s = now_s - self._active_s
         if self.driver in (None, identity) or idle_s >= self._idle_s:
@@ -65,22 +64,22 @@ class ControlLock:
             return self._set_driver(identity)
         self.asking = identity
         left_s = max(self._idle_s - idle_s, 0.0)
-        message = f"{self.driver!r} drives, and gives way when idle for {self._idle_s:g} s"
+        message = f"{self.driver!r} drives, and loses control when idle for {self._idle_s:g} s"
         raise SteeringError("seat_taken", message, retry_after_s=round(left_s, 1))
 
     def hand(self, identity: str, to: str | None, now_s: float) -> LockChange | None:
-        """Hand the seat over, or with None get up from it.
+        """Hand the lock over, or release it with None.
 
         Raises:
-            SteeringError: `not_driving`: it is not theirs to give.
+            SteeringError: `not_driving`: they do not drive.
         """
         if self.driver != identity:
-            raise SteeringError("not_driving", "only who drives can hand the seat over")
+            raise SteeringError("not_driving", "only the driver can hand over or release control")
         self._active_s = now_s
         return self._set_driver(to)
 
     def left(self, identity: str) -> LockChange | None:
-        """Free the seat when it was theirs: they have left the room."""
+        """Free the lock if the participant who left was the driver."""
         if self.asking == identity:
             self.asking = None
         return self._set_driver(None) if self.driver == identity else None

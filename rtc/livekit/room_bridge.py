@@ -1,11 +1,11 @@
-"""A world for rooms: one session, and all that outlives the room it is shown in.
+"""A session for rooms, with all state that outlives one room.
 
     async with reverie.connect(url, prompt="a desert") as session:
         ending = await RoomBridge(session).serve(room)
 
-`serve` returns when that room or the session is over. Served to another room afterwards, the world
-goes on there, with its driver in the seat. The program that runs the bridge may steer as well; it
-is never refused for somebody else's driving.
+`serve` returns when that room or the session has ended. Served to another room afterwards, the
+world continues there, with the same driver. The program that runs the bridge may steer as well; it
+is never refused because of a driver.
 """
 
 import asyncio
@@ -35,7 +35,6 @@ class RoomBridge:
     """Serves one session to one room at a time."""
 
     def __init__(self, session: Session, options: BridgeOptions | None = None) -> None:
-        """Serve nothing yet."""
         options = options or BridgeOptions()
         self._context = RoomContext(
             session=session,
@@ -53,21 +52,21 @@ class RoomBridge:
 
     @property
     def session(self) -> Session:
-        """What is served."""
+        """The session that is served."""
         return self._context.session
 
     @property
     def driver(self) -> str | None:
-        """The identity of who drives."""
+        """The identity of the driver; None without one."""
         return self._context.gateway.control_lock.driver
 
     @property
     def heard(self) -> str:
-        """What the world says, or said last."""
+        """The text of the newest utterance of the world."""
         return self._context.captions.heard
 
     async def serve(self, room: rtc.Room) -> RoomEnding:
-        """Serve a connected room until it or the session is over, or this is cancelled."""
+        """Serve a connected room until it or the session has ended, or this is cancelled."""
         if not room.isconnected():
             return RoomEnding("not_connected", "the room is not connected", final=False)
         room_session = self._room_session = RoomSession(self._context, room)
@@ -80,12 +79,12 @@ class RoomBridge:
             self._there.clear()
 
     async def shown(self) -> None:
-        """Wait until a room has the world's picture."""
+        """Wait until a room has the track of the world's pictures."""
         await self._there.wait()
         if self._room_session is not None:
             await self._room_session.shown.wait()
 
-    # --- the program's own hand ---
+    # --- commands of the program itself ---
 
     async def say(
         self,
@@ -94,18 +93,18 @@ class RoomBridge:
         *,
         by: str = OWN,
     ) -> str:
-        """Say what the world should become, and return the control's id.
+        """Send a prompt, and return the control's id.
 
         Args:
-            by: the participant who says it, to whom the rule of the one driver applies.
+            by: the participant who sent it, who needs the control lock for it.
 
         Raises:
-            SteeringError: the session refuses, or does not answer; likewise below.
+            SteeringError: the session refuses, or does not answer; so do the methods below.
         """
         return await self._context.gateway.say(by, text, mode)
 
     async def receipt(self, control: str, limit_s: float = 5.0) -> Receipt | None:
-        """Wait for what becomes of a control; None when nobody knows in time."""
+        """Wait for the receipt of a control; None when it does not come in time."""
         return await self._context.receipts.of(control, limit_s)
 
     async def act(
@@ -117,19 +116,19 @@ class RoomBridge:
         return await self._context.gateway.act(OWN, action, edge)
 
     async def interrupt(self, loop: str | None = None) -> str:
-        """Drop what is unfinished or unseen, also what the room was still to be shown."""
+        """Drop what is unfinished or unseen, also what waits in the tracks of the room."""
         return await self._context.gateway.do(OWN, lambda session: session.interrupt(loop))
 
     async def show(self, picture: NDArray[np.uint8]) -> str:
-        """Show the world a picture [H, W, 3], as a camera does."""
+        """Push a picture [H, W, 3] into the session, as a camera does."""
         return await self._context.gateway.do(OWN, lambda session: session.push_video(picture))
 
     def refuse(self, by: str, why: SteeringError) -> None:
-        """Tell a participant that a wish, which the program took from them, is refused."""
+        """Tell a participant that a request, which the program passed on, is refused."""
         if by != OWN:
             self._context.publisher.refuse(by, why)
 
-    # --- what follows from changes ---
+    # --- callbacks ---
 
     def _control_lock_changed(self, change: LockChange) -> None:
         context = self._context

@@ -1,10 +1,10 @@
-"""A world that goes into a room by itself, and comes back after a loss: for where no agents run.
+"""Joins a room by itself and rejoins after a loss, for programs without LiveKit Agents.
 
     async with reverie.connect(url, prompt="a desert") as session:
-        await Presence(RoomBridge(session), "wss://...", fresh_token).run()
+        await RoomConnection(RoomBridge(session), "wss://...", fresh_token).run()
 
-The SDK mends short losses by itself. When it gives up, the room is joined anew with a fresh token,
-and the world goes on there: the session waits meanwhile.
+The SDK reconnects after short losses. When it gives up, the room is joined again with a fresh
+token, and the world continues there: the session waits meanwhile.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from reverie.rtc.livekit.room_bridge import RoomBridge
 LOGGER = logging.getLogger(__name__)
 
 Token = Callable[[], Awaitable[str]]
-"""Returns what lets the world into its room; asked anew for every join, for tokens expire."""
+"""Returns the token of the world; called for every join, because tokens expire."""
 
 LEAVE_S = 5.0
 FIRST_PAUSE_S = 0.2
@@ -31,12 +31,12 @@ LONGEST_PAUSE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RoomConnectionOptions:
-    """How persistent a world is.
+    """How long to try.
 
     Attributes:
-        join_s: for one join.
-        rejoin_s: after a loss, how long to go on trying.
-        token_s: for whoever makes tokens.
+        join_s: limit for one join.
+        rejoin_s: how long to try again after a loss.
+        token_s: limit for the token function.
     """
 
     join_s: float = 15.0
@@ -58,7 +58,6 @@ class RoomConnection:
         token: Token,
         options: RoomConnectionOptions | None = None,
     ) -> None:
-        """Join nothing yet."""
         self.joins = 0
         self._bridge = bridge
         self._url = url
@@ -66,7 +65,7 @@ class RoomConnection:
         self._options = options or RoomConnectionOptions()
 
     async def run(self) -> RoomEnding:
-        """Be in the room until it or the world is over for good; say why.
+        """Stay in the room until it or the world has ended for good; return why.
 
         Raises:
             NotJoinedError: the room could not be joined in the first place, or not again in time.
@@ -83,7 +82,7 @@ class RoomConnection:
             else:
                 if ending.final:
                     return ending
-                LOGGER.warning("the room was lost (%s); joining it anew", ending.reason)
+                LOGGER.warning("the room was lost (%s); joining it again", ending.reason)
                 deadline_s = loop.time() + self._options.rejoin_s
                 backoff.restart()
             await asyncio.sleep(backoff.take())
@@ -104,12 +103,14 @@ class RoomConnection:
             async with asyncio.timeout(self._options.token_s):
                 token = await self._token()
         except TimeoutError:
-            raise NotJoinedError("no token came in time", final=False) from None
+            raise NotJoinedError(
+                "the token function did not return within token_s", final=False
+            ) from None
         try:
             async with asyncio.timeout(self._options.join_s):
                 await room.connect(self._url, token)
         except TimeoutError:
-            raise NotJoinedError(f"{self._url} does not answer", final=False) from None
+            raise NotJoinedError(f"{self._url} did not answer within join_s", final=False) from None
         except rtc.ConnectError as error:
             refused = any(code in error.message for code in ("401", "403"))
             message = f"{self._url} refuses: {error.message}"

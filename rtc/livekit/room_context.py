@@ -1,4 +1,4 @@
-"""What a world has beside its session, whichever room it is in."""
+"""The shared context of a bridge, which outlives each room."""
 
 import asyncio
 from collections import OrderedDict
@@ -51,7 +51,7 @@ class RoomContext:
 
     Attributes:
         inits: the newest `media.init` of each stream.
-        chunk: the newest that was shown; -1 before the first.
+        chunk: the newest chunk that was shown; -1 before the first.
     """
 
     session: Session

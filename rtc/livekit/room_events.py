@@ -1,6 +1,6 @@
-"""What a room says, caught by callbacks that only note it: they may neither wait nor raise.
+"""The callbacks of a room. They only record what has happened: they may neither wait nor raise.
 
-Registered for the length of one visit, and taken back after it, so that the room is as it was.
+They are registered while a room is served, and removed after it, so that the room is as it was.
 """
 
 import asyncio
@@ -44,21 +44,21 @@ NOT_VIEWERS = frozenset(
 
 
 class RoomListener(Protocol):
-    """What a visit does with what is not the world's own affair."""
+    """What the room session does about refusals and lost tracks."""
 
     def refuse(self, by: str, why: SteeringError) -> None:
-        """Tell somebody that their wish is refused."""
+        """Tell a participant that their request is refused."""
 
     def torn(self) -> None:
         """Note that the room may lack a track, and has forgotten the attributes."""
 
 
 class RoomEvents:
-    """The callbacks of one visit.
+    """The callbacks of one room session.
 
     Attributes:
-        over: why the room is over, once it is.
-        unknown: packets of senders whom the room does not know.
+        over: why the room has ended, once it has.
+        unknown: packets whose sender is not in the room.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RoomEvents:
         texts: TextIntake,
         calls: Mapping[str, Handler],
     ) -> None:
-        """Hear nothing yet; needs the running loop."""
+        """Register nothing yet; needs the running event loop."""
         self.over: asyncio.Future[RoomEnding] = asyncio.get_running_loop().create_future()
         self.unknown = 0
         self._context = context
@@ -94,7 +94,7 @@ class RoomEvents:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear the room for the length of the block, beginning with who and what is there."""
+        """Receive events inside the block, beginning with the room as it is."""
         topics = [names.TOPIC_PROMPT]
         for event, callback in self._callbacks.items():
             self._room.on(event, callback)  # type: ignore[arg-type]
@@ -104,8 +104,8 @@ class RoomEvents:
         for method, handler in self._calls.items():
             self._room.local_participant.register_rpc_method(method, handler)
         try:
-            self._let_go()  # in a room before this one a release may have been lost
-            self._look_round()
+            self._release_keys()  # in a room before this one a release may have been lost
+            self._sync_participants()
             self._context.rest_rules.rest(Rest.AWAY, False)
             yield
         finally:
@@ -120,12 +120,14 @@ class RoomEvents:
         try:
             self._room.register_text_stream_handler(names.TOPIC_CHAT, self._text)
         except ValueError:
-            LOGGER.warning("something else reads %s: it is no prompt here", names.TOPIC_CHAT)
+            LOGGER.warning(
+                "%s is read by another handler: its lines are no prompts here", names.TOPIC_CHAT
+            )
             return False
         return True
 
-    def _look_round(self) -> None:
-        """Take the room as it is now: who has come or gone, and what they show."""
+    def _sync_participants(self) -> None:
+        """Update viewers, driver and cameras from the room as it is now."""
         here = set(viewers(self._room))
         for identity in self._context.rest_rules.viewers - here:
             self._context.rest_rules.left(identity)
@@ -144,7 +146,7 @@ class RoomEvents:
             self._context.rest_rules.came(participant.identity)
 
     def _changed(self, _: dict[str, str], participant: rtc.Participant) -> None:
-        """Look at who began to stand for somebody else only after they came."""
+        """A participant may start to publish on behalf of another after joining."""
         if isinstance(participant, rtc.RemoteParticipant) and not is_viewer(participant):
             self._context.rest_rules.left(participant.identity)
 
@@ -204,15 +206,15 @@ class RoomEvents:
 
     def _away(self) -> None:
         self._context.rest_rules.rest(Rest.AWAY, True)
-        self._let_go()
+        self._release_keys()
 
-    def _let_go(self) -> None:
+    def _release_keys(self) -> None:
         driver = self._context.gateway.control_lock.driver
         if driver is not None:
             self._context.input_queue.release(driver)
 
     def _back(self) -> None:
-        self._look_round()
+        self._sync_participants()
         self._listener.torn()
         self._context.rest_rules.rest(Rest.AWAY, False)
 
@@ -222,7 +224,7 @@ class RoomEvents:
         names_of = rtc.DisconnectReason
         known = reason in names_of.values()
         name = names_of.Name(names_of.ValueType(reason)).lower() if known else f"reason_{reason}"
-        self.over.set_result(RoomEnding(name, "the room is over", final=reason in FINAL))
+        self.over.set_result(RoomEnding(name, "the room has ended", final=reason in FINAL))
 
 
 def is_viewer(participant: rtc.RemoteParticipant) -> bool:

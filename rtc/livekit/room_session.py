@@ -1,7 +1,7 @@
-"""A world in one room: the tasks that serve it, from the first track to the last word.
+"""The tasks that serve a session to one room, from the first track to the last event.
 
-The room's callbacks (`room_events.py`) only note; everything that waits is a task of one group
-here. What ends one of them ends the session in the room, and `run` says why.
+The room's callbacks (`room_events.py`) only record; everything that waits is a task of one
+group here. The end of one task ends the service of the room, and `run` returns why.
 """
 
 import asyncio
@@ -39,25 +39,25 @@ from reverie.sessions.protocol.events import (
 )
 
 LEFT = "left"
-"""Why a visit is over that was cancelled."""
+"""The reason of a room session that was cancelled."""
 EXACT = ("rgb24", "pcm16")
-"""What a room is made tracks of: it encodes by itself."""
+"""The codecs that tracks are made from, because LiveKit encodes by itself."""
 
 MEND_S = 1.0
-"""After a track that the room did not take, until the next try."""
+"""Pause before the next try to publish a track that the room did not take."""
 CHECK_S = 2.0
-"""Between two looks at whether the server still takes the tracks."""
+"""Interval of the checks whether the server still takes the tracks."""
 MEASURE_S = 2.0
-"""Between two figures of the frame rate."""
-FAREWELL_S = 2.0
-"""For telling the room why a world ended."""
+"""Interval of the frame rate measurement."""
+LAST_EVENTS_S = 2.0
+"""Limit for telling the room why a world ended."""
 
 
 class RoomSession:
     """Serves one room.
 
     Attributes:
-        shown: set once the room has the world's first picture's track.
+        shown: set once the room has the track of the world's pictures.
     """
 
     def __init__(self, context: RoomContext, room: rtc.Room) -> None:
@@ -94,11 +94,11 @@ class RoomSession:
         return self._context.chunk
 
     def is_here(self, identity: str) -> bool:
-        """Tell whether somebody is in the room."""
+        """Tell whether a participant is in the room."""
         return identity in self._room.remote_participants
 
     def ask_rest(self, wanted: bool) -> None:
-        """Pause, or go on, as somebody asked."""
+        """Pause or resume, as a participant asked."""
         self._context.rest_rules.rest(Rest.ASKED, wanted)
 
     def state(self) -> Answer:
@@ -107,7 +107,7 @@ class RoomSession:
         return {**told, "view": self._context.session.view.model_dump(mode="json")}
 
     def refuse(self, by: str, why: SteeringError) -> None:
-        """Tell somebody, and nobody else, that their wish is refused."""
+        """Tell one participant alone that their request is refused."""
         self._context.publisher.refuse(by, why)
 
     def torn(self) -> None:
@@ -127,14 +127,14 @@ class RoomSession:
         tasks.create_task(self.camera.show(), name="camera")
         tasks.create_task(context.rest_rules.keep(), name="rest")
         tasks.create_task(context.board.tell(speaker), name="attributes")
-        tasks.create_task(context.publisher.send(speaker), name="news")
+        tasks.create_task(context.publisher.send(speaker), name="events")
         tasks.create_task(context.captions.send(speaker), name="captions")
         for number in range(READERS):
             tasks.create_task(self._texts.serve(), name=f"texts {number}")
         context.board.forget()
 
     async def _feed(self) -> None:
-        """Show the room what the session puts out, at the room's pace."""
+        """Send the session's output to the room, at the room's pace."""
         last: AnyEvent | None = None
         for init in self._context.inits.values():
             await self._begin(init)
@@ -142,9 +142,9 @@ class RoomSession:
             async for event in events:
                 last = event
                 await self._take(event)
-        ending = RoomEnding("session_over", _why_over(last))
+        ending = RoomEnding("session_over", _close_reason(last))
         self._context.board.change(status="ended", reason=ending.message)
-        await self._farewell()
+        await self._send_last_events()
         raise RoomSessionOverError(ending)
 
     async def _take(self, event: AnyEvent) -> None:
@@ -219,7 +219,7 @@ class RoomSession:
             before = shown
 
     async def _repeat(self) -> None:
-        """Keep a picture on its way while the world rests: who comes now sees only what comes."""
+        """Repeat the newest picture while the world is paused, so that a new viewer sees it."""
         while True:
             await asyncio.sleep(REPEAT_S)
             if self._tracks.video is not None and not self._context.rest_rules.parked:
@@ -228,8 +228,8 @@ class RoomSession:
     async def _watch(self) -> None:
         await self._context.rest_rules.watch()
         in_line = self._context.session.view.state == "queued"
-        watched = f"nobody watched for {self._context.options.keep_empty_s:g} s"
-        message = "nobody is here to wait for it" if in_line else watched
+        watched = f"no viewers for keep_empty_s ({self._context.options.keep_empty_s:g} s)"
+        message = "no viewers are left to wait for a slot" if in_line else watched
         raise RoomSessionOverError(RoomEnding("abandoned", message))
 
     async def _leave(self, *, told: bool) -> None:
@@ -238,15 +238,15 @@ class RoomSession:
         if not gone and not told:
             await self._context.board.retract(self._room.local_participant)
 
-    async def _farewell(self) -> None:
-        """Let the room hear why it is over, if it listens."""
+    async def _send_last_events(self) -> None:
+        """Tell the room why the world has ended, if the room still answers."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(FAREWELL_S):
+            async with asyncio.timeout(LAST_EVENTS_S):
                 await self._context.board.all_told()
                 await self._context.publisher.all_sent()
 
 
-def _why_over(last: AnyEvent | None) -> str:
+def _close_reason(last: AnyEvent | None) -> str:
     match last:
         case SessionClosed(reason=reason):
             return reason
