@@ -30,7 +30,7 @@ class _Call(BaseModel):
 
 
 class NoFields(_Call):
-    """Nothing is said."""
+    """An empty payload."""
 
 
 class InterruptCall(_Call):
@@ -48,7 +48,7 @@ class ActionCall(_Call):
 
 
 class PromptCall(_Call):
-    """What the world should become."""
+    """A prompt."""
 
     text: Text
     mode: Literal["replace", "append", "turn"] = "replace"
@@ -75,7 +75,7 @@ class UpdateCall(_Call):
 
 
 class DriveCall(_Call):
-    """Take the seat; or hand it `to` somebody; or get up (`release`)."""
+    """Take the control lock, hand it `to` a participant, or `release` it."""
 
     to: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     release: bool = False
@@ -87,19 +87,19 @@ Asked = TypeVar("Asked", bound=_Call)
 
 
 class RoomWorld(Protocol):
-    """What calls need beside the helm."""
+    """What calls need next to the gateway."""
 
     def newest_chunk(self) -> int:
         """Return the newest chunk that was shown; -1 before the first."""
 
     def is_here(self, identity: str) -> bool:
-        """Tell whether somebody is in the room."""
+        """Tell whether a participant is in the room."""
 
     def state(self) -> Answer:
         """Return all that a front end shows."""
 
     def ask_rest(self, wanted: bool) -> None:
-        """Pause, or go on, as somebody asked."""
+        """Pause or resume, as a participant asked."""
 
 
 class Calls:
@@ -110,7 +110,7 @@ class Calls:
         self._world = world
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Return them by the names of their methods."""
+        """Return the handlers by method name."""
         return {
             names.RPC_INTERRUPT: self._handler(InterruptCall, self._interrupt),
             names.RPC_ACTION: self._handler(ActionCall, self._action),

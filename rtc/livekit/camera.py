@@ -1,7 +1,7 @@
-"""A participant's camera, shown to the world: the newest picture counts, older ones give way.
+"""Pushes a participant's camera into the session; the newest picture replaces older ones.
 
-Which camera may change while the world runs (the driver's, after a hand-over), so callbacks only
-say what there is and who is meant, and one task shows whatever follows from it.
+The camera may change while the world runs (to the new driver's, after a hand-over), so callbacks
+only record tracks and driver, and one task pushes the camera that follows from them.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from reverie.sessions import CommandError, Session, SessionError
 LOGGER = logging.getLogger(__name__)
 
 SOURCES = (rtc.TrackSource.SOURCE_CAMERA, rtc.TrackSource.SOURCE_SCREENSHARE)
-"""What counts as a camera, best first."""
+"""Sources that count as a camera, best first."""
 
 
 class Camera:
-    """Shows the world one camera of all that the room offers.
+    """Pushes one of the cameras of the room into the session.
 
     Attributes:
-        pushed: pictures that the world took.
+        pushed: pictures that the session accepted.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Camera:
         options: BridgeOptions,
         refused: Callable[[str, SteeringError], None],
     ) -> None:
-        """Show nothing yet; `refused` is told whose pictures the world does not take, and why."""
+        """Create it without a camera; `refused` gets the identity and the reason of a refusal."""
         self.pushed = 0
         self._session = session
         self._options = options
@@ -45,31 +45,31 @@ class Camera:
         self._changed = asyncio.Event()
 
     def offer(self, track: rtc.Track, source: int, identity: str) -> None:
-        """Note a track of a participant that arrives here. Never waits."""
+        """Record a track of a participant. Never waits."""
         if isinstance(track, rtc.RemoteVideoTrack) and source in SOURCES:
             self._offered.setdefault(identity, {})[source] = track
             self._changed.set()
 
     def withdraw(self, source: int, identity: str) -> None:
-        """Note that a track comes no more."""
+        """Record that a track has ended."""
         if self._offered.get(identity, {}).pop(source, None) is not None:
             self._changed.set()
 
     def gone(self, identity: str) -> None:
-        """Note that a participant shows nothing any more."""
+        """Record that a participant has left."""
         if self._offered.pop(identity, None) is not None:
             self._changed.set()
 
     def driven_by(self, identity: str | None) -> None:
-        """Note who drives."""
+        """Record the driver."""
         self._driver = identity
         self._changed.set()
 
     async def show(self) -> None:
-        """Show the world whichever camera is meant, until cancelled."""
+        """Push the chosen camera until cancelled."""
         while True:
             self._changed.clear()
-            identity, track = self._meant()
+            identity, track = self._chosen()
             if track is None or not self._wanted():
                 await self._changed.wait()
                 continue
@@ -81,7 +81,7 @@ class Camera:
     def _wanted(self) -> bool:
         return any(each.kind == "video" for each in self._session.view.inputs)
 
-    def _meant(self) -> tuple[str, rtc.RemoteVideoTrack | None]:
+    def _chosen(self) -> tuple[str, rtc.RemoteVideoTrack | None]:
         chosen = self._options.camera
         identity = (self._driver if chosen is None else chosen) or ""
         tracks = self._offered.get(identity, {})
@@ -90,8 +90,8 @@ class Camera:
     async def _show(self, track: rtc.RemoteVideoTrack, identity: str) -> None:
         try:
             stream = rtc.VideoStream(track, capacity=1, format=rtc.VideoBufferType.RGB24)
-        except AssertionError:  # the SDK's way to say that the track is gone
-            LOGGER.warning("the camera of %r was gone before it was seen", identity)
+        except AssertionError:  # the SDK raises it for a track that has ended
+            LOGGER.warning("the camera of %r ended before its first picture", identity)
             return
         try:
             async for event in stream:
@@ -110,8 +110,8 @@ class Camera:
             self._refused(identity, SteeringError.of(error.refusal))
             await asyncio.sleep(error.retry_after_s or 1.0)  # the next one would fare the same
         except TimeoutError:
-            pass  # nobody watches, or it is paused: the next picture is newer
+            pass  # the session is paused: the next picture is newer
         except SessionError:
-            await asyncio.sleep(1.0)  # it is over, which its stream tells
+            await asyncio.sleep(1.0)  # the session has ended, which its stream tells
         else:
             self.pushed += 1

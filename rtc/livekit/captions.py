@@ -1,7 +1,7 @@
-"""What the world says, as LiveKit's own captions: one text stream for each utterance.
+"""The text of the world as LiveKit captions: one text stream for each utterance.
 
-Front ends show `lk.transcription` without knowing of worlds. Bounded: a room that takes no words
-loses the oldest; the next utterance is whole again.
+Front ends show `lk.transcription` without knowing worlds. The queue is bounded: a room that takes
+no text loses the oldest pieces; the next utterance is complete again.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ _SEGMENT = "lk.segment_id"
 
 
 class Captions:
-    """Words on their way to the room.
+    """The queue of text for the room.
 
     Attributes:
-        heard: what the newest utterance has said so far.
-        dropped: pieces that gave way.
+        heard: the newest utterance so far.
+        dropped: pieces that were dropped.
     """
 
     def __init__(self, options: BridgeOptions) -> None:
@@ -38,7 +38,7 @@ class Captions:
         self._arrived = asyncio.Event()
 
     def note(self, event: TextDelta) -> None:
-        """Take words. Never waits."""
+        """Queue a piece of text. Never waits."""
         begun = self.heard if event.utterance == self._utterance else ""
         self.heard = (begun + event.text)[-HEARD_CHARS:]
         self._utterance = event.utterance
@@ -49,7 +49,7 @@ class Captions:
         self._arrived.set()
 
     async def send(self, speaker: rtc.LocalParticipant) -> None:
-        """Send words until cancelled."""
+        """Send text until cancelled."""
         writer: rtc.TextStreamWriter | None = None
         writing = -1
         while True:
@@ -57,7 +57,9 @@ class Captions:
                 self._arrived.clear()
                 await self._arrived.wait()
             event = self._waiting.popleft()
-            with suppress(TimeoutError, rtc.StreamError, RuntimeError):  # the last: it is closed
+            with suppress(
+                TimeoutError, rtc.StreamError, RuntimeError
+            ):  # RuntimeError: it is closed
                 async with asyncio.timeout(self._options.room_s):
                     if writer is not None and writing != event.utterance:
                         before, writer = writer, None
@@ -71,7 +73,7 @@ class Captions:
                         before, writer = writer, None
                         await before.aclose(attributes={_FINAL: "true"})
                 continue
-            writer = None  # the room does not take it: begin anew with what comes next
+            writer = None  # the room did not take it: begin again with the next piece
 
 
 async def _begin(speaker: rtc.LocalParticipant, event: TextDelta) -> rtc.TextStreamWriter:

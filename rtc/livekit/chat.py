@@ -1,7 +1,7 @@
-"""What people write: text streams, read whole within limits of size and time, become prompts.
+"""Text streams become prompts: each is read to its end, within limits of size and time.
 
-Streams wait for a reader in a bounded queue that refuses what finds no room. There are several
-readers, so that one text that never ends holds nobody up.
+Streams wait for a reader in a bounded queue, which refuses streams while it is full. There are
+several readers, so that a text that never ends does not block the others.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from reverie.rtc.livekit.errors import SteeringError
 from reverie.rtc.livekit.options import BridgeOptions
 
 TEXT_CHARS = 20_000
-"""Longer texts are not even read to their end; the session's own limit is lower."""
+"""Longer texts are not read to their end; the session's own limit is lower."""
 WAITING = 16
 READERS = 4
 READ_S = 5.0
 
 Mode = Literal["replace", "append", "turn"]
 Say = Callable[[str, str, Mode, str | None], Awaitable[object]]
-"""Says `text` for `by`, in a mode, with a tag."""
+"""Sends the prompt `text` for `by`, in a mode, with a tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Text:
 
 
 class TextIntake:
-    """Text streams on their way to the session.
+    """The queue of text streams for the session.
 
     A stream's attributes may hold the `mode` of the prompt, and a `tag` of the sender's choice.
     """
@@ -41,26 +41,26 @@ class TextIntake:
     def __init__(
         self, options: BridgeOptions, say: Say, refused: Callable[[str, SteeringError], None]
     ) -> None:
-        """Read nothing yet; `refused` is told whose text is not taken, and why."""
+        """Create an empty queue; `refused` gets the identity and the reason of a refusal."""
         self._options = options
         self._say = say
         self._refused = refused
         self._waiting: asyncio.Queue[_Text] = asyncio.Queue(maxsize=WAITING)
 
     def put(self, reader: rtc.TextStreamReader, by: str) -> None:
-        """Have a text read. Never waits; without room it is refused."""
+        """Queue a text. Never waits; a full queue refuses it."""
         try:
             self._waiting.put_nowait(_Text(reader, by))
         except asyncio.QueueFull:
             self.refuse(reader, by, SteeringError("too_many", f"{WAITING} texts wait already"))
 
     def refuse(self, reader: rtc.TextStreamReader, by: str, why: SteeringError) -> None:
-        """Read nothing of a text, and say so."""
+        """Refuse a text without reading it."""
         _close(reader)
         self._refused(by, why)
 
     async def serve(self) -> None:
-        """Read and say texts, until cancelled."""
+        """Read texts and send them as prompts, until cancelled."""
         while True:
             text = await self._waiting.get()
             try:

@@ -1,10 +1,10 @@
 """What can go wrong between a room and a session.
 
 LiveKitError
-├── SteeringError        somebody asked for what cannot be; they are told, nothing has changed
+├── SteeringError        a request was refused; its sender is told, nothing has changed
 ├── NotPublishedError    the room did not take a track in time; try again, or leave
-├── NotJoinedError       the room cannot be had; says why, and whether trying again may help
-└── VisitOverError       (inside) ends the tasks that serve a room; says why
+├── NotJoinedError       a room could not be joined; says why, and whether a retry may help
+└── RoomSessionOverError (internal) ends the tasks that serve a room; says why
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class RoomEnding:
-    """Why a room is not served any more.
+    """Why a room is no longer served.
 
     Attributes:
-        reason: `session_over`, `abandoned`, `left` (somebody else ended it), or in small letters
-            LiveKit's reason for a disconnection, such as `room_deleted`.
-        message: more of it.
-        final: coming back would be wrong or in vain; otherwise the network was lost.
+        reason: `session_over`, `abandoned`, `left` (the bridge was cancelled), or in lower
+            case LiveKit's reason for a disconnection, such as `room_deleted`.
+        message: details.
+        final: rejoining would be wrong or useless; otherwise the network was lost.
     """
 
     reason: str
@@ -43,10 +43,10 @@ class LiveKitError(RtcError):
 
 
 class SteeringError(RefusedError, LiveKitError):
-    """A participant's wish is refused, with a typed code.
+    """A participant's request is refused, with a typed code.
 
-    Codes are those of the session (`sessions.errors.ErrorCode`) and of messages (`strict_json`),
-    and of this package: `seat_taken`, `not_driving`, `not_here`, `unreliable_edge`, `broken_off`.
+    Codes are those of the session (`sessions.protocol.errors.ErrorCode`), of messages
+    (`strict_json`), and of this package: `seat_taken`, `not_driving`, `not_here`, `unreliable_edge`, `broken_off`.
     """
 
 
@@ -58,7 +58,7 @@ class NotJoinedError(LiveKitError):
     """A room could not be joined.
 
     Attributes:
-        final: trying again would be in vain.
+        final: a retry would be useless.
     """
 
     def __init__(self, message: str, *, final: bool) -> None:
@@ -67,7 +67,7 @@ class NotJoinedError(LiveKitError):
 
 
 class RoomSessionOverError(LiveKitError):
-    """A room is not served any more."""
+    """A room is no longer served."""
 
     def __init__(self, ending: RoomEnding) -> None:
         super().__init__(ending.reason)
@@ -75,7 +75,7 @@ class RoomSessionOverError(LiveKitError):
 
 
 def as_refusal(error: ValidationError) -> SteeringError:
-    """Return the refusal for the first thing that is wrong with a message."""
+    """Return the refusal for the first problem of a message."""
     problem = error.errors(include_url=False, include_input=False)[0]
     path = ".".join(printable(str(part)) for part in problem["loc"])[:200]
     kind = problem["type"]
@@ -85,7 +85,7 @@ def as_refusal(error: ValidationError) -> SteeringError:
 
 
 def said(refusal: SteeringError) -> dict[str, object]:
-    """Return a refusal in the form that it is told in."""
+    """Return the wire form of a refusal."""
     return {
         "code": str(refusal.code),
         "message": refusal.message,

@@ -1,6 +1,7 @@
-"""What happens, as lines of JSON on the text topic `world.events`: more than attributes can say.
+"""Events of the session as lines of JSON on the text topic `world.events`.
 
-Bounded: where the room takes none, the oldest lines give way, and the next one says how many.
+The queue is bounded: while the room takes none, the oldest lines are dropped; the next line says
+how many.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from reverie.sessions.protocol.events import AnyEvent
 
 WAITING = 256
 TOGETHER = 32
-"""Lines in one text at most."""
+"""Lines in one text stream at most."""
 
 UNTOLD = (
     "media.",
@@ -28,32 +29,32 @@ UNTOLD = (
     "session.attached",
     "session.updated",
 )
-"""Beginnings of the types of events that the room is not told: it has tracks and attributes."""
+"""Prefixes of event types that are not published, because tracks and attributes tell them."""
 
 REFUSE_S = 0.5
 
 _PRIVATE = ("session", "sequence")
-"""Fields that mean something to one attachment only."""
+"""Fields that concern one attachment only."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
     text: str
-    to: str | None  # None: everybody
+    to: str | None  # None: all participants
 
 
 class EventPublisher:
-    """Lines on their way to the room.
+    """The queue of lines for the room.
 
     Attributes:
-        dropped: lines that gave way.
-        unsaid: refusals that were not told, for one had just been.
+        dropped: lines that were dropped.
+        unsaid: refusals that were left out, because another was sent just before.
     """
 
     def __init__(self, options: BridgeOptions) -> None:
         self.dropped = 0
         self.unsaid = 0
-        self._refused_s: dict[str, float] = {}  # when somebody was last told of a refusal
+        self._refused_s: dict[str, float] = {}  # when a participant was last told of a refusal
         self._idle = asyncio.Event()
         self._options = options
         self._waiting: deque[_Line] = deque()
@@ -61,7 +62,7 @@ class EventPublisher:
         self._arrived = asyncio.Event()
 
     def note(self, event: AnyEvent, author: Author | None) -> None:
-        """Tell of an event of the session, if it is one for the room. Never waits."""
+        """Queue an event of the session, if it is one for the room. Never waits."""
         if event.type.startswith(UNTOLD):
             return
         fields: dict[str, object] = event.model_dump(mode="json", exclude_none=True)
@@ -75,9 +76,9 @@ class EventPublisher:
         self.tell(fields)
 
     def refuse(self, by: str, why: SteeringError) -> None:
-        """Tell one participant that their wish was refused. Never waits.
+        """Tell one participant that their request was refused. Never waits.
 
-        At most once in `REFUSE_S`, for who presses keys in vain does it often.
+        At most once in `REFUSE_S`, because a refused key is often pressed again.
         """
         now_s = asyncio.get_running_loop().time()
         if now_s - self._refused_s.get(by, -REFUSE_S) < REFUSE_S:
@@ -90,7 +91,7 @@ class EventPublisher:
         self.tell({"type": "world.refused", **said(why)}, to=by)
 
     def tell(self, fields: Mapping[str, object], to: str | None = None) -> None:
-        """Tell everybody, or one, of something. Never waits."""
+        """Queue a line for all participants, or for one. Never waits."""
         if len(self._waiting) >= WAITING:
             self._waiting.popleft()
             self.dropped += 1
@@ -102,11 +103,11 @@ class EventPublisher:
         self._arrived.set()
 
     async def all_sent(self) -> None:
-        """Wait until everything was sent, while `send` runs."""
+        """Wait until all lines were sent, while `send` runs."""
         await self._idle.wait()
 
     async def send(self, speaker: rtc.LocalParticipant) -> None:
-        """Send lines until cancelled; what the room does not take in time is gone."""
+        """Send lines until cancelled; lines that the room does not take in time are lost."""
         while True:
             while not self._waiting:
                 self._idle.set()

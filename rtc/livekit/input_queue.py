@@ -1,8 +1,8 @@
-"""What was pressed and moved, between the room's callbacks and the task that tells the session.
+"""Keys and axes, queued between the room's callbacks and the task that sends them to the session.
 
-Callbacks may not wait, so what they bring waits here, bounded: keys in order, at most so many; axes
-merge into what waits of them already, as their control says, so that a flood of moves costs one
-command. A key that finds no room is refused, but then all keys are owed a release: none can hang.
+Callbacks may not wait, so inputs wait here, bounded: keys in order; axes merge into moves that wait
+already, as their control says, so that a flood of moves costs one command. A full queue refuses a
+key; if it was a release, all keys are released after the queue, so that none stays pressed.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ WAITING = 256
 
 @dataclass(frozen=True, slots=True)
 class InputStep:
-    """One thing to tell the session; an empty `action` lets go of all keys.
+    """One input for the session; an empty `action` releases all keys.
 
     Attributes:
-        by: the identity of who did it.
-        tag: what they call it.
+        by: the identity of the sender.
+        tag: the sender's name for it.
     """
 
     by: str
@@ -35,14 +35,14 @@ class InputStep:
 
 
 RELEASE_ALL = InputStep("", {})
-"""All keys are let go of, which nobody in particular asked for."""
+"""All keys are released, without a sender."""
 
 
 class RoomInputQueue:
-    """A bounded queue of inputs that refuses what finds no room; axes merge.
+    """A bounded queue of inputs, which refuses inputs while it is full; axes merge.
 
     Attributes:
-        overtaken: moves that came after newer ones and were left out.
+        overtaken: moves that arrived after newer ones and were left out.
     """
 
     def __init__(self) -> None:
@@ -55,10 +55,10 @@ class RoomInputQueue:
         """Add the inputs of one packet, or none of them. Never waits.
 
         Args:
-            controls: those of the program.
+            controls: the controls of the program.
 
         Raises:
-            SteeringError: one is not for this program, or there is no room for all.
+            SteeringError: an input is not for this program, or the queue is too full.
         """
         axes = {each.name: each for each in controls if not each.keys}
         steers = [_steer_of(by, each, controls, axes) for each in given]
@@ -74,20 +74,20 @@ class RoomInputQueue:
         self._arrived.set()
 
     def release(self, by: str) -> None:
-        """Let go of all keys, and forget what of theirs waits: they steer no more."""
+        """Release all keys, and drop the waiting inputs of a participant who no longer steers."""
         self._waiting = deque(each for each in self._waiting if each.by != by)
         self._sequence.pop(by, None)
         self._owe_release()
 
     async def take(self) -> InputStep:
-        """Wait for the next one and take it. Safe to cancel: then nothing is taken."""
+        """Wait for the next input and take it. Safe to cancel: then nothing is taken."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
         return self._waiting.popleft()
 
     def _owe_release(self) -> None:
-        """Have all keys let go of after what waits; there is always room for that."""
+        """Queue a release of all keys at the end, also when the queue is full."""
         if not self._waiting or self._waiting[-1] != RELEASE_ALL:
             self._waiting.append(RELEASE_ALL)
         self._arrived.set()

@@ -2,11 +2,11 @@
 
     {"key": "left", "edge": "press"}            a key goes down; `release` and `tap` likewise
     {"axes": {"look_x": 0.2}, "seq": 41}        axes move
-    {"release_all": true}                       all keys are let go of
+    {"release_all": true}                       all keys are released
 
-Each may have a `tag` of the sender's choice, which comes back in events about it. Keys come
-reliably, for a lost release would hold a key for ever; axes may come by the lossy channel, and
-those that are overtaken (`seq` not above the newest) are left out.
+Each may have a `tag` of the sender's choice, which events about it repeat. Keys need the reliable
+channel, because a lost release would hold a key for ever; axes may use the lossy channel, and
+overtaken ones (`seq` not above the newest) are left out.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from reverie.sessions.protocol.commands import Name, Number
 
 PACKET_INPUTS = 64
 PACKET_BYTES = 16_384
-"""A packet of the room's holds no more than about this."""
+"""About the size limit of a LiveKit packet."""
 
 Tag = Annotated[str, Field(max_length=64)]
 
@@ -36,7 +36,7 @@ class RoomKeyInput(_Input):
     """A key goes down or up, or both.
 
     Attributes:
-        control: the one that has the key; None takes the first.
+        control: the control that has the key; None takes the first.
     """
 
     key: Name
@@ -48,7 +48,7 @@ class RoomAxesInput(_Input):
     """Axes move.
 
     Attributes:
-        seq: counts the sender's moves; None: it is in order.
+        seq: counter of the sender's moves; None: it is in order.
     """
 
     axes: dict[Name, Number] = Field(min_length=1, max_length=16)
@@ -56,7 +56,7 @@ class RoomAxesInput(_Input):
 
 
 class RoomReleaseInput(_Input):
-    """All keys are let go of."""
+    """All keys are released."""
 
     release_all: Literal[True]
 
@@ -74,8 +74,8 @@ def parse_inputs(data: bytes, *, reliable: bool) -> Sequence[AnyInput]:
     """Return what a packet holds.
 
     Raises:
-        SteeringError: it cannot be read, or holds an edge that came unreliably; nothing of it
-            counts.
+        SteeringError: the packet is malformed, or has a key on the lossy channel; none of its
+            inputs count.
     """
     if len(data) > PACKET_BYTES:
         raise SteeringError("too_large", f"a packet holds at most {PACKET_BYTES} bytes", field=ROOT)
@@ -87,7 +87,7 @@ def parse_inputs(data: bytes, *, reliable: bool) -> Sequence[AnyInput]:
         raise SteeringError("too_many", f"a packet holds at most {PACKET_INPUTS}", field=ROOT)
     found = [_parse(each) for each in objects]
     if not reliable and any(not isinstance(each, RoomAxesInput) for each in found):
-        message = "keys come by the reliable channel; only axes may come by the lossy one"
+        message = "keys need the reliable channel; only axes may use the lossy one"
         raise SteeringError("unreliable_edge", message, field="edge")
     return found
 

@@ -1,9 +1,9 @@
 """The world's pictures in a room: one track, paced at the program's rate, kept alive.
 
-One picture waits for its time in the pacer, and `show` of the next one waits with it: so whoever
-reads the session is held to the pace of the room, and the session's lead does the rest. While
-nothing new comes (paused, recovering) the newest picture is sent again, for who has just come sees
-only what is sent from then on.
+One picture waits for its time in the pacer, and `show` of the next one waits with it: so the task
+that reads the session keeps the pace of the room, and the session's lead absorbs the rest. While no
+new picture comes (paused, recovering) the newest is sent again, because a new viewer sees only what
+is sent after joining.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ LOGGER = logging.getLogger(__name__)
 REPEAT_S = 0.5
 """After so long without a new picture the newest is sent again."""
 STALL_S = 2.0
-"""A pacer that takes nothing for so long sends nothing, either."""
+"""A pacer that takes nothing for so long has stopped."""
 LARGEST_FACTOR = 4
 LATE_PERIODS = 1.5
-"""So many periods after the one before it a picture is late: the times begin anew with it."""
+"""A picture is late after so many periods; the pacer then restarts its times with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PictureTrack:
     def __init__(
         self, participant: rtc.LocalParticipant, shape: PictureShape, options: BridgeOptions
     ) -> None:
-        """Publish nothing yet; needs the running loop."""
+        """Publish nothing yet; needs the running event loop."""
         self.shape = shape
         self.shown = 0
         self._options = options
@@ -53,14 +53,14 @@ class PictureTrack:
         # As a screencast the picture keeps its size when bandwidth is short, and loses frames.
         width, height = shape.width * self._factor, shape.height * self._factor
         self._source = rtc.VideoSource(width, height, is_screencast=True)
-        self._silence = rtc.AudioSource(48_000, 1)  # the pacer wants one; it is never published
+        self._silence = rtc.AudioSource(48_000, 1)  # the pacer needs one; it is never published
         self._pacer = self._new_pacer()
         self._newest: rtc.VideoFrame | None = None
         self._newest_s = 0.0
 
     @property
     def actual_fps(self) -> float:
-        """Pictures a second that went out of late."""
+        """Pictures sent a second, measured recently."""
         return self._pacer.actual_fps
 
     @property
@@ -69,11 +69,11 @@ class PictureTrack:
         return self._published.offered
 
     async def verify(self) -> None:
-        """Count the track as lost if the connection carries it no more."""
+        """Count the track as lost if the connection no longer carries it."""
         await self._published.verify()
 
     async def check(self) -> bool:
-        """Take the track back if the server takes it no longer; tell whether it was left."""
+        """Unpublish the track if the server no longer takes it; return whether it was left."""
         return await self._published.check()
 
     async def publish(self) -> None:
@@ -96,7 +96,7 @@ class PictureTrack:
         await self._published.publish(track, options)
 
     async def show(self, picture: NDArray[np.uint8]) -> None:
-        """Send a picture [H, W, 3] when its time comes; return once those before it are sent.
+        """Send a picture [H, W, 3] when its time comes; return once earlier ones are sent.
 
         Safe to cancel: then it is not sent.
         """
@@ -104,8 +104,8 @@ class PictureTrack:
         try:
             async with asyncio.timeout(STALL_S + 4 / self.shape.rate_hz):
                 await self._pace(frame)
-        except TimeoutError:  # the pacer has died, which it tells nobody
-            LOGGER.warning("the pacer of the pictures stood still; another one goes on")
+        except TimeoutError:  # the pacer has died, which it does not report
+            LOGGER.warning("the pacer of the pictures stopped; another one replaces it")
             await self._pacer.aclose()
             self._pacer = self._new_pacer()
             await self._pacer.push(frame)
@@ -113,7 +113,7 @@ class PictureTrack:
         self.shown += 1
 
     async def cut(self) -> None:
-        """Drop what waits for its time. For the task that shows: then nothing waits for room."""
+        """Drop the waiting picture. Only for the task that shows, so that no `show` waits."""
         await self._pacer.clear_queue()
 
     def repeat(self) -> None:
@@ -123,7 +123,7 @@ class PictureTrack:
             self._source.capture_frame(self._newest)
 
     async def close(self, *, gone: bool = False) -> None:
-        """Take the track back, unless the room is gone. Closing twice is closing once."""
+        """Unpublish the track, unless the room is gone. Idempotent."""
         await self._pacer.aclose()
         try:
             await self._published.withdraw(gone=gone)
@@ -132,8 +132,8 @@ class PictureTrack:
             await self._source.aclose()
 
     async def _pace(self, frame: rtc.VideoFrame) -> None:
-        # One picture at a time waits in the pacer: what waits in the session can still be cut. And
-        # reset under a picture in its hands, the pacer would die.
+        # One picture at a time waits in the pacer, because those in the session can still be cut.
+        # The pacer would die if it were reset while it holds a picture.
         await self._pacer.wait_for_playout()
         rested_s = asyncio.get_running_loop().time() - self._newest_s
         if rested_s > LATE_PERIODS / self.shape.rate_hz:
@@ -150,7 +150,7 @@ class PictureTrack:
 
 
 def factor(shape: PictureShape, least_px: int) -> int:
-    """Return by how much pictures are enlarged."""
+    """Return the factor by which pictures are enlarged."""
     return min(max(-(-least_px // min(shape.width, shape.height)), 1), LARGEST_FACTOR)
 
 

@@ -1,8 +1,8 @@
 """A track that is offered to a room, and whether the connection still carries it.
 
-After a loss the SDK publishes tracks anew by itself. Where that fails, it keeps the publication as
-if nothing had happened, and only a question about the track itself tells. What the server takes
-away tells the SDK nothing at all (`reports.py`).
+After a loss the SDK publishes tracks again by itself. Where that fails, it keeps the publication as
+if nothing had happened, and only the statistics of the track tell. The SDK does not notice at all
+when the server removes a track (`reports.py`).
 """
 
 import asyncio
@@ -19,15 +19,15 @@ LOGGER = logging.getLogger(__name__)
 
 
 class PublishedTrack:
-    """One track of a participant, from its publication on; published anew when it was lost."""
+    """One published track of a participant, which can be published again after a loss."""
 
     def __init__(self, participant: rtc.LocalParticipant, what: str, limit_s: float) -> None:
         """Publish nothing yet.
 
         Args:
-            participant: whose it is.
-            what: what it carries, for errors.
-            limit_s: for the room, or the SDK, to answer.
+            participant: the publisher.
+            what: `video` or `sound`, for errors.
+            limit_s: limit for the room, or the SDK, to answer.
         """
         self._participant = participant
         self._what = what
@@ -38,19 +38,19 @@ class PublishedTrack:
     @property
     def offered(self) -> bool:
         """Whether the room has the track; a reconnection may lose it."""
-        published = self._published  # its sid changes when the SDK publishes it anew
+        published = self._published  # its sid changes when the SDK publishes it again
         return published is not None and published.sid in self._participant.track_publications
 
     async def verify(self) -> None:
-        """Count the track as lost if the connection carries it no more."""
+        """Count the track as lost if the connection no longer carries it."""
         published = self._published
         if published is not None and not await _is_carried(published, self._limit_s):
             self._published = None
 
     async def check(self) -> bool:
-        """Take the track back if the server takes it no longer; tell whether it was left.
+        """Unpublish the track if the server no longer takes it; return whether it was left.
 
-        For a connection that is up.
+        Call it only while the connection is up.
         """
         published = self._published
         if published is None or published.track is None:
@@ -58,11 +58,11 @@ class PublishedTrack:
         try:
             async with asyncio.timeout(self._limit_s):
                 stats = await published.track.get_stats()
-        except Exception:  # without a place in the connection: `verify` is for that
+        except Exception:  # the connection has lost it, which `verify` finds
             return True
         if self._reports.is_taken(Traffic.read(stats)):
             return True
-        LOGGER.warning("the server takes the %s no longer; it is published again", self._what)
+        LOGGER.warning("the server no longer takes the %s; it is published again", self._what)
         await self.withdraw(gone=False)
         return False
 
@@ -82,7 +82,7 @@ class PublishedTrack:
             raise NotPublishedError(f"the room did not take the {self._what}: {error}") from None
 
     async def withdraw(self, *, gone: bool) -> None:
-        """Take the track back, unless the room is gone. Twice is once."""
+        """Unpublish the track, unless the room is gone. Idempotent."""
         published, offered = self._published, self.offered
         self._published = None
         if published is None or not offered or gone:
@@ -93,9 +93,9 @@ class PublishedTrack:
 
 
 async def _is_carried(published: rtc.LocalTrackPublication, limit_s: float) -> bool:
-    """Tell whether a published track still has a place in the connection.
+    """Tell whether the connection still carries a published track.
 
-    One of which the SDK does not tell in time counts as carried.
+    A track counts as carried when the SDK does not answer in time.
     """
     if published.track is None:
         return False
@@ -104,6 +104,6 @@ async def _is_carried(published: rtc.LocalTrackPublication, limit_s: float) -> b
             await published.track.get_stats()
     except TimeoutError:
         return True
-    except Exception:  # the SDK has no narrower one for a track without a place
+    except Exception:  # the SDK has no narrower error for a lost track
         return False
     return True

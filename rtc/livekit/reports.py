@@ -1,7 +1,7 @@
-"""Whether the server still takes a track: it reports on what arrives, about once a second.
+"""Whether the server still takes a track: it reports on arrivals about once a second.
 
-A server that takes a publication away says so in a message that the SDK passes over. The SDK keeps
-the publication, goes on sending, and counts as before. Only the reports cease.
+A server that removes a publication says so in a message that the SDK ignores. The SDK keeps the
+publication, continues to send, and counts as before. Only the reports stop.
 """
 
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from livekit import rtc
 
 SILENT_CHECKS = 4
-"""After so many checks in a row without a report a track is no longer taken."""
+"""A track without a report in so many checks in a row is no longer taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the statistics of one track tell.
+    """Counters from the statistics of one track.
 
     Attributes:
-        reported: which report was the last, and when it came; None before the first.
-        sent: packets of the track that were sent.
-        answered: times that the server has answered whether the connection still works.
+        reported: time and source of the last report; None before the first.
+        sent: packets that were sent.
+        answered: connectivity checks that the server has answered.
     """
 
     reported: tuple[int, int] | None
@@ -29,7 +29,7 @@ class Traffic:
 
     @classmethod
     def read(cls, stats: Sequence[rtc.stats.RtcStats]) -> "Traffic":
-        """Take it from what the SDK tells of a track."""
+        """Read them from the statistics that the SDK gives."""
         reported, sent, answered = None, 0, 0
         for each in stats:
             match each.WhichOneof("stats"):
@@ -46,13 +46,12 @@ class Traffic:
 class ReportWatch:
     """Follows one track from check to check.
 
-    A check counts as silent only if the track was sent and the server was heard meanwhile: a track
-    that rests gets no reports, and a connection that hangs is the SDK's to mend. A server that has
-    never reported is not judged.
+    A check counts as silent only if the track sent packets and the server answered meanwhile: a
+    track that sends nothing gets no reports, and the SDK repairs a hanging connection. A server that
+    has never reported is not judged.
     """
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         self._before: Traffic | None = None
         self._silent = 0
 

@@ -1,9 +1,9 @@
-"""When a world rests: nobody watches it, its own network is away, or somebody paused it.
+"""When a session is paused: without viewers, without its connection, or on request.
 
-A session is paused while any of these holds, so that nothing of the world is missed by anybody.
-An empty room parks its world: it keeps its place, is touched now and then so that its server does
-not think it idle, and ends when nobody has come back for long. One that still waits for a place
-ends at once, for others wait behind it.
+A session is paused while any of these holds, so that no viewer misses a part of the world. A room
+without viewers parks its world: it keeps its slot, is paused again now and then so that its server
+does not count it as idle, and ends after `keep_empty_s`. A world that still waits for a slot ends
+at once, because others wait behind it.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from reverie.rtc.livekit.options import BridgeOptions
 from reverie.sessions import CommandError, Session, SessionError
 
 AGAIN_S = 1.0
-"""After a pause or a resume that was not answered."""
+"""Pause before a command that was not answered is sent again."""
 
 
 class Rest(StrEnum):
-    """Why a world rests."""
+    """Why a session is paused."""
 
     EMPTY = "empty"
     AWAY = "away"
@@ -26,47 +26,47 @@ class Rest(StrEnum):
 
 
 class RestRules:
-    """Keeps a session going or resting as the room wants it."""
+    """Pauses and resumes a session as the room needs it."""
 
     def __init__(
         self, session: Session, options: BridgeOptions, changed: Callable[[], None]
     ) -> None:
-        """Know nobody yet; `changed` is called when reasons or viewers have changed."""
+        """Start without viewers; `changed` is called when reasons or viewers have changed."""
         self.viewers: set[str] = set()
         self.reasons: set[Rest] = set()
         self._session = session
         self._options = options
         self._changed = changed
-        self._told: bool | None = False  # whether it was told to pause; None: nobody knows
-        self._moved = asyncio.Event()  # somebody came or left
-        self._rested = asyncio.Event()  # a reason came or went
+        self._told: bool | None = False  # whether it was told to pause; None: unknown
+        self._moved = asyncio.Event()  # a viewer joined or left
+        self._rested = asyncio.Event()  # a reason was added or removed
 
     @property
     def parked(self) -> bool:
-        """Whether it rests for want of viewers."""
+        """Whether the session is paused because it has no viewers."""
         return Rest.EMPTY in self.reasons
 
     def came(self, identity: str) -> None:
-        """Note a viewer; a parked world goes on."""
+        """Record a viewer; a parked world continues."""
         self.viewers.add(identity)
         self._moved.set()
         self._changed()
 
     def left(self, identity: str) -> None:
-        """Note that a viewer is gone."""
+        """Record that a viewer has left."""
         self.viewers.discard(identity)
         self._moved.set()
         self._changed()
 
     def rest(self, reason: Rest, wanted: bool) -> None:
-        """Rest for a reason, or no more for it."""
+        """Add or remove a reason to pause."""
         if wanted != (reason in self.reasons):
             (self.reasons.add if wanted else self.reasons.discard)(reason)
             self._rested.set()
             self._changed()
 
     async def watch(self) -> None:
-        """Park and revive; return when nobody has come back in time, or nobody waits in line."""
+        """Park and revive; return after `keep_empty_s`, or when a queued world has no viewers."""
         while True:
             if self.viewers:
                 self.rest(Rest.EMPTY, False)
@@ -79,7 +79,7 @@ class RestRules:
                     return
 
     async def keep(self) -> None:
-        """Pause and resume the session as the reasons come and go, until cancelled."""
+        """Pause and resume the session as the reasons change, until cancelled."""
         while True:
             self._rested.clear()
             wanted = bool(self.reasons)
@@ -88,7 +88,7 @@ class RestRules:
                 self._told = wanted if await self._ask(pause=wanted) else None
             limit_s = self._options.touch_s if wanted else None
             if not await _within(AGAIN_S if self._told is None else limit_s, self._rested):
-                self._told = None  # tell it again: it did not answer, or has to be touched
+                self._told = None  # send it again: no answer, or `touch_s` has passed
 
     async def _viewers(self, limit_s: float | None, *, some: bool) -> bool:
         """Wait until there are some, or none; tell whether that came in time."""
@@ -107,7 +107,7 @@ class RestRules:
         except (CommandError, TimeoutError):
             return False
         except SessionError:
-            return True  # it is over, which its stream tells
+            return True  # the session has ended, which its stream tells
         return True
 
 

@@ -1,7 +1,7 @@
-"""All that a room sees and hears of a world: follows what the session puts out, and keeps it there.
+"""The published tracks of a room: they follow the session's streams, and are repaired when lost.
 
-A track is made from the `media.init` of its stream, and anew when that changes. What a session has
-said of its streams outlives a room, so the stage of the next room begins with it.
+A track is made from the `media.init` of its stream, and again when that changes. The `media.init`
+events outlive a room, so the next room begins with them.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from reverie.sessions import Session
 from reverie.sessions.protocol.events import MediaChunk, MediaInit
 
 VOICE = "voice"
-"""The stream of what a program says, spoken (`docs/protocol.md`)."""
+"""The stream of synthesized speech (`docs/protocol.md`)."""
 
 
 class RoomTracks:
@@ -34,10 +34,10 @@ class RoomTracks:
         self._participant = participant
         self._options = options
         self._sounds: dict[str, SoundTrack] = {}
-        self._turn = asyncio.Lock()  # or what is on its way into the room would be published twice
+        self._lock = asyncio.Lock()  # without it a track could be published twice
 
     async def open(self, inits: Mapping[str, MediaInit]) -> None:
-        """Publish what is known of the session's streams.
+        """Publish the known streams of the session.
 
         Raises:
             NotPublishedError: the room did not take it.
@@ -46,12 +46,12 @@ class RoomTracks:
             await self.begin(init)
 
     async def begin(self, init: MediaInit) -> None:
-        """Publish a stream, or do nothing when it is published just so.
+        """Publish a stream; do nothing when it is published in this shape.
 
         Raises:
             NotPublishedError: the room did not take it.
         """
-        async with self._turn:
+        async with self._lock:
             if init.kind == "audio":
                 await self._begin_sound(init)
             else:
@@ -66,20 +66,20 @@ class RoomTracks:
             await self.video.show(self._session.picture(chunk))
 
     async def cut(self) -> None:
-        """Drop what was not seen or heard yet."""
+        """Drop media that was not shown or played yet."""
         for sound in self._sounds.values():
             sound.cut()
         if self.video is not None:
             await self.video.cut()
 
     def cancel_speech(self) -> None:
-        """Drop what was not heard yet of a voice that was broken off."""
+        """Drop the unplayed rest of an interrupted utterance."""
         if VOICE in self._sounds:
             self._sounds[VOICE].cut()
 
     async def mend(self) -> bool:
-        """Publish anew what the room has lost; tell whether it has everything now."""
-        async with self._turn:
+        """Publish lost tracks again; return whether the room has all tracks."""
+        async with self._lock:
             tracks = self._tracks()
             for track in tracks:
                 await track.verify()
@@ -88,12 +88,12 @@ class RoomTracks:
             return all(track.offered for track in tracks)
 
     async def check(self) -> bool:
-        """Take back what the server takes no longer; tell whether everything was left."""
-        async with self._turn:
+        """Unpublish tracks that the server no longer takes; return whether there were none."""
+        async with self._lock:
             return all([await track.check() for track in self._tracks()])
 
     async def close(self, *, gone: bool = False) -> None:
-        """Take everything back, unless the room is gone and asks for nothing."""
+        """Unpublish all tracks, unless the room is gone."""
         video, self.video = self.video, None
         sounds, self._sounds = self._sounds, {}
         try:

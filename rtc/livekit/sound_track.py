@@ -14,7 +14,7 @@ from reverie.rtc.livekit.vocabulary import TRACK_AUDIO
 LOGGER = logging.getLogger(__name__)
 
 QUEUE_MS = 400
-"""Sound that waits to be played: twice as far as it is ahead of pictures, or it holds them up."""
+"""Limit of queued sound: twice its lead over the pictures, or it would delay them."""
 
 
 class SoundTrack:
@@ -28,9 +28,9 @@ class SoundTrack:
         channels: int,
         options: BridgeOptions,
     ) -> None:
-        """Publish nothing yet; needs the running loop."""
+        """Publish nothing yet; needs the running event loop."""
         self.rate_hz, self.channels = rate_hz, channels
-        self.dropped = 0  # packets that the room took too long for
+        self.dropped = 0  # packets that were not taken within room_s
         self._published = PublishedTrack(participant, "sound", options.room_s)
         self._stream = stream
         self._options = options
@@ -42,11 +42,11 @@ class SoundTrack:
         return self._published.offered
 
     async def verify(self) -> None:
-        """Count the track as lost if the connection carries it no more."""
+        """Count the track as lost if the connection no longer carries it."""
         await self._published.verify()
 
     async def check(self) -> bool:
-        """Take the track back if the server takes it no longer; tell whether it was left."""
+        """Unpublish the track if the server no longer takes it; return whether it was left."""
         return await self._published.check()
 
     async def publish(self) -> None:
@@ -79,7 +79,7 @@ class SoundTrack:
         self._source.clear_queue()
 
     async def close(self, *, gone: bool = False) -> None:
-        """Take the track back, unless the room is gone. Closing twice is closing once."""
+        """Unpublish the track, unless the room is gone. Idempotent."""
         try:
             await self._published.withdraw(gone=gone)
         finally:

@@ -1,7 +1,7 @@
-"""What a room is told of its world without asking: the attributes of the world's participant.
+"""The status of a world, as attributes of its participant.
 
-`Status` is a value and `note` a pure function from it and an event to the next; `StatusBoard` tells
-the room what has changed, at most so often, and all of it anew after a reconnection.
+`Status` is a value and `note` a pure function from it and an event to the next; `StatusBoard` sends
+changes to the room, at a limited rate, and everything again after a reconnection.
 """
 
 import asyncio
@@ -32,20 +32,20 @@ VALUE_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The attributes, each under its name behind `world.`; an empty one is not there.
+    """The attributes, named with the prefix `world.`; empty ones are left out.
 
     Attributes:
         status: `starting`, `queued`, `live`, `paused`, `parked`, `recovering` or `ended`.
-        driver: identity of who drives.
-        asking: identity of who would like to.
-        keys: of the controls, with commas between; what a front end needs to offer them.
-        axes: likewise.
-        camera: the input that takes pictures.
-        turns: `yes` where the program can be asked things (mode `turn`).
-        fps: pictures a second that went out of late.
-        applied: the newest control that acts, with whose it was and its tag.
+        driver: identity of the driver.
+        asking: identity of the last participant who asked to drive.
+        keys: the keys of the controls, separated by commas, for a front end to offer.
+        axes: the axes, likewise.
+        camera: the input stream that takes pictures.
+        turns: `yes` where the program takes turns (mode `turn`).
+        fps: pictures sent a second.
+        applied: the newest control that was applied.
         error: code of the newest error.
-        reason: why it has ended.
+        reason: why the world has ended.
     """
 
     status: str = "starting"
@@ -70,7 +70,7 @@ class Status:
         return ((each.name, str(getattr(self, each.name))) for each in fields(self))
 
     def attributes(self) -> dict[str, str]:
-        """Return them as a room takes them."""
+        """Return them as attributes of a participant."""
         return {ATTRIBUTE + name: value[:VALUE_CHARS] for name, value in self.values()}
 
 
@@ -115,10 +115,10 @@ def _seen(status: Status, view: SessionView) -> Status:
 
 
 class StatusBoard:
-    """Keeps the status, and tells the room of it.
+    """Keeps the status, and sends its changes to the room.
 
     Attributes:
-        lost: whether the connection to the session is: nobody knows how it is meanwhile.
+        lost: whether the connection to the session is lost, so that its status is unknown.
     """
 
     def __init__(self, options: BridgeOptions) -> None:
@@ -130,11 +130,11 @@ class StatusBoard:
         self._idle = asyncio.Event()
 
     def change(self, **values: str) -> None:
-        """Change some of it."""
+        """Change some of the attributes."""
         self.put(replace(self.status, **values))
 
     def put(self, status: Status) -> None:
-        """Have the room told soon. Never waits."""
+        """Send a status to the room soon. Never waits."""
         if status != self.status:
             self.status = status
             self._idle.clear()
@@ -142,30 +142,30 @@ class StatusBoard:
 
     @property
     def shown(self) -> Status:
-        """The status as the room is told: a lost session that may come back is recovering."""
+        """The status for the room: a lost session that may return is recovering."""
         if self.lost and self.status.status != "ended":
             return replace(self.status, status="recovering")
         return self.status
 
     def lose(self, lost: bool) -> None:
-        """Note that the connection to the session is lost, or there again. Never waits."""
+        """Note that the connection to the session is lost, or restored. Never waits."""
         if lost != self.lost:
             self.lost = lost
             self._idle.clear()
             self._changed.set()
 
     def forget(self) -> None:
-        """Tell all of it anew: the room may have forgotten."""
+        """Send everything again, because the room may have lost it."""
         self._told = {}
         self._idle.clear()
         self._changed.set()
 
     async def all_told(self) -> None:
-        """Wait until the room knows all of it, while `tell` runs."""
+        """Wait until the room has all of it, while `tell` runs."""
         await self._idle.wait()
 
     async def tell(self, speaker: rtc.LocalParticipant) -> None:
-        """Tell changes until cancelled; those that the room does not take are told again."""
+        """Send changes until cancelled; those that the room does not take are sent again."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -175,7 +175,7 @@ class StatusBoard:
             await asyncio.sleep(1 / self._options.attributes_per_s)
 
     async def retract(self, speaker: rtc.LocalParticipant) -> None:
-        """Take away what the room was told: the world is there no more."""
+        """Remove the attributes: the world has left the room."""
         told, self._told = self._told, {}
         with suppress(TimeoutError):
             async with asyncio.timeout(self._options.room_s):
@@ -196,5 +196,5 @@ class StatusBoard:
 
 
 def changed(told: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """Return what has to be told: an empty value takes an attribute away."""
+    """Return the attributes to send; an empty value removes one."""
     return {name: value for name, value in wanted.items() if told.get(name, "") != value}

@@ -1,21 +1,21 @@
-"""The names by which a room speaks with a world: topics, RPC methods, attributes.
+"""The names that a room and a world use: topics, RPC methods, attributes.
 
-`docs/livekit.md` says what each carries. Other programs depend on them, so they change with the
-version of the house only.
+`docs/livekit.md` says what each carries. Other programs depend on them, so they change only
+with a version of reverie.
 """
 
 from typing import Final
 
 TOPIC_PROMPT: Final = "world.prompt"
-"""Text streams: what the world should become."""
+"""Text streams: prompts."""
 TOPIC_CHAT: Final = "lk.chat"
-"""Text streams of LiveKit's own chat; taken like prompts, where nobody else takes them."""
+"""Text streams of LiveKit's own chat; prompts, where no other handler reads them."""
 TOPIC_INPUT: Final = "world.input"
 """Data packets: keys and axes."""
 TOPIC_CAPTIONS: Final = "lk.transcription"
-"""Text streams of LiveKit's own captions: what the world says."""
+"""Text streams of LiveKit's own captions: text of the world."""
 TOPIC_EVENTS: Final = "world.events"
-"""Text streams to the room: what happens, a JSON object a line."""
+"""Text streams to the room: events, one JSON object a line."""
 
 RPC_INTERRUPT: Final = "world.interrupt"
 RPC_ACTION: Final = "world.action"
@@ -36,4 +36,4 @@ ATTRIBUTE: Final = "world."
 """Begins the names of all attributes."""
 
 PUBLISH_ON_BEHALF: Final = "lk.publish_on_behalf"
-"""Attribute of a participant that stands for another one."""
+"""Attribute of a participant that publishes on behalf of another."""
