@@ -46,7 +46,8 @@ class SteeringError(RefusedError, LiveKitError):
     """A participant's request is refused, with a typed code.
 
     Codes are those of the session (`sessions.protocol.errors.ErrorCode`), of messages
-    (`strict_json`), and of this package: `seat_taken`, `not_driving`, `not_here`, `unreliable_edge`, `broken_off`.
+    (`strict_json`), and of this package: `seat_taken`, `not_driving`, `not_here`,
+    `unreliable_edge`, `broken_off`.
     """
 
 

@@ -47,8 +47,8 @@ class ReportWatch:
     """Follows one track from check to check.
 
     A check counts as silent only if the track sent packets and the server answered meanwhile: a
-    track that sends nothing gets no reports, and the SDK repairs a hanging connection. A server that
-    has never reported is not judged.
+    track that sends nothing gets no reports, and the SDK repairs a hanging connection. A server
+    that has never reported is not judged.
     """
 
     def __init__(self) -> None:

@@ -20,10 +20,10 @@ class Meadow:
     def describe(self) -> str:
         return "The scene is: a meadow."
 
-    async def become(self, text: str) -> str:
+    async def set_scene(self, text: str) -> str:
         if text == "a rock concert":
             raise ToolError("The world refuses: too loud.")
-        self.asked.append(("become", text))
+        self.asked.append(("set_scene", text))
         return "The scene changes."
 
     async def hold(self, key: str, seconds: float) -> None:
@@ -53,7 +53,7 @@ async def test_a_model_changes_the_scene_moves_and_looks() -> None:
     )
     assert model.offered == ["set_scene", "move", "look"]
     assert sorted(world.asked, key=str) == [
-        ("become", "a meadow"),
+        ("set_scene", "a meadow"),
         ("look_x", -0.5),
         ("w", 0.5),
     ]

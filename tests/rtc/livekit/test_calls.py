@@ -20,7 +20,7 @@ from reverie.sessions import LocalSession
 
 
 class Room:
-    """Where calls come from, and a helm that takes them."""
+    """A room whose calls go to a command gateway."""
 
     def __init__(self, session: LocalSession, options: BridgeOptions) -> None:
         self.session = session
@@ -124,7 +124,7 @@ async def test_the_program_itself_is_never_refused_for_somebody_elses_driving(ro
     assert room.gateway.control_lock.driver == "ada"
 
 
-async def test_the_seat_is_handed_over_and_got_up_from(room: Room) -> None:
+async def test_the_lock_is_handed_over_and_released(room: Room) -> None:
     assert await room.call("ada", "drive") == {"driver": "ada"}
     assert (await room.refusal("ben", "drive"))["code"] == "seat_taken"
     assert (await room.refusal("ada", "drive", {"to": "eve"}))["code"] == "not_here"
@@ -145,7 +145,7 @@ async def test_the_seat_is_handed_over_and_got_up_from(room: Room) -> None:
         ("pause", ""),
     ],
 )
-async def test_a_call_that_comes_after_its_caller_has_left_takes_no_seat(
+async def test_a_call_that_comes_after_its_caller_has_left_takes_no_lock(
     room: Room, method: str, payload: str | dict[str, Any]
 ) -> None:
     room.people.discard("ada")
@@ -182,7 +182,7 @@ async def test_who_leaves_during_a_call_does_not_drive_when_it_ends(
     assert room.gateway.control_lock.driver is None
     assert room.changes == [LockChange(None, "ada"), LockChange("ada", None)]
     if method == "action":
-        assert asked[-1] == "release_all", "nobody is left to let go of the key"
+        assert asked[-1] == "release_all", "no driver is left to release the key"
 
 
 async def test_pausing_is_asked_of_the_room(room: Room) -> None:
@@ -223,7 +223,7 @@ async def test_what_is_wrong_is_named_and_changes_nothing(
     said = await room.refusal("ada", method, payload)
     assert (said["code"], said["field"]) == (code, field)
     assert room.session.view.prompt == before.prompt
-    assert room.gateway.control_lock.driver is None, "a wish that is refused takes no seat"
+    assert room.gateway.control_lock.driver is None, "a refused request takes no lock"
 
 
 async def test_who_asks_too_often_is_told_when_to_ask_again_and_others_are_heard(

@@ -11,7 +11,7 @@ def control_lock() -> ControlLock:
     return ControlLock(idle_s=30.0)
 
 
-def test_a_free_seat_is_taken_by_whoever_steers(control_lock: ControlLock) -> None:
+def test_a_free_control_lock_is_taken_by_whoever_steers(control_lock: ControlLock) -> None:
     assert control_lock.steer("ada", 0.0) == LockChange(None, "ada")
     assert control_lock.steer("ada", 1.0) is None
     assert control_lock.driver == "ada"
@@ -26,7 +26,7 @@ def test_nobody_else_steers_while_it_is_taken(control_lock: ControlLock) -> None
     assert control_lock.driver == "ada"
 
 
-def test_who_asks_for_a_taken_seat_is_remembered_and_told_when_to_ask_again(
+def test_who_asks_for_a_taken_lock_is_remembered_and_told_when_to_ask_again(
     control_lock: ControlLock,
 ) -> None:
     control_lock.steer("ada", 0.0)
@@ -47,7 +47,7 @@ def test_an_idle_driver_gives_way_to_whoever_asks_and_not_to_whoever_steers(
     assert control_lock.take("ben", 31.0) == LockChange("ada", "ben")
 
 
-def test_steering_keeps_the_seat(control_lock: ControlLock) -> None:
+def test_steering_keeps_the_lock(control_lock: ControlLock) -> None:
     control_lock.steer("ada", 0.0)
     control_lock.steer("ada", 20.0)
     with pytest.raises(SteeringError):
@@ -64,7 +64,7 @@ def test_only_who_drives_hands_over_or_gets_up(control_lock: ControlLock) -> Non
     assert control_lock.driver is None
 
 
-def test_leaving_frees_the_seat_once_and_only_ones_own(control_lock: ControlLock) -> None:
+def test_leaving_frees_the_lock_once_and_only_ones_own(control_lock: ControlLock) -> None:
     control_lock.steer("ada", 0.0)
     assert control_lock.left("ben") is None
     assert control_lock.left("ada") == LockChange("ada", None)

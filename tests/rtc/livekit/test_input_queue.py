@@ -127,7 +127,7 @@ async def test_after_a_flood_no_key_hangs() -> None:
     assert everything[-1] == InputStep("", {}), "and only after what waited before"
 
 
-async def test_who_gives_up_the_seat_lets_go_of_all_keys_and_of_what_waits() -> None:
+async def test_who_gives_up_the_lock_lets_go_of_all_keys_and_of_what_waits() -> None:
     steering = RoomInputQueue()
     steering.put("ada", [RoomKeyInput(key="left", edge="press")], CONTROLS)
     steering.put("ada", [RoomAxesInput(axes={"zoom": 0.1}, seq=7)], CONTROLS)

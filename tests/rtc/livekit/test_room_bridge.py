@@ -71,7 +71,7 @@ async def test_an_interrupt_shows_within_one_chunk(livekit: LiveKit, rig: Server
         assert max(before) <= back + 1  # at most the chunk that was being shown
 
 
-async def test_who_does_not_drive_is_refused_until_handed_the_seat(
+async def test_who_does_not_drive_is_refused_until_handed_the_lock(
     ada: Viewer, ben: Viewer
 ) -> None:
     await ada.press("up")
@@ -88,7 +88,7 @@ async def test_who_does_not_drive_is_refused_until_handed_the_seat(
     assert not [told for told in ada.told if told["type"] == "world.refused"]
 
 
-async def test_bad_wishes_are_refused_by_name_and_change_nothing(ada: Viewer) -> None:
+async def test_bad_requests_are_refused_by_name_and_change_nothing(ada: Viewer) -> None:
     await ada.me.publish_data("no json", topic="world.input")
     assert (await ada.hears("world.refused"))["code"]
     with pytest.raises(rtc.RpcError) as refused:

@@ -51,7 +51,7 @@ async def present(
         presence = RoomConnection(RoomBridge(session, OPTIONS), livekit.url, reception.token)
         running = asyncio.create_task(presence.run(), name="presence")
         try:
-            yield presence, running
+            yield connection, running
         finally:
             running.cancel()
             await asyncio.wait([running])
@@ -69,7 +69,7 @@ async def test_a_world_that_its_room_lost_comes_back_with_a_fresh_token_and_goes
         await ada.press("left")
         await ada.sees(lambda stamp: stamp.held == {"left"}, "a key")
         await livekit.fault("dismiss", reception.room, WORLD, kind="SERVER_SHUTDOWN")
-        await until(lambda: presence.joins == 2, "another join")
+        await until(lambda: connection.joins == 2, "another join")
         seen = len(ada.stamps)
         after = await ada.sees(lambda _: True, "the world again", since=seen)
         assert after.session == before.session
@@ -93,7 +93,7 @@ async def test_a_world_that_was_sent_away_does_not_come_back(
         await livekit.fault("dismiss", reception.room, WORLD, kind=reason)
         await until(running.done, "the end")
         assert running.result().reason == reason.lower()
-        assert presence.joins == 1
+        assert connection.joins == 1
 
 
 async def test_a_token_that_is_refused_is_an_error_that_says_so(
@@ -105,7 +105,7 @@ async def test_a_token_that_is_refused_is_an_error_that_says_so(
     async with nothing_unhandled(), connect(rig.url) as session:
         presence = RoomConnection(RoomBridge(session), livekit.url, forged)
         with pytest.raises(NotJoinedError) as refused:
-            await presence.run()
+            await connection.run()
         assert refused.value.final
 
 

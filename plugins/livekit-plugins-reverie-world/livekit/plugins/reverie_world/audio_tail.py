@@ -1,4 +1,4 @@
-"""The end of a voice agent's chain of sound, made to tell when what it says is cut off."""
+"""A tail for a voice agent's audio output that reports interruptions of its speech."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
 from livekit.plugins.reverie_world.log import logger
 
 FINISH_LIMIT_S = 5.0
-"""For whoever plays a voice to say that it ended where it was cut off."""
+"""Limit for a player to report the end of an interrupted utterance."""
 
 
 class InterruptingTail(AudioOutput):
-    """Passes an agent's voice on as it is; `cleared` is called when it is cut off.
+    """Passes an agent's speech on unchanged; calls `cleared` when it is interrupted.
 
-    An agent waits for the end of what it said. When a player far away never tells of it, it counts
-    as ended `limit_s` after the cut; one that tells twice is heard once.
+    An agent waits for the end of its speech. When a remote player never reports it, the speech
+    counts as ended `limit_s` after the interruption; a second report is ignored.
     """
 
     def __init__(
@@ -38,20 +38,20 @@ class InterruptingTail(AudioOutput):
         self.on("playback_finished", self._count_end)
 
     async def capture_frame(self, frame: rtc.AudioFrame) -> None:
-        """Pass a piece of voice on."""
+        """Pass a frame of speech on."""
         self._begun += not self._is_speaking
         self._is_speaking = True
         await super().capture_frame(frame)
         await self._onward.capture_frame(frame)
 
     def flush(self) -> None:
-        """Pass on that an utterance is whole."""
+        """Pass on that an utterance is complete."""
         self._is_speaking = False
         super().flush()
         self._onward.flush()
 
     def clear_buffer(self) -> None:
-        """Pass on that what was not heard is not to be heard, and say so."""
+        """Pass on that unheard speech is dropped, and report it."""
         self._onward.clear_buffer()
         self._cleared()
         asyncio.get_running_loop().call_later(self._limit_s, self._end, self._begun)
@@ -60,19 +60,21 @@ class InterruptingTail(AudioOutput):
         self._ended += 1
 
     def _end(self, due: int) -> None:
-        """Count as ended what was begun before a cut, whatever is still silent about it."""
+        """Count utterances from before an interruption as ended."""
         for _ in range(due - self._ended):
-            logger.warning("the end of a voice that was cut off was never told; it counts as over")
+            logger.warning(
+                "a player did not report the end of an interrupted utterance; it counts as ended"
+            )
             self.on_playback_finished(playback_position=0.0, interrupted=True)
 
     @property
     def _onward(self) -> AudioOutput:
-        assert self.next_in_chain is not None, "a tail is made with what it passes on to"
+        assert self.next_in_chain is not None, "a tail is created with its next output"
         return self.next_in_chain
 
 
 def install_tail(output: AudioOutput | None, cleared: Callable[[], None]) -> AudioOutput | None:
-    """Return a new tail to put under a chain of sound; None where there is none, or one already."""
+    """Return a new tail for an audio output; None without an output, or if it has a tail."""
     if output is None:
         return None
     tail = output

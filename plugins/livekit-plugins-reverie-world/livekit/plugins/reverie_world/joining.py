@@ -1,4 +1,4 @@
-"""The way into a room that somebody else connects: waiting for it, and telling it of a failure."""
+"""Waits for a room that the agent connects, and tells the room of a failure."""
 
 import asyncio
 from contextlib import suppress
@@ -26,7 +26,7 @@ async def connected(room: rtc.Room) -> None:
 
 
 async def tell_failed(room: rtc.Room, why: str) -> None:
-    """Let a room hear why no world comes to it, where it listens."""
+    """Tell a connected room why no world was opened."""
     if not room.isconnected():
         return
     said = {"world.status": "ended", "world.reason": why[:REASON_CHARS]}

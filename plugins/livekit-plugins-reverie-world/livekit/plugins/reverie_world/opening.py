@@ -1,4 +1,4 @@
-"""Where a world comes from: a server, or an engine in this process."""
+"""Opens the session of a world: on a server, or in an engine of this process."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What world is wanted, and of whom.
+    """The options of a session, and where it is opened.
 
     Attributes:
         engine: opens it in this process; None: the server at `url` does.
@@ -75,8 +75,8 @@ class Opening:
         """Open the session on a stack, trying again where that may help.
 
         Raises:
-            APIStatusError: no such session can be opened; says what is wrong.
-            APIConnectionError: none was opened after all tries.
+            APIStatusError: the server refuses such a session.
+            APIConnectionError: no session was opened after all tries.
         """
         from reverie.sessions import BadRequestError, SessionError
 
@@ -88,14 +88,14 @@ class Opening:
                 raise APIStatusError(str(error), status_code=400, retryable=False) from error
             except (SessionError, TimeoutError) as error:
                 if tried >= options.max_retry:
-                    raise APIConnectionError(f"no world could be had of {self.where}") from error
+                    raise APIConnectionError(f"{self.where} opened no world") from error
                 logger.warning("no world yet (%s); trying again", error or "no answer in time")
                 await asyncio.sleep(options.retry_interval)
         raise AssertionError("counting has no end")
 
     @property
     def where(self) -> str:
-        """Who is asked: the address of a server, or this process."""
+        """The address of the server, or this process."""
         if self.engine is not None:
             return "the engine in this process"
         return _or(self.url, os.environ.get(URL_VARIABLE, "")) or DEFAULT_URL

@@ -1,4 +1,4 @@
-"""A world as an LLM's tools play it: what there is to press, what is seen, what came of it."""
+"""A world as the tools of a language model see it: keys, axes, a description, actions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from reverie.rtc.livekit import RoomBridge
 
 RECEIPT_S = 5.0
-"""For learning which words of a scene the model does not know."""
+"""Limit for the receipt, which names words that the model does not know."""
 
 
 class Player:
-    """Plays in the world of a bridge. All that is refused is a `ToolError`."""
+    """Plays in the world of a bridge. Each refusal is a `ToolError`."""
 
     def __init__(self, bridge: "Callable[[], RoomBridge | None]") -> None:
-        """Play in whatever world there is when something is asked."""
+        """Create it; `bridge` returns the current world, or None."""
         self._bridge = bridge
 
     @property
@@ -32,7 +32,7 @@ class Player:
         return {each.name: (each.low, each.high) for each in controls if not each.keys}
 
     def describe(self) -> str:
-        """Return what is known of what is seen, in words."""
+        """Return a description of the scene."""
         world = self._world
         view = world.session.view
         parts = [f"The scene is: {view.prompt}." if view.prompt else "The scene is not described."]
@@ -42,8 +42,8 @@ class Player:
             parts.append(f"{world.driver} steers by hand.")
         return " ".join(parts)
 
-    async def become(self, text: str) -> str:
-        """Say what the world should become; return what came of it, in words."""
+    async def set_scene(self, text: str) -> str:
+        """Send a prompt; return its result in words."""
         world = self._world
         control = await _asked(world.say(text))
         receipt = await world.receipt(control, RECEIPT_S)
@@ -55,7 +55,7 @@ class Player:
         return "The scene changes."
 
     async def hold(self, key: str, seconds: float) -> None:
-        """Hold a key for a while; it is let go of whatever happens."""
+        """Hold a key for some seconds, and always release it."""
         world = self._world
         control = next(each.name for each in world.session.view.controls if key in each.keys)
         await _asked(world.act({control: key}, "press"))
@@ -72,12 +72,12 @@ class Player:
     def _world(self) -> "RoomBridge":
         world = self._bridge()
         if world is None:
-            raise ToolError("There is no world just now.")
+            raise ToolError("There is no world at the moment.")
         return world
 
 
 async def _asked(asking: Awaitable[str]) -> str:
-    from reverie.rtc.livekit import SteeringError  # loaded already: there is a bridge
+    from reverie.rtc.livekit import SteeringError  # loaded already, because there is a bridge
 
     try:
         return await asking

@@ -1,7 +1,7 @@
-"""Tools for an LLM that plays: `set_scene`, `move` and `look`.
+"""Tools for a language model that plays: `set_scene`, `move` and `look`.
 
-What keys and axes there are, only the program knows, so an unknown direction is answered with those
-that there are: a model tries again with one of them.
+Only the program knows its keys and axes, so an unknown direction is answered with the known ones: a
+model tries again with one of them.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from livekit.agents import ToolError, function_tool
 from livekit.agents.llm import Tool, Toolset
 
 LONGEST_S = 10.0
-"""A key is held no longer in one call."""
+"""The longest time that one call holds a key."""
 
 MEANINGS: Mapping[str, tuple[str, ...]] = {
     "forward": ("forward", "up", "w"),
@@ -21,7 +21,7 @@ MEANINGS: Mapping[str, tuple[str, ...]] = {
     "left": ("left", "a"),
     "right": ("right", "d"),
 }
-"""What keys may stand for a direction, best first."""
+"""Keys that may mean a direction, best first."""
 
 TURNS: Mapping[str, tuple[tuple[str, ...], float]] = {
     "left": (("x", "yaw", "pan"), -1.0),
@@ -29,11 +29,11 @@ TURNS: Mapping[str, tuple[tuple[str, ...], float]] = {
     "up": (("y", "pitch", "tilt"), -1.0),
     "down": (("y", "pitch", "tilt"), 1.0),
 }
-"""How the names of axes end that turn the view, and which way."""
+"""Endings of the names of axes that turn the view, and the direction."""
 
 
-class Played(Protocol):
-    """A world as the tools see it. What it refuses, it refuses with a `ToolError`."""
+class PlayableWorld(Protocol):
+    """A world as the tools see it. Each refusal is a `ToolError`."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -44,29 +44,29 @@ class Played(Protocol):
         """The range of every axis that it takes."""
 
     def describe(self) -> str:
-        """Return what is known of what is seen, in words."""
+        """Return a description of the scene."""
 
-    async def become(self, text: str) -> str:
-        """Say what the world should become; return what came of it, in words."""
+    async def set_scene(self, text: str) -> str:
+        """Send a prompt; return its result in words."""
 
     async def hold(self, key: str, seconds: float) -> None:
-        """Hold a key for a while."""
+        """Hold a key for some seconds."""
 
     async def turn(self, axis: str, amount: float) -> None:
         """Move an axis."""
 
 
-def world_tools(world: Played) -> list[Tool | Toolset]:
-    """Return the tools by which an LLM plays in a world."""
+def world_tools(world: PlayableWorld) -> list[Tool | Toolset]:
+    """Return the tools with which a language model plays in a world."""
 
     @function_tool
     async def set_scene(description: str) -> str:
-        """Change what the world is. The whole scene is described, for nothing of before is kept.
+        """Change what the world is. Describe the whole scene: the old one is not kept.
 
         Args:
             description: the scene in one short plain sentence, such as "a forest at night".
         """
-        return await world.become(description)
+        return await world.set_scene(description)
 
     @function_tool
     async def move(direction: str, seconds: float = 1.0) -> str:
@@ -100,7 +100,7 @@ def key_for(direction: str, keys: tuple[str, ...]) -> str:
     """Return the key that a direction means.
 
     Raises:
-        ToolError: none; names those that there are.
+        ToolError: no key has this meaning; names the known keys.
     """
     wanted = direction.strip().lower()
     spelt = {key.lower(): key for key in keys}
@@ -111,7 +111,7 @@ def key_for(direction: str, keys: tuple[str, ...]) -> str:
     raise ToolError(
         f"There is no way to move {direction[:40]!r}. Known: {known}."
         if keys
-        else "Nobody can move in this world; only its scene can be changed."
+        else "This world has no movement; only its scene can be changed."
     )
 
 
@@ -119,7 +119,7 @@ def turn_for(direction: str, axes: Mapping[str, tuple[float, float]]) -> tuple[s
     """Return the axis that turns the view in a direction, and how far.
 
     Raises:
-        ToolError: there is none.
+        ToolError: no axis does.
     """
     endings, way = TURNS.get(direction.strip().lower(), ((), 0.0))
     for name, (low, high) in axes.items():

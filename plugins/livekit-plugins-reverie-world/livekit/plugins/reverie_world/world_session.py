@@ -4,7 +4,7 @@
     await world.start(agent_session, ctx.room)
 
 It opens a world on a reverie server, or in an engine of this process, and serves it to the room
-until either is over. `reverie.rtc.livekit` does the work; this is its form for agents.
+until either has ended. `reverie.rtc.livekit` does the work; this is its interface for agents.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reverie.rtc.livekit import BridgeOptions, RoomBridge, RoomEnding
 
 JOIN_S = 30.0
-"""For a room that is not connected yet when a world is started for it."""
+"""Limit for a room to connect after a world was started for it."""
 
 
 class WorldSession(AvatarSession[Literal["world_ended"]]):
@@ -72,19 +72,19 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         """Open nothing yet.
 
         Args:
-            model: what the server calls it; left out, its first; likewise `program`.
-            prompt: what the world is to be at first.
-            voice: have what the program says spoken, where the server has a voice.
-            url: of the server; left out, `REVERIE_URL`, or http://127.0.0.1:8000.
-            owner: the secret of an owner, as that server issued it since it was started; left out,
+            model: its name on the server; the default is the first; likewise `program`.
+            prompt: the first prompt.
+            voice: speak the text of the program, where the server has a voice.
+            url: of the server; the default is `REVERIE_URL`, or http://127.0.0.1:8000.
+            owner: the secret of an owner, issued by that server since its start; the default is
                 `REVERIE_OWNER`, or a new owner.
             engine: runs the world in this process instead; it must have been started.
-            participant_identity: whose camera the world sees; left out, that of who drives.
-            webcam: whether it sees any.
+            participant_identity: whose camera the world sees; the default is the driver's.
+            webcam: whether it sees a camera.
             chat: take `lk.chat` as prompts, where no `AgentSession` reads it.
-            prompts_from: who may change what the world is.
-            keep_empty_s: how long a world waits in an empty room for somebody to come back.
-            interrupted_by_agent: whether cutting off the agent's voice interrupts the world.
+            prompts_from: who may send prompts.
+            keep_empty_s: how long a world waits in a room without viewers.
+            interrupted_by_agent: whether interrupted speech of the agent interrupts the world.
             conn_options: for opening the session on the server.
         """
         super().__init__()
@@ -98,7 +98,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         self._conn_options = conn_options
         self._identity = ""
         self._bridge: RoomBridge | None = None
-        self._living: asyncio.Task[None] | None = None
+        self._world_task: asyncio.Task[None] | None = None
         self._cut_off = asyncio.Event()
         self._tools = world_tools(Player(lambda: self._bridge))
 
@@ -109,7 +109,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
 
     @property
     def provider(self) -> str:
-        """What metrics call this."""
+        """The name in metrics."""
         return "reverie"
 
     @property
@@ -119,21 +119,21 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
 
     @property
     def bridge(self) -> "RoomBridge":
-        """All that can be asked of the world.
+        """The bridge of the world, for everything else.
 
         Raises:
-            RuntimeError: there is none: not started yet, or over.
+            RuntimeError: the world was not started, or has ended.
         """
         if self._bridge is None:
-            raise RuntimeError("the world is not there: start it first, or it is over")
+            raise RuntimeError("there is no world: it was not started, or it has ended")
         return self._bridge
 
     def room_options(self, *, chat: bool = True) -> room_io.RoomOptions:
         """Return options for an `AgentSession` that neither hears nor speaks.
 
         Args:
-            chat: each line of the chat is what the world becomes; otherwise the chat is for the
-                agent's language model, which answers in writing.
+            chat: each line of the chat is a prompt; otherwise the chat is for the agent's language
+                model, which answers in writing.
         """
         own = room_io.TextInputOptions(text_input_cb=self.on_chat)
         return room_io.RoomOptions(
@@ -150,21 +150,21 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         The room is told why none could be opened (`world.status`, `world.reason`).
 
         Raises:
-            APIConnectionError: no world could be had, after all retries.
+            APIConnectionError: no world was opened, after all retries.
             APIStatusError: the server refuses to open such a world.
         """
-        if self._living is not None:
-            raise RuntimeError("a world is started once")
+        if self._world_task is not None:
+            raise RuntimeError("a WorldSession can be started only once")
         await super().start(agent_session, room)
         if self._interrupted_by_agent:
             agent_session.on("agent_state_changed", self._listen_to_agent)
             self._listen_to_agent()
         served: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._living = asyncio.create_task(self._live(room, served), name="world")
+        self._world_task = asyncio.create_task(self._run(room, served), name="world")
         try:
-            await asyncio.wait([served, self._living], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([served, self._world_task], return_when=asyncio.FIRST_COMPLETED)
             if not served.done():
-                await self._living  # raises what went wrong
+                await self._world_task  # raises what went wrong
                 raise APIConnectionError("the world ended before it was shown")
         except APIError as error:
             await tell_failed(room, error.message)
@@ -175,7 +175,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             raise
 
     async def update_prompt(self, text: str) -> str:
-        """Say what the world should become, and return the control's id."""
+        """Send a prompt, and return the control's id."""
         return await self.bridge.say(text)
 
     async def send_action(
@@ -187,14 +187,14 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         return await self.bridge.act(action, edge)
 
     async def push_video(self, frame: rtc.VideoFrame) -> str:
-        """Show the world a picture."""
+        """Push a picture into the session."""
         rgb = frame.convert(rtc.VideoBufferType.RGB24)
         return await self.bridge.show(
             np.frombuffer(rgb.data, np.uint8).reshape(rgb.height, rgb.width, 3)
         )
 
     async def interrupt(self) -> str:
-        """Drop what is unfinished or unseen, and go on from what was seen last."""
+        """Drop what is unfinished or unseen, and continue from the last seen chunk."""
         return await self.bridge.interrupt()
 
     async def on_chat(self, _: AgentSession[Any], event: room_io.TextInputEvent) -> None:
@@ -202,7 +202,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         from reverie.rtc.livekit import SteeringError
 
         if self._bridge is None:
-            logger.warning("a line of chat came for a world that is not there")
+            logger.warning("a line of chat came while there is no world")
             return
         by = event.participant.identity if event.participant else ""
         try:
@@ -211,10 +211,10 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             self._bridge.refuse(by, refusal)
 
     async def aclose(self) -> None:
-        """End the world and leave the room as it was. Closing twice is closing once."""
-        living, self._living = self._living, None
-        if living is not None:
-            await utils.aio.cancel_and_wait(living)
+        """End the world and leave the room as it was. Idempotent."""
+        task, self._world_task = self._world_task, None
+        if task is not None:
+            await utils.aio.cancel_and_wait(task)
         if self._agent_session is not None:
             self._agent_session.off("agent_state_changed", self._listen_to_agent)
         if self._room is not None:
@@ -223,7 +223,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         self._room = None  # or the base would remove the agent itself from the room
         await super().aclose()
 
-    async def _live(self, room: rtc.Room, served: "asyncio.Future[None]") -> None:
+    async def _run(self, room: rtc.Room, served: "asyncio.Future[None]") -> None:
         try:
             ending = await self._serve(room, served)
         except Exception as error:
@@ -235,11 +235,11 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             ending = RoomEnding("failed", str(error))
         finally:
             self._bridge = None
-        logger.info("the world is over: %s %s", ending.reason, ending.message)
+        logger.info("the world has ended: %s %s", ending.reason, ending.message)
         self.emit("world_ended", ending)
 
     async def _serve(self, room: rtc.Room, served: "asyncio.Future[None]") -> "RoomEnding":
-        # It takes a second or two, in which the loop of an agent must not stand still.
+        # The import takes a second or two, which would block the event loop of the agent.
         bridges = await asyncio.to_thread(import_module, "reverie.rtc.livekit")
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(JOIN_S):
@@ -268,7 +268,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         return options
 
     def _listen_to_agent(self, _: object = None) -> None:
-        """Put a tail under the agent's voice, once it has one."""
+        """Append a tail to the agent's audio output, once it has one."""
         if self._agent_session is None:
             return
         tail = install_tail(self._agent_session.output.audio, self._cut_off.set)
