@@ -10,9 +10,9 @@ const find = (id) => document.getElementById(id);
 const video = document.querySelector("video");
 const room = new Room({ publishDefaults: { simulcast: false } }); // a camera is for the world alone
 const held = new Set();
-let world = null; // the participant that is one: its attributes say so, also before it is seen
-let over = ""; // why the last one has ended, which is remembered when its participant has left
-let shown = ""; // the control that was said last to show
+let world = null; // the participant with a world's attributes, also before its tracks arrive
+let over = ""; // why the last world has ended, kept after its participant has left
+let shown = ""; // the last control that was logged as shown
 
 function say(text) {
   const line = document.createElement("li");
@@ -21,9 +21,9 @@ function say(text) {
   while (find("log").children.length > 30) find("log").lastChild.remove();
 }
 
-function veil(text) {
-  find("veil").textContent = text;
-  find("veil").hidden = !text;
+function overlay(text) {
+  find("overlay").textContent = text;
+  find("overlay").hidden = !text;
 }
 
 function told(name) {
@@ -40,11 +40,11 @@ function showStatus() {
   world = findWorld();
   const status = told("status");
   const me = room.localParticipant.identity;
-  const driver = told("driver") === me ? "you" : told("driver") || "nobody";
+  const driver = told("driver") === me ? "you" : told("driver") || "no one";
   find("status").textContent = world
-    ? `${status} · ${told("prompt") || "no prompt"} · ${told("fps")} pictures a second · ${driver} at the wheel`
-    : over ? "There is no world." : "The world has not come yet.";
-  if (world) over = status === "ended" ? `The world is over: ${told("reason") || "it has ended"}` : "";
+    ? `${status} · ${told("prompt") || "no prompt"} · ${told("fps")} pictures a second · driver: ${driver}`
+    : over ? "There is no world." : "The world has not joined yet.";
+  if (world) over = status === "ended" ? `The world has ended: ${told("reason") || "no reason given"}` : "";
   const usable = world && status !== "ended";
   for (const button of document.querySelectorAll("#prompt button, .row button")) button.disabled = !usable;
   showPad(usable ? told("keys").split(",").filter(Boolean) : []);
@@ -52,8 +52,8 @@ function showStatus() {
   find("drive").textContent = driver === "you" ? "Let others drive" : "Drive";
   find("camera").hidden = !told("camera");
   find("camera").textContent = room.localParticipant.isCameraEnabled ? "Hide my camera" : "Show my camera";
-  const waiting = { queued: "The world waits for a free place.", recovering: "One moment." }[status] ?? "";
-  veil(over || waiting || (video.srcObject ? "" : "The world comes."));
+  const waiting = { queued: "The world waits for a free slot.", recovering: "The world is recovering." }[status] ?? "";
+  overlay(over || waiting || (video.srcObject ? "" : "The world is starting."));
 }
 
 async function attempt(what, doing) {
@@ -98,7 +98,7 @@ function release(key) {
   showHeld();
 }
 
-function letGo() {
+function releaseAll() {
   if (held.size) send({ release_all: true });
   held.clear();
   showHeld();
@@ -108,7 +108,7 @@ function showHeld() {
   for (const button of find("pad").children) button.ariaPressed = String(held.has(button.value));
 }
 
-/** A button for each key that the world takes: for fingers, and for whoever has no such key. */
+/** A button for each key that the world takes, for touch and for keyboards without the key. */
 function showPad(keys) {
   const pad = find("pad");
   if ([...pad.children].map((button) => button.value).join() === keys.join()) return;
@@ -123,30 +123,30 @@ function showPad(keys) {
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) {
       button.addEventListener(end, () => release(key));
     }
-    button.addEventListener("mousedown", (event) => event.preventDefault()); // the stage keeps the focus
+    button.addEventListener("mousedown", (event) => event.preventDefault()); // the view keeps the focus
     button.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch
     return button;
   }));
   showHeld();
 }
 
-find("stage").addEventListener("keydown", (event) => {
+find("view").addEventListener("keydown", (event) => {
   const key = keyOf(event);
   if (!key || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   press(key);
 });
-find("stage").addEventListener("keyup", (event) => {
+find("view").addEventListener("keyup", (event) => {
   release(keyOf(event));
 });
-find("stage").addEventListener("blur", letGo);
-window.addEventListener("blur", letGo);
+find("view").addEventListener("blur", releaseAll);
+window.addEventListener("blur", releaseAll);
 
 room
   .on(RoomEvent.TrackSubscribed, (track, publication) => {
     if (publication.trackName === "world_video") {
       track.attach(video);
-      find("stage").focus();
+      find("view").focus();
     } else if (track.kind === Track.Kind.Audio) {
       document.body.append(track.attach());
     }
@@ -163,25 +163,25 @@ room
   .on(RoomEvent.LocalTrackUnpublished, showStatus)
   .on(RoomEvent.TrackMuted, showStatus)
   .on(RoomEvent.TrackUnmuted, showStatus)
-  .on(RoomEvent.Reconnecting, () => veil("The connection broke; coming back."))
+  .on(RoomEvent.Reconnecting, () => overlay("The connection broke; reconnecting."))
   .on(RoomEvent.Reconnected, showStatus)
-  .on(RoomEvent.Disconnected, () => veil("You have left the room."));
+  .on(RoomEvent.Disconnected, () => overlay("You have left the room."));
 
 room.registerTextStreamHandler("world.events", async (reader) => {
   for (const line of (await reader.readAll()).split("\n")) {
     const event = JSON.parse(line);
     if (event.type === "text.delta") continue; // it comes as a caption
     if (event.type.startsWith("control.")) { // keys have no tag, and are seen
-      const isNews = event.tag && event.control !== shown;
-      if (!isNews && !event.unknown_words?.length) continue;
+      const isNew = event.tag && event.control !== shown;
+      if (!isNew && !event.unknown_words?.length) continue;
       shown = event.control;
     }
     const what = {
       "world.refused": event.message,
-      "world.driver": `${event.driver ?? "nobody"} drives`,
+      "world.driver": `driver: ${event.driver ?? "no one"}`,
       "control.applied": `${event.tag ? `"${event.tag}"` : "it"} shows now`,
-      "control.superseded": `"${event.tag}" gave way to something newer`,
-      "session.interrupted": "goes on from here",
+      "control.superseded": `"${event.tag}" was replaced by a newer one`,
+      "session.interrupted": "continues from here",
     };
     const unknown = event.unknown_words?.length ? `; unknown: ${event.unknown_words.join(", ")}` : "";
     say(`${event.by ? `${event.by}: ` : ""}${what[event.type] ?? event.type}${unknown}`);
@@ -210,7 +210,7 @@ find("join").addEventListener("submit", async (event) => {
     // What changes while a connection is made comes without an event.
     setInterval(() => room.state === "connected" && showStatus(), 1000);
   } catch (error) {
-    veil(`The room cannot be joined: ${error.message}`);
+    overlay(`The room cannot be joined: ${error.message}`);
     button.disabled = false;
   }
 });
@@ -224,9 +224,9 @@ find("prompt").addEventListener("submit", async (event) => {
   let why = "";
   try {
     await ask("prompt", { text, mode, tag: text.slice(0, 60) });
-    if (field.value.trim() === text) field.value = ""; // what was refused stays, to be sent again
+    if (field.value.trim() === text) field.value = ""; // a refused prompt stays, to be sent again
   } catch (error) {
-    why = `Not taken: ${error.message}`;
+    why = `Refused: ${error.message}`;
   }
   find("refusal").textContent = why;
   find("refusal").hidden = !why;
@@ -238,8 +238,8 @@ find("interrupt").addEventListener("click", () => call("interrupt"));
 find("back").addEventListener("click", () => call("rewind", { chunks: 6 }));
 find("camera").addEventListener("click", async () => {
   const me = room.localParticipant;
-  find("camera").disabled = true; // until the browser has asked and answered
+  find("camera").disabled = true; // until the browser has the permission
   await attempt("the camera cannot be shown", () => me.setCameraEnabled(!me.isCameraEnabled));
-  if (me.isCameraEnabled && told("driver") !== me.identity) say("the world sees the camera of who drives");
+  if (me.isCameraEnabled && told("driver") !== me.identity) say("the world sees the driver's camera");
   showStatus();
 });

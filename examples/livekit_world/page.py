@@ -1,6 +1,6 @@
-"""Serves the page, and lets whoever opens it into a room: `python page.py`, then open what it says.
+"""Serves the page, and gives visitors tokens for a room: `python page.py`, and open its address.
 
-For trying things on one machine: it hands tokens to anybody. A product has people sign in first.
+For tests on one machine: every visitor gets a token. A product has its users sign in first.
 """
 
 import os
@@ -15,7 +15,7 @@ FILES = ("index.html", "page.js", "livekit-client.umd.js")
 
 
 async def token(request: web.Request) -> web.Response:
-    """Return where the room is, and what lets `name` into it."""
+    """Return the address of the LiveKit server, and a token for `name`."""
     name = request.query.get("name", "").strip()[:32] or "guest"
     identity = f"{name}-{secrets.token_hex(2)}"
     room = request.query.get("room", "").strip()[:64] or "world"

@@ -49,7 +49,7 @@ async def test_who_opens_the_page_sees_the_world_and_plays(
         await expect(page.locator("#status")).to_contain_text("a lake", timeout=LIMIT_S * 1000)
         await shows(page, lambda stamp: stamp.prompt == prompt_mark("a lake"), "the lake")
 
-        await page.locator("#stage").focus()
+        await page.locator("#view").focus()
         await page.keyboard.down("ArrowLeft")
         await ben.sees(lambda stamp: stamp.held == {"left"}, "the page's key")
         await shows(page, lambda stamp: stamp.held == {"left"}, "its own key")
@@ -72,16 +72,16 @@ async def test_the_page_says_how_it_is_with_a_world_that_is_not_seen(livekit: Li
     room = livekit.new_room()
     async with Guest.joined(livekit, room, WORLD) as world, opened(livekit) as page:
         await joined(page, room)
-        veil, ask = page.locator("#veil"), page.get_by_role("button", name="Ask it")
+        overlay, ask = page.locator("#overlay"), page.get_by_role("button", name="Ask it")
         queued = {"world.status": "queued", "world.turns": "yes"}
-        await told(world, queued, veil, "waits for a free place")
+        await told(world, queued, overlay, "waits for a free slot")
         await expect(ask).to_be_enabled()
         ended = {"world.status": "ended", "world.reason": "no program 'nonsense'"}
-        await told(world, ended, veil, "The world is over: no program 'nonsense'")
+        await told(world, ended, overlay, "The world has ended: no program 'nonsense'")
         await expect(ask).to_be_disabled()
         await world.leave()
         await expect(page.locator("#status")).to_contain_text("no world", timeout=LIMIT_S * 1000)
-        await expect(veil).to_contain_text("no program 'nonsense'")
+        await expect(overlay).to_contain_text("no program 'nonsense'")
 
 
 @pytest.mark.browser
