@@ -108,7 +108,7 @@ class Camera:
                 await self._session.push_video(picture)
         except CommandError as error:
             self._refused(identity, SteeringError.of(error.refusal))
-            await asyncio.sleep(error.retry_after_s or 1.0)  # the next one would fare the same
+            await asyncio.sleep(error.retry_after_s or 1.0)  # the next is refused too
         except TimeoutError:
             pass  # the session is paused: the next picture is newer
         except SessionError:

@@ -48,8 +48,8 @@ async def present(
     livekit: LiveKit, rig: ServerRig, reception: Reception
 ) -> AsyncIterator[tuple[RoomConnection, asyncio.Task[RoomEnding]]]:
     async with nothing_unhandled(), connect(rig.url) as session:
-        presence = RoomConnection(RoomBridge(session, OPTIONS), livekit.url, reception.token)
-        running = asyncio.create_task(presence.run(), name="presence")
+        connection = RoomConnection(RoomBridge(session, OPTIONS), livekit.url, reception.token)
+        running = asyncio.create_task(connection.run(), name="connection")
         try:
             yield connection, running
         finally:
@@ -63,7 +63,7 @@ async def test_a_world_that_its_room_lost_comes_back_with_a_fresh_token_and_goes
     reception = Reception(livekit, livekit.new_room())
     async with (
         Viewer.joined(livekit, reception.room, "ada", topics=("world.events",)) as ada,
-        present(livekit, rig, reception) as (presence, running),
+        present(livekit, rig, reception) as (connection, running),
     ):
         before = await ada.sees(lambda stamp: stamp.chunk >= 1, "the world")
         await ada.press("left")
@@ -87,7 +87,7 @@ async def test_a_world_that_was_sent_away_does_not_come_back(
     reception = Reception(livekit, livekit.new_room())
     async with (
         Viewer.joined(livekit, reception.room, "ada") as ada,
-        present(livekit, rig, reception) as (presence, running),
+        present(livekit, rig, reception) as (connection, running),
     ):
         await ada.sees(lambda _: True, "the world")
         await livekit.fault("dismiss", reception.room, WORLD, kind=reason)
@@ -103,7 +103,7 @@ async def test_a_token_that_is_refused_is_an_error_that_says_so(
         return "no token"
 
     async with nothing_unhandled(), connect(rig.url) as session:
-        presence = RoomConnection(RoomBridge(session), livekit.url, forged)
+        connection = RoomConnection(RoomBridge(session), livekit.url, forged)
         with pytest.raises(NotJoinedError) as refused:
             await connection.run()
         assert refused.value.final
@@ -116,7 +116,7 @@ async def test_a_reception_that_says_nothing_is_waited_for_within_a_limit(
     reception.silent = True
     patience = RoomConnectionOptions(join_s=0.3, token_s=0.05)
     async with nothing_unhandled(), connect(rig.url) as session:
-        presence = RoomConnection(RoomBridge(session), livekit.url, reception.token, patience)
+        connection = RoomConnection(RoomBridge(session), livekit.url, reception.token, patience)
         with pytest.raises(NotJoinedError, match="no token"):
-            await presence.run()
+            await connection.run()
     assert reception.asked >= 1

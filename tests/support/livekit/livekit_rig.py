@@ -109,7 +109,7 @@ def livekit_server(folder: Path) -> Iterator[LiveKit]:
         key, secret = os.environ["LIVEKIT_API_KEY"], os.environ["LIVEKIT_API_SECRET"]
         yield LiveKit(os.environ["LIVEKIT_URL"], key, secret, is_ours=False)
         return
-    support = Path(__file__).parents[1]
+    here = Path(__file__).parent
     arguments = ["--host", ADDRESS, "--key", API_KEY, "--secret", API_SECRET]
     log = folder / "livekit_server.log"
     with log.open("wb") as errors:
