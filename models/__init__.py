@@ -1,8 +1,8 @@
 """What model work is: specs, the loop contract, instances, caches and guidance; a folder a family.
 
-Start at `loop.py` for the contract, at `frame_generator.py` for the short way to a model, and at
-`pocket/` for a whole one. This room never imports the ones that schedule, assign or serve, and no
-media.
+Start at `contract/loop.py` for the contract, at `frame_generator.py` for the short way to a model,
+and at `pocket/` for a whole one. This package never imports `engine`, `gpu_pool`, `sessions`, `rtc`
+or `media`.
 """
 
 from reverie.models.contract.instance import LoadOptions, ModelInstance

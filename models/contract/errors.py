@@ -12,7 +12,7 @@ ModelError
 
 
 class ModelError(Exception):
-    """Base of all errors of this room."""
+    """Base of all errors of this package."""
 
 
 class SpecError(ModelError):
