@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,10 +20,14 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_the_example_is_shown_as_it_is_and_fits_in_thirty_lines() -> None:
-    example = (ROOT / "examples" / "plasma.py").read_text(encoding="utf-8")
-    assert example in blocks("python")
-    tree = ast.parse(example)
+def test_the_readme_is_short() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 150
+    assert [line for line in lines if len(line) > 160] == []
+
+
+def test_the_example_fits_in_thirty_lines() -> None:
+    tree = ast.parse((ROOT / "examples" / "plasma.py").read_text(encoding="utf-8"))
     written = {
         line
         for node in ast.walk(tree)
@@ -80,10 +85,27 @@ def test_the_deployment_shown_is_valid(tmp_path: Path) -> None:
     assert Deployment.read(file).server.port == 9000
 
 
-@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
+def test_the_page_of_settings_is_fresh() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "configuration.py"))
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert page == made["page"](), "run: python docs/configuration.py"
+    settings = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, flags=re.MULTILINE)
+    assert [name for name, meaning in settings if not meaning.strip()] == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "ARCHITECTURE.md",
+        *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+    ],
+)
 def test_every_file_that_is_named_is_there(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    folder = (ROOT / page).parent
     linked = re.findall(r"\]\((?!http)([^)#]+)\)", text)
     named = re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]*(?:\.[a-z]+)?)`", text)
-    told = [name for name in linked + named if not name.startswith("runs/")]
-    assert [name for name in told if not (ROOT / name).exists()] == []
+    told = [ROOT / name for name in named if folder == ROOT and not name.startswith("runs/")]
+    told += [folder / name for name in linked]
+    assert [path for path in told if not path.exists()] == []

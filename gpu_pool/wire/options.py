@@ -82,7 +82,11 @@ class ModelOptions(BaseModel):
         "empty takes the family called `name`.",
     )
     device: str = Field(default="auto", max_length=64, description="auto, cpu, cuda, cuda:1, ...")
-    precision: str = Field(default="auto", max_length=64)
+    precision: str = Field(
+        default="auto",
+        max_length=64,
+        description="auto, or a type of number that the model takes, such as float32 or bfloat16.",
+    )
     checkpoint: str | None = Field(default=None, description="Path to weights; null: those shipped")
     parts: str | None = Field(
         default=None, description="Folder of what else they need; null: next to them."
@@ -191,7 +195,7 @@ class PoolOptions(BaseModel):
     restarts: int = Field(
         default=5, ge=0, le=1000, description="Restarts within the window before giving a model up."
     )
-    restart_window_s: Seconds = 600.0
+    restart_window_s: Seconds = Field(default=600.0, description="In which restarts are counted.")
     restart_pause_s: Seconds = Field(default=0.5, description="Doubled by each restart in a row.")
     poison_chunks: int = Field(
         default=8,
