@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-class ByFile(LoadScopeScheduling):
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives each worker whole files, those with the most tests first."""
 
     def _split_scope(self, nodeid: str) -> str:
@@ -61,4 +61,4 @@ class ByFile(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Share out by file."""
-    return ByFile(config, log)  # type: ignore[arg-type]
+    return ByFile(config, log)

@@ -11,7 +11,7 @@ from reverie.rtc.livekit.errors import (
     NotJoinedError,
     NotPublishedError,
     RoomEnding,
-    SteeringError,
+    InputRefusedError,
 )
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.room_bridge import RoomBridge
@@ -26,5 +26,5 @@ __all__ = [
     "RoomConnection",
     "RoomConnectionOptions",
     "RoomEnding",
-    "SteeringError",
+    "InputRefusedError",
 ]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reverie.rtc.livekit import vocabulary as names
 from reverie.rtc.livekit.command_gateway import CommandGateway
-from reverie.rtc.livekit.errors import SteeringError, as_refusal, said
+from reverie.rtc.livekit.errors import InputRefusedError, as_refusal, said
 from reverie.rtc.wire.errors import BadMessageError
 from reverie.rtc.wire.strict_json import parse_object
 from reverie.sessions.protocol.commands import Count, Name, Number, Seed, Text
@@ -162,7 +162,7 @@ class Calls:
 
     async def _drive(self, by: str, asked: DriveCall) -> Answer:
         if asked.to is not None and not self._world.is_here(asked.to):
-            raise SteeringError("not_here", f"{asked.to!r} is not in the room", field="to")
+            raise InputRefusedError("not_here", f"{asked.to!r} is not in the room", field="to")
         if asked.release or asked.to is not None:
             self._gateway.hand_over_control(by, asked.to)
         else:
@@ -180,7 +180,7 @@ class Calls:
                 self._gateway.admit(call.caller_identity)
                 asked = _read(shape, call.payload)
                 return json.dumps(await answer(call.caller_identity, asked), ensure_ascii=False)
-            except SteeringError as refusal:
+            except InputRefusedError as refusal:
                 message = f"{refusal.code}: {refusal.message}"[:MESSAGE_CHARS]
                 raise rtc.RpcError(REFUSED, message, json.dumps(said(refusal))) from None
 
@@ -191,6 +191,6 @@ def _read(shape: type[Asked], payload: str) -> Asked:
     try:
         return shape.model_validate(parse_object(payload or "{}"))
     except BadMessageError as error:
-        raise SteeringError(error.code, error.message, field=error.field) from None
+        raise InputRefusedError(error.code, error.message, field=error.field) from None
     except ValidationError as error:
         raise as_refusal(error) from None

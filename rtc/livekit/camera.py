@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 from livekit import rtc
 
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.sessions import CommandError, Session, SessionError
 
@@ -33,7 +33,7 @@ class Camera:
         self,
         session: Session,
         options: BridgeOptions,
-        refused: Callable[[str, SteeringError], None],
+        refused: Callable[[str, InputRefusedError], None],
     ) -> None:
         """Create it without a camera; `refused` gets the identity and the reason of a refusal."""
         self.pushed = 0
@@ -107,7 +107,7 @@ class Camera:
             async with asyncio.timeout(self._options.command_s):
                 await self._session.push_video(picture)
         except CommandError as error:
-            self._refused(identity, SteeringError.of(error.refusal))
+            self._refused(identity, InputRefusedError.of(error.refusal))
             await asyncio.sleep(error.retry_after_s or 1.0)  # the next is refused too
         except TimeoutError:
             pass  # the session is paused: the next picture is newer

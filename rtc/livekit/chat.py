@@ -12,7 +12,7 @@ from typing import Literal
 
 from livekit import rtc
 
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.options import BridgeOptions
 
 TEXT_CHARS = 20_000
@@ -39,7 +39,7 @@ class TextIntake:
     """
 
     def __init__(
-        self, options: BridgeOptions, say: Say, refused: Callable[[str, SteeringError], None]
+        self, options: BridgeOptions, say: Say, refused: Callable[[str, InputRefusedError], None]
     ) -> None:
         """Create an empty queue; `refused` gets the identity and the reason of a refusal."""
         self._options = options
@@ -52,9 +52,9 @@ class TextIntake:
         try:
             self._waiting.put_nowait(_Text(reader, by))
         except asyncio.QueueFull:
-            self.refuse(reader, by, SteeringError("too_many", f"{WAITING} texts wait already"))
+            self.refuse(reader, by, InputRefusedError("too_many", f"{WAITING} texts wait already"))
 
-    def refuse(self, reader: rtc.TextStreamReader, by: str, why: SteeringError) -> None:
+    def refuse(self, reader: rtc.TextStreamReader, by: str, why: InputRefusedError) -> None:
         """Refuse a text without reading it."""
         _close(reader)
         self._refused(by, why)
@@ -68,7 +68,7 @@ class TextIntake:
                 attributes = text.reader.info.attributes or {}
                 tag = attributes.get("tag")
                 await self._say(text.by, said, _mode(attributes.get("mode")), tag and tag[:64])
-            except SteeringError as why:
+            except InputRefusedError as why:
                 self._refused(text.by, why)
 
 
@@ -80,11 +80,13 @@ async def _read(reader: rtc.TextStreamReader) -> str:
                 parts.append(part)
                 if sum(map(len, parts)) > TEXT_CHARS:
                     message = f"a text has at most {TEXT_CHARS} characters"
-                    raise SteeringError("too_long", message, field="text")
+                    raise InputRefusedError("too_long", message, field="text")
     except TimeoutError:
-        raise SteeringError("timed_out", "the text did not end in time", field="text") from None
+        raise InputRefusedError("timed_out", "the text did not end in time", field="text") from None
     except rtc.StreamError as error:
-        raise SteeringError("broken_off", f"the text broke off: {error}", field="text") from None
+        raise InputRefusedError(
+            "broken_off", f"the text broke off: {error}", field="text"
+        ) from None
     finally:
         _close(reader)
     return "".join(parts)
@@ -96,7 +98,7 @@ def _mode(said: str | None) -> Mode:
             return "replace"
         case "append" | "turn":
             return said
-    raise SteeringError("out_of_range", "mode is replace, append or turn", field="mode")
+    raise InputRefusedError("out_of_range", "mode is replace, append or turn", field="mode")
 
 
 def _close(reader: rtc.TextStreamReader) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reverie.rtc.livekit.control_lock import ControlLock, LockChange
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.input_queue import InputStep
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.rate_limit import TokenBucket
@@ -64,7 +64,7 @@ class CommandGateway:
         """Count a request against the rate limit of its sender.
 
         Raises:
-            SteeringError: the sender is over the rate limit.
+            InputRefusedError: the sender is over the rate limit.
         """
         now_s = _now_s()
         bucket = self._buckets.get(by)
@@ -73,24 +73,24 @@ class CommandGateway:
         wait_s = bucket.wait_s(now_s)
         if wait_s:
             message = f"requests are limited to {REQUESTS_PER_S} a second"
-            raise SteeringError("rate_limited", message, retry_after_s=round(wait_s, 3))
+            raise InputRefusedError("rate_limited", message, retry_after_s=round(wait_s, 3))
 
     def check(self, by: str) -> None:
         """Check that a participant may steer; changes nothing.
 
         Raises:
-            SteeringError: another participant drives, or they have left.
+            InputRefusedError: another participant drives, or they have left.
         """
         if by != OWN:
             self.control_lock.check(by)
             if not self.here(by):
-                raise SteeringError("not_here", f"{by!r} is not in the room")
+                raise InputRefusedError("not_here", f"{by!r} is not in the room")
 
     def check_saying(self, by: str) -> None:
         """Check that a participant may send prompts; changes nothing.
 
         Raises:
-            SteeringError: only the driver may, and another participant drives.
+            InputRefusedError: only the driver may, and another participant drives.
         """
         if self._options.prompts_from == "driver":
             self.check(by)
@@ -98,24 +98,26 @@ class CommandGateway:
     def steered(self, by: str) -> None:
         """Record an accepted request; its sender takes a free lock, if still in the room."""
         if by != OWN and self.here(by):
-            with suppress(SteeringError):  # another took the lock first; the request still counted
+            with suppress(
+                InputRefusedError
+            ):  # another took the lock first; the request still counted
                 self._note(self.control_lock.steer(by, _now_s()))
 
     def take_control(self, by: str) -> None:
         """Take the control lock, if it is free.
 
         Raises:
-            SteeringError: another participant drives, or they have left.
+            InputRefusedError: another participant drives, or they have left.
         """
         if not self.here(by):
-            raise SteeringError("not_here", f"{by!r} is not in the room")
+            raise InputRefusedError("not_here", f"{by!r} is not in the room")
         self._note(self.control_lock.take(by, _now_s()))
 
     def hand_over_control(self, by: str, to: str | None) -> None:
         """Hand the control lock over, or release it.
 
         Raises:
-            SteeringError: the caller does not drive.
+            InputRefusedError: the caller does not drive.
         """
         self._note(self.control_lock.hand(by, to, _now_s()))
 
@@ -165,7 +167,7 @@ class CommandGateway:
         self.check(by)
         for name in ("prompt", "reset"):  # arguments of `Session.update`
             if name in parameters:
-                raise SteeringError("unknown_parameter", "no such parameter", field=name)
+                raise InputRefusedError("unknown_parameter", "no such parameter", field=name)
         asking = self._session.update(prompt=None, reset=False, **parameters)
         control = await self._ask(asking, Author(by))
         self.steered(by)
@@ -175,7 +177,7 @@ class CommandGateway:
         """Send any other command, and return its id.
 
         Raises:
-            SteeringError: the command is refused, or not answered in time.
+            InputRefusedError: the command is refused, or not answered in time.
         """
         self.check(by)
         command = await self._ask(asking(self._session), Author(by))
@@ -191,12 +193,12 @@ class CommandGateway:
             async with asyncio.timeout(self._options.command_s):
                 command = await asking
         except CommandError as error:
-            raise SteeringError.of(error.refusal) from None
+            raise InputRefusedError.of(error.refusal) from None
         except TimeoutError:
             message = f"the session did not answer within {self._options.command_s:g} s"
-            raise SteeringError(ErrorCode.TIMED_OUT, message, retry_after_s=1.0) from None
+            raise InputRefusedError(ErrorCode.TIMED_OUT, message, retry_after_s=1.0) from None
         except SessionError as error:
-            raise SteeringError(ErrorCode.CLOSED, str(error)) from None
+            raise InputRefusedError(ErrorCode.CLOSED, str(error)) from None
         self._authors[command] = author
         while len(self._authors) > REMEMBERED:
             self._authors.popitem(last=False)

@@ -6,7 +6,7 @@ first participant who steers takes a free lock, so that a room of one needs no e
 
 from dataclasses import dataclass
 
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class ControlLock:
         """Check that a participant may steer.
 
         Raises:
-            SteeringError: `seat_taken`: another participant drives.
+            InputRefusedError: `seat_taken`: another participant drives.
         """
         if self.driver not in (None, identity):
             message = f"{self.driver!r} drives; ask with world.drive"
-            raise SteeringError("seat_taken", message)
+            raise InputRefusedError("seat_taken", message)
 
     def steer(self, identity: str, now_s: float) -> LockChange | None:
         """Record that a participant steers; they take a free lock.
 
         Raises:
-            SteeringError: `seat_taken`: another participant drives.
+            InputRefusedError: `seat_taken`: another participant drives.
         """
         self.check(identity)
         self._active_s = now_s
@@ -56,7 +56,7 @@ class ControlLock:
         """Take the lock if it is free, or if its driver is idle.
 
         Raises:
-            SteeringError: `seat_taken`: another participant drives; `asking` names the caller.
+            InputRefusedError: `seat_taken`: another participant drives; `asking` names the caller.
         """
         idle_s = now_s - self._active_s
         if self.driver in (None, identity) or idle_s >= self._idle_s:
@@ -65,16 +65,18 @@ class ControlLock:
         self.asking = identity
         left_s = max(self._idle_s - idle_s, 0.0)
         message = f"{self.driver!r} drives, and loses control when idle for {self._idle_s:g} s"
-        raise SteeringError("seat_taken", message, retry_after_s=round(left_s, 1))
+        raise InputRefusedError("seat_taken", message, retry_after_s=round(left_s, 1))
 
     def hand(self, identity: str, to: str | None, now_s: float) -> LockChange | None:
         """Hand the lock over, or release it with None.
 
         Raises:
-            SteeringError: `not_driving`: they do not drive.
+            InputRefusedError: `not_driving`: they do not drive.
         """
         if self.driver != identity:
-            raise SteeringError("not_driving", "only the driver can hand over or release control")
+            raise InputRefusedError(
+                "not_driving", "only the driver can hand over or release control"
+            )
         self._active_s = now_s
         return self._set_driver(to)
 

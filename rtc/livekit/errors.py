@@ -1,7 +1,7 @@
 """What can go wrong between a room and a session.
 
 LiveKitError
-├── SteeringError        a request was refused; its sender is told, nothing has changed
+├── InputRefusedError        a request was refused; its sender is told, nothing has changed
 ├── NotPublishedError    the room did not take a track in time; try again, or leave
 ├── NotJoinedError       a room could not be joined; says why, and whether a retry may help
 └── RoomSessionOverError (internal) ends the tasks that serve a room; says why
@@ -42,7 +42,7 @@ class LiveKitError(RtcError):
     """Base of all errors of this package."""
 
 
-class SteeringError(RefusedError, LiveKitError):
+class InputRefusedError(RefusedError, LiveKitError):
     """A participant's request is refused, with a typed code.
 
     Codes are those of the session (`sessions.protocol.errors.ErrorCode`), of messages
@@ -75,17 +75,17 @@ class RoomSessionOverError(LiveKitError):
         self.ending = ending
 
 
-def as_refusal(error: ValidationError) -> SteeringError:
+def as_refusal(error: ValidationError) -> InputRefusedError:
     """Return the refusal for the first problem of a message."""
     problem = error.errors(include_url=False, include_input=False)[0]
     path = ".".join(printable(str(part)) for part in problem["loc"])[:200]
     kind = problem["type"]
     code = _CODES.get(kind, ErrorCode.WRONG_TYPE if _is_of_type(kind) else ErrorCode.OUT_OF_RANGE)
     message = f"{path or 'the message'}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-    return SteeringError(code, message, field=path or ROOT)
+    return InputRefusedError(code, message, field=path or ROOT)
 
 
-def said(refusal: SteeringError) -> dict[str, object]:
+def said(refusal: InputRefusedError) -> dict[str, object]:
     """Return the wire form of a refusal."""
     return {
         "code": str(refusal.code),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from livekit import rtc
 
 from reverie.rtc.livekit.command_gateway import OWN, Author
-from reverie.rtc.livekit.errors import SteeringError, said
+from reverie.rtc.livekit.errors import InputRefusedError, said
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TOPIC_EVENTS
 from reverie.sessions.protocol.events import AnyEvent
@@ -75,7 +75,7 @@ class EventPublisher:
                 fields["tag"] = author.tag
         self.tell(fields)
 
-    def refuse(self, by: str, why: SteeringError) -> None:
+    def refuse(self, by: str, why: InputRefusedError) -> None:
         """Tell one participant that their request was refused. Never waits.
 
         At most once in `REFUSE_S`, because a refused key is often pressed again.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.inputs import AnyInput, RoomAxesInput, RoomKeyInput
 from reverie.sessions.protocol.events import ControlView
 
@@ -58,14 +58,14 @@ class RoomInputQueue:
             controls: the controls of the program.
 
         Raises:
-            SteeringError: an input is not for this program, or the queue is too full.
+            InputRefusedError: an input is not for this program, or the queue is too full.
         """
         axes = {each.name: each for each in controls if not each.keys}
         steers = [_steer_of(by, each, controls, axes) for each in given]
         if len(self._waiting) + len(steers) > WAITING:
             if any(each.edge == "release" or not each.action for each in steers):
                 self._owe_release()
-            raise SteeringError("too_many", f"{WAITING} inputs wait already", retry_after_s=0.5)
+            raise InputRefusedError("too_many", f"{WAITING} inputs wait already", retry_after_s=0.5)
         for each, steer in zip(given, steers, strict=True):
             if not isinstance(each, RoomAxesInput):
                 self._waiting.append(steer)
@@ -140,15 +140,15 @@ def _control_of(key: str, wanted: str | None, controls: tuple[ControlView, ...])
         if key in control.keys:
             return control.name
     known = ", ".join(key for control in fitting for key in control.keys) or "none"
-    raise SteeringError("unknown_key", f"no such key; known: {known}", field="key")
+    raise InputRefusedError("unknown_key", f"no such key; known: {known}", field="key")
 
 
 def _check_axis(name: str, amount: float, axes: Mapping[str, ControlView]) -> None:
     if name not in axes:
         known = ", ".join(axes) or "none"
         message = f"no such axis; known: {known}"
-        raise SteeringError("unknown_control", message, field=f"axes.{name}")
+        raise InputRefusedError("unknown_control", message, field=f"axes.{name}")
     low, high = axes[name].low, axes[name].high
     if not low <= amount <= high:
         message = f"{amount:g} is outside {low:g} to {high:g}"
-        raise SteeringError("out_of_range", message, field=f"axes.{name}")
+        raise InputRefusedError("out_of_range", message, field=f"axes.{name}")

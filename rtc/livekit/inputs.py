@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from reverie.rtc.livekit.errors import SteeringError, as_refusal
+from reverie.rtc.livekit.errors import InputRefusedError, as_refusal
 from reverie.rtc.wire.errors import BadMessageError
 from reverie.rtc.wire.strict_json import ROOT, parse_objects
 from reverie.sessions.protocol.commands import Name, Number
@@ -74,21 +74,23 @@ def parse_inputs(data: bytes, *, reliable: bool) -> Sequence[AnyInput]:
     """Return what a packet holds.
 
     Raises:
-        SteeringError: the packet is malformed, or has a key on the lossy channel; none of its
+        InputRefusedError: the packet is malformed, or has a key on the lossy channel; none of its
             inputs count.
     """
     if len(data) > PACKET_BYTES:
-        raise SteeringError("too_large", f"a packet holds at most {PACKET_BYTES} bytes", field=ROOT)
+        raise InputRefusedError(
+            "too_large", f"a packet holds at most {PACKET_BYTES} bytes", field=ROOT
+        )
     try:
         objects = parse_objects(data)
     except BadMessageError as error:
-        raise SteeringError.of(error.refusal) from None
+        raise InputRefusedError.of(error.refusal) from None
     if len(objects) > PACKET_INPUTS:
-        raise SteeringError("too_many", f"a packet holds at most {PACKET_INPUTS}", field=ROOT)
+        raise InputRefusedError("too_many", f"a packet holds at most {PACKET_INPUTS}", field=ROOT)
     found = [_parse(each) for each in objects]
     if not reliable and any(not isinstance(each, RoomAxesInput) for each in found):
         message = "keys need the reliable channel; only axes may use the lossy one"
-        raise SteeringError("unreliable_edge", message, field="edge")
+        raise InputRefusedError("unreliable_edge", message, field="edge")
     return found
 
 
@@ -96,7 +98,7 @@ def _parse(value: dict[str, object]) -> AnyInput:
     shape = next((name for name in _SHAPES if name in value), None)
     if shape is None:
         message = f"an input has one of: {', '.join(_SHAPES)}"
-        raise SteeringError("missing", message, field=ROOT)
+        raise InputRefusedError("missing", message, field=ROOT)
     try:
         return _SHAPES[shape].validate_python(value)
     except ValidationError as error:

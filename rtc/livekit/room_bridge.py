@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reverie.rtc.livekit.captions import Captions
 from reverie.rtc.livekit.command_gateway import OWN, CommandGateway
 from reverie.rtc.livekit.control_lock import LockChange
-from reverie.rtc.livekit.errors import RoomEnding, SteeringError
+from reverie.rtc.livekit.errors import RoomEnding, InputRefusedError
 from reverie.rtc.livekit.event_publisher import EventPublisher
 from reverie.rtc.livekit.input_queue import RoomInputQueue
 from reverie.rtc.livekit.options import BridgeOptions
@@ -99,7 +99,7 @@ class RoomBridge:
             by: the participant who sent it, who needs the control lock for it.
 
         Raises:
-            SteeringError: the session refuses, or does not answer; so do the methods below.
+            InputRefusedError: the session refuses, or does not answer; so do the methods below.
         """
         return await self._context.gateway.say(by, text, mode)
 
@@ -123,7 +123,7 @@ class RoomBridge:
         """Push a picture [H, W, 3] into the session, as a camera does."""
         return await self._context.gateway.do(OWN, lambda session: session.push_video(picture))
 
-    def refuse(self, by: str, why: SteeringError) -> None:
+    def refuse(self, by: str, why: InputRefusedError) -> None:
         """Tell a participant that a request, which the program passed on, is refused."""
         if by != OWN:
             self._context.publisher.refuse(by, why)

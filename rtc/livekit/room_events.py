@@ -15,7 +15,7 @@ from reverie.rtc.livekit import vocabulary as names
 from reverie.rtc.livekit.calls import Handler
 from reverie.rtc.livekit.camera import Camera
 from reverie.rtc.livekit.chat import TextIntake
-from reverie.rtc.livekit.errors import RoomEnding, SteeringError
+from reverie.rtc.livekit.errors import RoomEnding, InputRefusedError
 from reverie.rtc.livekit.inputs import parse_inputs
 from reverie.rtc.livekit.rest_rules import Rest
 from reverie.rtc.livekit.room_context import RoomContext
@@ -46,7 +46,7 @@ NOT_VIEWERS = frozenset(
 class RoomListener(Protocol):
     """What the room session does about refusals and lost tracks."""
 
-    def refuse(self, by: str, why: SteeringError) -> None:
+    def refuse(self, by: str, why: InputRefusedError) -> None:
         """Tell a participant that their request is refused."""
 
     def torn(self) -> None:
@@ -169,7 +169,7 @@ class RoomEvents:
             gateway.admit(by)
             inputs = parse_inputs(packet.data, reliable=reliable)
             input_queue.put(by, inputs, self._context.session.view.controls)
-        except SteeringError as why:
+        except InputRefusedError as why:
             if why.code == "rate_limited":
                 input_queue.release(by)  # one of the lost packets may have held a release
             self._listener.refuse(by, why)
@@ -180,7 +180,7 @@ class RoomEvents:
         try:
             self._context.gateway.check_saying(by)
             self._context.gateway.admit(by)
-        except SteeringError as why:
+        except InputRefusedError as why:
             self._texts.refuse(reader, by, why)
         else:
             self._texts.put(reader, by)

@@ -17,7 +17,7 @@ from reverie.rtc.livekit.errors import (
     NotPublishedError,
     RoomEnding,
     RoomSessionOverError,
-    SteeringError,
+    InputRefusedError,
 )
 from reverie.rtc.livekit.picture_track import REPEAT_S
 from reverie.rtc.livekit.rest_rules import Rest
@@ -106,7 +106,7 @@ class RoomSession:
         told = {name: value for name, value in self._context.board.shown.values() if value}
         return {**told, "view": self._context.session.view.model_dump(mode="json")}
 
-    def refuse(self, by: str, why: SteeringError) -> None:
+    def refuse(self, by: str, why: InputRefusedError) -> None:
         """Tell one participant alone that their request is refused."""
         self._context.publisher.refuse(by, why)
 
@@ -186,7 +186,7 @@ class RoomSession:
             steer = await self._context.input_queue.take()
             try:
                 await self._context.gateway.steer(steer)
-            except SteeringError as why:
+            except InputRefusedError as why:
                 if steer.by != OWN:
                     self.refuse(steer.by, why)
 

@@ -12,7 +12,7 @@ from waiting import until
 
 from reverie.rtc.livekit.captions import Captions
 from reverie.rtc.livekit.command_gateway import Author
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.event_publisher import WAITING, EventPublisher
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.sessions.protocol.events import ControlApplied, MediaChunk, SessionUpdated, TextDelta
@@ -148,8 +148,8 @@ async def test_what_a_deaf_room_did_not_take_is_counted_in_what_it_takes_next() 
 async def test_who_presses_keys_in_vain_is_told_so_now_and_then() -> None:
     publisher, speaker = EventPublisher(OPTIONS), Speaker()
     for _ in range(50):
-        publisher.refuse("ben", SteeringError("seat_taken", "ada drives"))
-    publisher.refuse("eve", SteeringError("seat_taken", "ada drives"))
+        publisher.refuse("ben", InputRefusedError("seat_taken", "ada drives"))
+    publisher.refuse("eve", InputRefusedError("seat_taken", "ada drives"))
     with running(publisher.send(speaker())):
         await all_sent(publisher)
     assert [to for _, to in speaker.texts] == [["ben"], ["eve"]]

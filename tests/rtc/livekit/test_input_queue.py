@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.input_queue import WAITING, InputStep, RoomInputQueue
 from reverie.rtc.livekit.inputs import RoomAxesInput, RoomKeyInput, RoomReleaseInput
 from reverie.sessions.protocol.events import ControlView
@@ -46,18 +46,18 @@ async def test_keys_keep_their_order_and_find_their_control() -> None:
 
 async def test_a_key_that_nobody_knows_is_refused_with_those_that_are_known() -> None:
     steering = RoomInputQueue()
-    with pytest.raises(SteeringError, match="left, right, use"):
+    with pytest.raises(InputRefusedError, match="left, right, use"):
         steering.put("ada", [RoomKeyInput(key="jump")], CONTROLS)
     assert await nothing_waits(steering)
 
 
 async def test_a_packet_counts_as_a_whole_or_not_at_all() -> None:
     steering = RoomInputQueue()
-    with pytest.raises(SteeringError, match="left, right, use"):
+    with pytest.raises(InputRefusedError, match="left, right, use"):
         steering.put("ada", [RoomKeyInput(key="left"), RoomKeyInput(key="jump")], CONTROLS)
     for _ in range(WAITING - 1):
         steering.put("ada", [RoomKeyInput(key="left")], CONTROLS)
-    with pytest.raises(SteeringError, match="wait already"):
+    with pytest.raises(InputRefusedError, match="wait already"):
         steering.put("ada", [RoomKeyInput(key="right"), RoomKeyInput(key="use")], CONTROLS)
     everything = await taken(steering, WAITING - 1)
     assert {str(each.action) for each in everything} == {"{'move': 'left'}"}
@@ -77,7 +77,7 @@ async def test_a_move_that_the_program_does_not_take_spoils_none_that_waits(
 ) -> None:
     steering = RoomInputQueue()
     steering.put("ada", [RoomAxesInput(axes={"look": 0.5})], CONTROLS)
-    with pytest.raises(SteeringError) as refusal:
+    with pytest.raises(InputRefusedError) as refusal:
         steering.put("ada", [RoomAxesInput(axes=axes)], CONTROLS)
     assert (refusal.value.code, refusal.value.field) == (code, field)
     assert (await taken(steering, 1))[0].action == {"look": 0.5}
@@ -119,7 +119,7 @@ async def test_after_a_flood_no_key_hangs() -> None:
     for _ in range(WAITING):
         steering.put("ada", [RoomKeyInput(key="left", edge="press")], CONTROLS)
     for edge in ("press", "release"):
-        with pytest.raises(SteeringError) as refusal:
+        with pytest.raises(InputRefusedError) as refusal:
             steering.put("ada", [RoomKeyInput(key="left", edge=edge)], CONTROLS)
         assert refusal.value.code == "too_many"
     everything = await taken(steering, WAITING + 1)

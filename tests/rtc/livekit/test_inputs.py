@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reverie.rtc.livekit.errors import SteeringError
+from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.inputs import RoomAxesInput, RoomKeyInput, RoomReleaseInput, parse_inputs
 
 
@@ -31,7 +31,7 @@ def test_only_axes_come_by_the_lossy_channel() -> None:
     moves = packet({"axes": {"look": 0.5}, "seq": 3})
     assert parse_inputs(moves, reliable=False) == [RoomAxesInput(axes={"look": 0.5}, seq=3)]
     for edge in ({"key": "left", "edge": "release"}, {"release_all": True}):
-        with pytest.raises(SteeringError) as refusal:
+        with pytest.raises(InputRefusedError) as refusal:
             parse_inputs(packet([{"axes": {"look": 0.5}}, edge]), reliable=False)
         assert refusal.value.code == "unreliable_edge"
 
@@ -61,14 +61,14 @@ def test_only_axes_come_by_the_lossy_channel() -> None:
     ],
 )
 def test_what_is_wrong_is_named(data: bytes, code: str, field: str) -> None:
-    with pytest.raises(SteeringError) as refusal:
+    with pytest.raises(InputRefusedError) as refusal:
         parse_inputs(data, reliable=True)
     assert (refusal.value.code, refusal.value.field) == (code, field)
 
 
 def test_packets_are_bounded() -> None:
-    with pytest.raises(SteeringError, match="at most 64"):
+    with pytest.raises(InputRefusedError, match="at most 64"):
         parse_inputs(packet([{"key": "left"}] * 65), reliable=True)
-    with pytest.raises(SteeringError) as refusal:
+    with pytest.raises(InputRefusedError) as refusal:
         parse_inputs(b" " * 20_000, reliable=True)
     assert refusal.value.code == "too_large"

@@ -22,13 +22,13 @@ WALKS, FRAMES = 6, 3
 def group_and_served() -> tuple[WalkGroup, ServedWalks]:
     with torch.random.fork_rng():
         torch.default_generator.manual_seed(4)
-        codec, nets = PictureCodec(CONFIG.codec), TrainableNets(CONFIG)
+        codec, trained = PictureCodec(CONFIG.codec), TrainableNets(CONFIG)
     vocabulary, narration = Vocabulary.of_grammar(), NarrationVocabulary.of_grammar()
     nets = PocketNets(
         codec,
-        nets.text.requires_grad_(False),
-        nets.world.requires_grad_(False),
-        nets.narrator,
+        trained.text.requires_grad_(False),
+        trained.world.requires_grad_(False),
+        trained.narrator,
         vocabulary,
         narration,
         CONFIG,

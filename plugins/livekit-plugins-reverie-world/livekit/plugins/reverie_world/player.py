@@ -77,9 +77,9 @@ class Player:
 
 
 async def _asked(asking: Awaitable[str]) -> str:
-    from reverie.rtc.livekit import SteeringError  # loaded already, because there is a bridge
+    from reverie.rtc.livekit import InputRefusedError  # loaded already, because there is a bridge
 
     try:
         return await asking
-    except SteeringError as refusal:
+    except InputRefusedError as refusal:
         raise ToolError(f"The world refuses: {refusal.message}") from None

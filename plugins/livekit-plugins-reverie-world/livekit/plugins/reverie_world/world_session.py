@@ -199,7 +199,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
 
     async def on_chat(self, _: AgentSession[Any], event: room_io.TextInputEvent) -> None:
         """Take a line of chat as a prompt: the `text_input_cb` of an `AgentSession`."""
-        from reverie.rtc.livekit import SteeringError
+        from reverie.rtc.livekit import InputRefusedError
 
         if self._bridge is None:
             logger.warning("a line of chat came while there is no world")
@@ -207,7 +207,7 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
         by = event.participant.identity if event.participant else ""
         try:
             await self._bridge.say(event.text, by=by)
-        except SteeringError as refusal:
+        except InputRefusedError as refusal:
             self._bridge.refuse(by, refusal)
 
     async def aclose(self) -> None:
@@ -276,14 +276,14 @@ class WorldSession(AvatarSession[Literal["world_ended"]]):
             self._agent_session.output.replace_audio_tail(tail)
 
     async def _follow_agent(self, bridge: "RoomBridge") -> None:
-        from reverie.rtc.livekit import SteeringError
+        from reverie.rtc.livekit import InputRefusedError
 
         while True:
             await self._cut_off.wait()
             self._cut_off.clear()
             try:
                 await bridge.interrupt()
-            except SteeringError as refusal:
+            except InputRefusedError as refusal:
                 logger.warning("the world was not interrupted: %s", refusal)
 
 
