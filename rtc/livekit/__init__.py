@@ -7,11 +7,11 @@ attributes. This package needs `livekit` (extra `livekit`); no other package imp
 """
 
 from reverie.rtc.livekit.errors import (
+    InputRefusedError,
     LiveKitError,
     NotJoinedError,
     NotPublishedError,
     RoomEnding,
-    InputRefusedError,
 )
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.room_bridge import RoomBridge
@@ -19,6 +19,7 @@ from reverie.rtc.livekit.room_connection import RoomConnection, RoomConnectionOp
 
 __all__ = [
     "BridgeOptions",
+    "InputRefusedError",
     "LiveKitError",
     "NotJoinedError",
     "NotPublishedError",
@@ -26,5 +27,4 @@ __all__ = [
     "RoomConnection",
     "RoomConnectionOptions",
     "RoomEnding",
-    "InputRefusedError",
 ]

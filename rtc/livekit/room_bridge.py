@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reverie.rtc.livekit.captions import Captions
 from reverie.rtc.livekit.command_gateway import OWN, CommandGateway
 from reverie.rtc.livekit.control_lock import LockChange
-from reverie.rtc.livekit.errors import RoomEnding, InputRefusedError
+from reverie.rtc.livekit.errors import InputRefusedError, RoomEnding
 from reverie.rtc.livekit.event_publisher import EventPublisher
 from reverie.rtc.livekit.input_queue import RoomInputQueue
 from reverie.rtc.livekit.options import BridgeOptions

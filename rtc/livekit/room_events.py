@@ -15,7 +15,7 @@ from reverie.rtc.livekit import vocabulary as names
 from reverie.rtc.livekit.calls import Handler
 from reverie.rtc.livekit.camera import Camera
 from reverie.rtc.livekit.chat import TextIntake
-from reverie.rtc.livekit.errors import RoomEnding, InputRefusedError
+from reverie.rtc.livekit.errors import InputRefusedError, RoomEnding
 from reverie.rtc.livekit.inputs import parse_inputs
 from reverie.rtc.livekit.rest_rules import Rest
 from reverie.rtc.livekit.room_context import RoomContext

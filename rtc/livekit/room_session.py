@@ -14,10 +14,10 @@ from reverie.rtc.livekit.camera import Camera
 from reverie.rtc.livekit.chat import READERS, TextIntake
 from reverie.rtc.livekit.command_gateway import OWN
 from reverie.rtc.livekit.errors import (
+    InputRefusedError,
     NotPublishedError,
     RoomEnding,
     RoomSessionOverError,
-    InputRefusedError,
 )
 from reverie.rtc.livekit.picture_track import REPEAT_S
 from reverie.rtc.livekit.rest_rules import Rest
