@@ -75,7 +75,7 @@ EDGES: dict[tuple[SessionPhase, Trigger], SessionPhase] = {
     (SessionPhase.DETACHED, Trigger.ATTACH): SessionPhase.ACTIVE,
     **{(phase, Trigger.FAIL): SessionPhase.FAILED for phase in SessionPhase if phase not in OVER},
     **{(phase, Trigger.CLOSE): SessionPhase.CLOSED for phase in SessionPhase if phase not in OVER},
-    **{(phase, Trigger.CLOSE): phase for phase in OVER},  # closing is idempotent
+    **{(phase, Trigger.CLOSE): phase for phase in SessionPhase if phase in OVER},  # idempotent
 }
 
 
