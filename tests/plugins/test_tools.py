@@ -53,8 +53,8 @@ async def test_a_model_changes_the_scene_moves_and_looks() -> None:
     )
     assert model.offered == ["set_scene", "move", "look"]
     assert sorted(world.asked, key=str) == [
-        ("set_scene", "a meadow"),
         ("look_x", -0.5),
+        ("set_scene", "a meadow"),
         ("w", 0.5),
     ]
     assert "The scene changes." in model.outputs
