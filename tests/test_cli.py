@@ -192,7 +192,7 @@ def test_serve_ends_with_a_reason_when_it_cannot_listen() -> None:
             _, logged = process.communicate(timeout=40)
             assert process.returncode == 1
             assert logged == (
-                f"reverie: cannot listen on 127.0.0.1:{port}: the port is taken; choose another "
+                f"reverie: cannot listen on 127.0.0.1:{port}: the port is in use; choose another "
                 "with --port or REVERIE_SERVER__PORT (make serve PORT=...)\n"
             )
 

@@ -67,7 +67,7 @@ async def test_a_world_that_cannot_be_had_leaves_the_room_as_it_was(livekit: Liv
             world = WorldSession(url="http://127.0.0.1:1", conn_options=once)
             with pytest.raises(APIConnectionError, match=r"127\.0\.0\.1:1"):
                 await world.start(AgentSession[None](), room)
-            with pytest.raises(RuntimeError, match="start it first"):
+            with pytest.raises(RuntimeError, match="was not started"):
                 await world.update_prompt("a desert")
             await world.aclose()
             assert room.isconnected(), "the agent itself was not removed"

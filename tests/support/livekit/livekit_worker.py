@@ -47,13 +47,7 @@ async def agent_worker(
         "LIVEKIT_URL": livekit.url,
         "LIVEKIT_API_KEY": livekit.api_key,
         "LIVEKIT_API_SECRET": livekit.api_secret,
-        "PYTHONPATH": os.pathsep.join(
-            [
-                str(here.parent),
-                str(module.parent),
-                *os.environ.get("PYTHONPATH", "").split(os.pathsep),
-            ]
-        ),
+        "PYTHONPATH": os.pathsep.join([str(module.parent), *sys.path]),
     }
     command = [sys.executable, str(here), module.stem, function, executor, name]
     process = await asyncio.to_thread(_started, command, log, {**known, **environment})
