@@ -35,6 +35,8 @@ export class Screen {
   #events;
   /** @type {Pacer<Picture>} */
   #pacer = new Pacer();
+  /** @type {MediaChunk | null} the end of a chunk that was lost, not told yet */
+  #passed = null;
   /** @type {import("./video_decoder.js").Decoder | null} */
   #decoder = null;
   /** @type {{codec: string, container: string, width: number, height: number} | null} */
@@ -92,6 +94,7 @@ export class Screen {
     this.#hidden = false;
     if (this.#decoder === null) this.#open();
     for (const { header, payload } of this.#held.splice(0)) this.#decode(header, payload);
+    this.#passOver();
     this.#events.onNeedKey();
     this.#present();
   }
@@ -119,8 +122,7 @@ export class Screen {
   /** @param {MediaChunk} header @param {Uint8Array} payload */
   #hold(header, payload) {
     if (this.#held.length === HELD_WHILE_HIDDEN) {
-      this.#events.onSkipped(this.#held.length);
-      this.#held = [];
+      this.#skip(this.#held.splice(0).map(({ header }) => header));
       this.#open(); // what follows waits for the key frame that `show` asks for
     }
     this.#held.push({ header, payload });
@@ -132,7 +134,23 @@ export class Screen {
     const encoded = { ptsUs: header.pts_us, key: header.key, data: payload };
     if (this.#decoder?.decode(encoded)) return;
     this.#decoding.delete(header.pts_us);
-    this.#events.onSkipped(1);
+    this.#skip([header]);
+  }
+
+  /**
+   * These pictures cannot be shown. The server waits until the end of a chunk was seen, so a chunk
+   * whose end is lost counts as seen, or no further picture would come.
+   * @param {MediaChunk[]} lost
+   */
+  #skip(lost) {
+    this.#events.onSkipped(lost.length);
+    this.#passed = lost.filter(({ last }) => last).at(-1) ?? this.#passed;
+    if (!this.#hidden) this.#passOver();
+  }
+
+  #passOver() {
+    if (this.#passed !== null) this.#events.onSeen(this.#passed.chunk, this.#passed.pts_us);
+    this.#passed = null;
   }
 
   /** @param {VideoFrame | ImageBitmap} image @param {number} ptsUs */
@@ -155,18 +173,24 @@ export class Screen {
     if (this.#hidden || error.name === RECLAIMED) {
       this.#decoder?.close();
       this.#decoder = null;
-      this.#events.onSkipped(this.#decoding.size);
-      this.#decoding.clear();
+      this.#skip(this.#taken());
       if (!this.#hidden) this.#reopen();
       return;
     }
     this.#failures += 1;
-    this.#events.onSkipped(this.#decoding.size);
+    this.#skip(this.#taken());
     if (this.#failures > FAILURES_ALLOWED) {
       this.#events.onFailure(error);
       return;
     }
     this.#reopen();
+  }
+
+  /** @returns {MediaChunk[]} what was being decoded, and is not any more */
+  #taken() {
+    const headers = [...this.#decoding.values()];
+    this.#decoding.clear();
+    return headers;
   }
 
   #reopen() {
