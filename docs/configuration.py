@@ -52,6 +52,8 @@ def type_text(annotation: object) -> str:
     origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         return " or ".join("null" if each is types.NoneType else type_text(each) for each in inside)
+    if origin is typing.Annotated:
+        return type_text(inside[0])
     if origin is typing.Literal:
         return ", ".join(f"`{each}`" for each in inside)
     if origin is tuple:
@@ -59,6 +61,7 @@ def type_text(annotation: object) -> str:
     if origin is dict:
         return f"map of {type_text(inside[1])}"
     names = {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}
+    names["SecretStr"] = "secret text"
     name = getattr(annotation, "__name__", str(annotation))
     return names.get(name, name.lower())
 
