@@ -33,6 +33,7 @@ class PublishedTrack:
         self._what = what
         self._limit_s = limit_s
         self._published: rtc.LocalTrackPublication | None = None
+        self._pending: asyncio.Future[rtc.LocalTrackPublication] | None = None  # was cancelled
         self._reports = ReportWatch()
 
     @property
@@ -71,18 +72,26 @@ class PublishedTrack:
     ) -> None:
         """Offer a track to the room.
 
+        Safe to cancel: what the room takes afterwards goes with `withdraw`.
+
         Raises:
             NotPublishedError: the room did not take it in time.
         """
+        pending = asyncio.ensure_future(self._participant.publish_track(track, options))
         try:
             async with asyncio.timeout(self._limit_s):
-                self._published = await self._participant.publish_track(track, options)
+                self._published = await asyncio.shield(pending)
                 self._reports = ReportWatch()
+        except asyncio.CancelledError:
+            self._pending = pending
+            raise
         except (TimeoutError, PublishTrackError) as error:
+            pending.cancel()
             raise NotPublishedError(f"the room did not take the {self._what}: {error}") from None
 
     async def withdraw(self, *, gone: bool) -> None:
         """Unpublish the track, unless the room is gone. Idempotent."""
+        await self._settle(gone=gone)
         published, offered = self._published, self.offered
         self._published = None
         if published is None or not offered or gone:
@@ -90,6 +99,18 @@ class PublishedTrack:
         with suppress(TimeoutError, UnpublishTrackError):  # the room is gone, or goes without it
             async with asyncio.timeout(self._limit_s):
                 await self._participant.unpublish_track(published.sid)
+
+    async def _settle(self, *, gone: bool) -> None:
+        """Wait for the answer to a `publish` that was cancelled, unless the room is gone."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        if gone:
+            pending.cancel()
+            return
+        with suppress(TimeoutError, PublishTrackError):
+            async with asyncio.timeout(self._limit_s):
+                self._published = await pending
 
 
 async def _is_carried(published: rtc.LocalTrackPublication, limit_s: float) -> bool:

@@ -126,6 +126,7 @@ class StatusBoard:
         self.lost = False
         self._options = options
         self._told: dict[str, str] = {}
+        self._named: set[str] = set()  # all that the room may have, also from a send without answer
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
 
@@ -176,16 +177,17 @@ class StatusBoard:
 
     async def retract(self, speaker: rtc.LocalParticipant) -> None:
         """Remove the attributes: the world has left the room."""
-        told, self._told = self._told, {}
+        self._told = {}
         with suppress(TimeoutError):
             async with asyncio.timeout(self._options.room_s):
-                await speaker.set_attributes({name: "" for name, value in told.items() if value})
+                await speaker.set_attributes(dict.fromkeys(sorted(self._named), ""))
 
     async def _tell(self, speaker: rtc.LocalParticipant) -> None:
         wanted = self.shown.attributes()
         changes = changed(self._told, wanted)
         if not changes:
             return
+        self._named |= {name for name, value in changes.items() if value}
         try:
             async with asyncio.timeout(self._options.room_s):
                 await speaker.set_attributes(changes)

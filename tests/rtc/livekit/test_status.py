@@ -212,3 +212,31 @@ async def test_what_did_not_change_is_not_told(board: StatusBoard) -> None:
         board.change(viewers="1")
         await all_told(board)
         assert speaker.told == before + 1
+
+
+async def test_a_world_that_leaves_also_removes_what_it_was_just_telling(
+    board: StatusBoard,
+) -> None:
+    speaker = Speaker()
+    with telling(board, speaker):
+        board.change(driver="ada")
+        await all_told(board)
+        speaker.deaf = True
+        board.change(fps="24")
+        await speaker.heard()
+    speaker.attributes["world.fps"] = "24"  # the room took what nobody waited for any more
+    speaker.deaf = False
+    await board.retract(cast(rtc.LocalParticipant, speaker))
+    assert not any(speaker.attributes.values())
+
+
+async def test_a_world_that_leaves_after_a_reconnection_removes_what_it_told_before(
+    board: StatusBoard,
+) -> None:
+    speaker = Speaker()
+    with telling(board, speaker):
+        board.change(driver="ada")
+        await all_told(board)
+    board.forget()
+    await board.retract(cast(rtc.LocalParticipant, speaker))
+    assert not any(speaker.attributes.values())
