@@ -2,6 +2,7 @@
 
 import { Connection } from "./transport/connection.js";
 import { Dialer } from "./transport/dialer.js";
+import { parameterKey } from "./input/choices.js";
 import { ParameterSliders } from "./input/parameter_sliders.js";
 import { featuresOf, showsNow } from "./ui/features.js";
 import { Forks } from "./ui/forks.js";
@@ -45,7 +46,7 @@ function dispatch(message) {
   queueMicrotask(() => {
     isDrawing = false;
     page.render(view, performance.now());
-    sliders?.render(featuresOf(view.session).sliders);
+    sliders?.render(featuresOf(view.session, view.chosen).sliders);
   });
 }
 
@@ -201,6 +202,22 @@ function ask(text) {
   return id !== null;
 }
 
+/**
+ * Choose a value; the page shows it until the server has answered.
+ * @param {string} type of the command @param {string} name of the choice @param {number} value
+ * @param {object} [fields] of the command
+ */
+function choose(type, name, value, fields = {}) {
+  const id = connection.send(type, fields);
+  if (id === null) fail("away", "The server is away. Try again when it is back.");
+  else dispatch({ type: "page.chosen", id, name, value });
+}
+
+/** @param {string} name of a parameter @param {number} value */
+function turn(name, value) {
+  choose("update", parameterKey(name), value, { parameters: { [name]: value } });
+}
+
 /** A page that was hidden, or without a network, need not wait any longer. */
 function hurry() {
   if (["lost", "waiting"].includes(view.link) && !document.hidden) connection.retry();
@@ -248,11 +265,9 @@ const inputs = new Inputs(
   browser,
 );
 const keyButtons = new ControlButtons(page, held, (action) => connection.send("push_action", { action }));
-new Recorder(page, connection, () => view, fail);
+new Recorder(page, connection, () => view, choose, fail);
 new Forks(page, connection, tickets, fail);
-sliders = new ParameterSliders(page.part("sliders"), (name, value) => {
-  connection.send("update", { parameters: { [name]: value } });
-});
+sliders = new ParameterSliders(page.part("sliders"), turn);
 
 page.part("transport").value = choice;
 new Gestures(page, {
@@ -260,6 +275,7 @@ new Gestures(page, {
   keyButtons,
   say,
   ask,
+  turn,
   connection,
   dispatch,
   onSound() {

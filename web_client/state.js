@@ -1,6 +1,7 @@
 // What the page shows, as a pure function of what happened: (view, message) -> next view.
 // Messages are the server's events, and what the page itself notices: types that begin with `page.`.
 
+import * as choices from "./input/choices.js";
 import * as latencies from "./media/latency.js";
 import * as narrations from "./ui/narration.js";
 import * as playbackStats from "./media/playback_stats.js";
@@ -32,7 +33,9 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {number | null} promptChars how long a prompt may be, once the server has said so
  * @property {boolean} canRecord
  * @property {number} clipS how many of the last seconds can be kept; 0 when none
- * @property {number | null} recordedUs how long the recording is that runs
+ * @property {choices.Choices} chosen what was chosen here and the server has not answered yet
+ * @property {string | null} recordingName of the recording that runs
+ * @property {number | null} recordedUs how long that recording is
  * @property {Kept | null} kept the newest recording or clip that can be fetched
  * @property {number | null} queued the place in the waiting line
  * @property {boolean} recovering whether the model was lost and is being brought back
@@ -54,6 +57,7 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
 const NOTICE_MS = 10_000;
 /** What the server calls the prompt that a session was created with, in its receipt. */
 const OPENING = "opening";
+const NOT_RECORDING = Object.freeze({ recordingName: null, recordedUs: null });
 
 /** @type {Set<keyof View>} */
 const NUMBERS = new Set(["screen", "latency"]);
@@ -74,6 +78,8 @@ export const INITIAL_VIEW = Object.freeze({
   promptChars: null,
   canRecord: false,
   clipS: 0,
+  chosen: choices.NOTHING_CHOSEN,
+  recordingName: null,
   recordedUs: null,
   kept: null,
   queued: null,
@@ -94,7 +100,7 @@ export const INITIAL_VIEW = Object.freeze({
 
 /** @type {Record<string, (view: View, message: any) => View>} */
 const REDUCERS = {
-  "page.connecting": (view) => withoutPresses({ ...view, link: "connecting" }),
+  "page.connecting": (view) => unanswered({ ...view, link: "connecting" }),
   "page.waiting": onWaiting,
   "page.lost": (view, message) => unlinked(view, "lost", message),
   "page.over": (view, message) => unlinked(view, "over", message),
@@ -103,6 +109,7 @@ const REDUCERS = {
   "page.error_read": (view) => ({ ...view, error: null }),
   "page.pressed": onPressed,
   "page.prompted": onPrompted,
+  "page.chosen": (view, choice) => ({ ...view, chosen: choices.chosen(view.chosen, choice), error: null }),
   "page.asked": (view, { id, text }) => {
     return { ...view, lines: narrations.asked(view.lines, id, text), error: null };
   },
@@ -117,7 +124,7 @@ const REDUCERS = {
   "session.recovering": onRecovering,
   "session.closed": (view, { reason, message }) => ({ ...view, ending: message || reason }),
 
-  "request.accepted": (view) => view,
+  "request.accepted": onAccepted,
   "request.queued": onQueued,
   "request.started": (view) => ({ ...view, queued: null }),
 
@@ -132,9 +139,11 @@ const REDUCERS = {
   "text.delta": onText,
   "turn.started": (view) => ({ ...view, isHeard: true }),
   "turn.ended": (view) => ({ ...view, isHeard: false }),
-  "artifact.created": (view, { kind }) => (kind === "recording" ? { ...view, recordedUs: 0 } : view),
-  "artifact.updated": (view, { kind, duration_us }) => {
-    return kind === "recording" ? { ...view, recordedUs: duration_us } : view;
+  "artifact.created": (view, { kind, name }) => {
+    return kind === "recording" ? { ...view, recordingName: name, recordedUs: 0 } : view;
+  },
+  "artifact.updated": (view, { name, duration_us }) => {
+    return name === view.recordingName ? { ...view, recordedUs: duration_us } : view;
   },
   "artifact.completed": onKept,
   "page.kept": (view, { ticket, ...recording }) => ({ ...view, kept: keptOf(recording, ticket) }),
@@ -178,7 +187,7 @@ function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, nextActio
   const error = link === "over" ? null : view.error; // the overlay says it
   const waits = { queued: null, isHeard: false }; // a model that was lost stays so until a picture
   const notice = link === "over" ? "" : view.notice;
-  const next = withoutPresses({
+  const next = unanswered({
     ...view, link, reason, isBusy, retryAtMs, nextAction, error, notice, ...waits,
   });
   return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
@@ -186,7 +195,7 @@ function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, nextActio
 
 /** @param {View} view */
 function onWaiting(view, { reason, isLoading }) {
-  const next = withoutPresses({ ...view, link: "waiting", reason, isLoading, queued: null });
+  const next = unanswered({ ...view, link: "waiting", reason, isLoading, queued: null });
   const isSaid = view.link === "waiting" && view.reason === reason && view.isLoading === isLoading;
   return isSaid ? next : said(next, isLoading ? `Loading the model. ${reason}`.trim() : reason);
 }
@@ -200,7 +209,7 @@ function onNewSession(view, { reason, isLoss = false }) {
 
 /** @param {View} view */
 function onAttached(view, { session: id, role, view: session, limits }) {
-  const next = withoutPresses({
+  const next = unanswered({
     ...view,
     link: /** @type {const} */ ("open"),
     reason: "",
@@ -210,6 +219,7 @@ function onAttached(view, { session: id, role, view: session, limits }) {
     promptChars: limits?.prompt_chars ?? null,
     canRecord: limits?.recording ?? false,
     clipS: limits?.clip_s ?? 0,
+    recordingName: session.recording ?? null,
     recordedUs: session.recording == null ? null : (view.recordedUs ?? 0),
     recovering: view.recovering && session.state !== "paused", // then no picture would end it
     lostAtChunk: null, // it says so again, if it is so
@@ -236,6 +246,11 @@ function onRecovering(view, { chunk: lostAtChunk = null }) {
 /** A press and the picture that comes after a break say nothing about each other. @param {View} view */
 function withoutPresses(view) {
   return { ...view, latency: { ...view.latency, stamps: [] } };
+}
+
+/** Commands of the link before are not answered over this one. @param {View} view */
+function unanswered(view) {
+  return withoutPresses({ ...view, chosen: choices.NOTHING_CHOSEN });
 }
 
 /** @param {View} view */
@@ -276,6 +291,20 @@ function onPrompted(view, { id, text }) {
   return { ...view, promptStatus: newPromptStatus(id, text), error: null };
 }
 
+/**
+ * The server has taken a command: from now on its own values are those that were asked for, although
+ * the next `session.updated`, which says so, may come later.
+ * @param {View} view
+ */
+function onAccepted(view, { command }) {
+  const chosen = choices.answered(view.chosen, command);
+  if (chosen === view.chosen) return view;
+  const session = choices.withTaken(view.session, view.chosen, command);
+  const isStopped = view.chosen[choices.RECORDING]?.id === command && !view.chosen[choices.RECORDING].value;
+  const recording = isStopped ? NOT_RECORDING : null;
+  return { ...view, chosen, session, ...recording };
+}
+
 /** @param {View} view */
 function onApplied(view, receipt) {
   const { control, pts_us, unknown_words = [], truncated_at = null, dropped_messages = 0 } = receipt;
@@ -306,15 +335,21 @@ function settled(view, id, outcome) {
   const latency = latencies.forgotten(view.latency, id);
   const isNewest = view.promptStatus !== null && view.promptStatus.id === id;
   const promptStatus = isNewest ? { .../** @type {PromptStatus} */ (view.promptStatus), outcome } : view.promptStatus;
-  return { ...view, latency, promptStatus, lines: narrations.refused(view.lines, id) };
+  const chosen = choices.answered(view.chosen, id);
+  return { ...view, chosen, latency, promptStatus, lines: narrations.refused(view.lines, id) };
 }
 
 // --- what is kept ---
 
 /** @param {View} view */
 function onKept(view, { ticket = null, ...made }) {
-  const recordedUs = made.kind === "recording" ? null : view.recordedUs;
-  return { ...view, kept: keptOf(made, ticket), recordedUs };
+  const recording = made.name === view.recordingName ? NOT_RECORDING : null; // another may run by now
+  return { ...view, kept: keptOf(made, ticket), ...recording };
+}
+
+/** Whether the page shows that a recording runs. @param {View} view */
+export function isRecording({ chosen, recordedUs }) {
+  return choices.shownValue(chosen, choices.RECORDING, Number(recordedUs !== null)) > 0;
 }
 
 /** @param {any} made as the server says it @param {Kept["ticket"]} ticket @returns {Kept} */

@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import av
@@ -10,6 +12,7 @@ import pytest
 from island import Island, video_codec
 from numpy.typing import NDArray
 from player import Player
+from playwright.async_api import WebSocketRoute
 
 from reverie.models.pocket.narrator.topic_choice import LOOK_EVERY, QUIET
 
@@ -70,6 +73,62 @@ async def test_a_world_is_told_and_its_narrator_can_be_switched_off(here: Island
     await narrate.check()  # there was news: it comes as soon as it may be told
     await said.nth(len(before)).wait_for(timeout=LIMIT_MS)
     assert player.errors == []
+
+
+async def test_what_a_person_turned_stays_turned_until_the_server_answers(here: Island) -> None:
+    page = await here.page()
+    line = HeldCommands("update")
+    await page.route_web_socket("**", line.carry)
+    player = Player(page)
+    await page.goto(f"{here.server.url}?model=pocket&program=narrated_world&transport=websocket")
+    await player.until_status("live")
+    narrate = page.get_by_role("switch", name="Narrate")
+    await page.get_by_text("Parameters").click()
+    pace = page.get_by_label("Words a second")
+    await narrate.uncheck()
+    await pace.focus()
+    await page.keyboard.press("End")
+    await page.get_by_role("button", name="Pause").click()  # the server tells its own values
+    await player.until_status("paused")
+    chosen = (False, await pace.get_attribute("max"))
+    assert (await narrate.is_checked(), await pace.input_value()) == chosen
+    line.release()
+    await page.get_by_role("button", name="Resume").click()
+    await player.until_status("live")
+    assert (await narrate.is_checked(), await pace.input_value()) == chosen
+    await page.reload()  # and the server has taken them
+    await player.until_status("live")
+    await page.get_by_text("Parameters").click()
+    assert (await narrate.is_checked(), await pace.input_value()) == chosen
+    assert player.errors == []
+
+
+class HeldCommands:
+    """A line to the server that keeps commands of one type back until they are released."""
+
+    def __init__(self, type: str) -> None:
+        self._type = type
+        self._held: list[Callable[[], None]] = []
+        self._is_open = False
+
+    def carry(self, socket: WebSocketRoute) -> None:
+        """Carry what a page and the server say to each other."""
+        server = socket.connect_to_server()
+
+        def send(message: str | bytes) -> None:
+            is_held = isinstance(message, str) and json.loads(message).get("type") == self._type
+            if is_held and not self._is_open:
+                self._held.append(lambda: server.send(message))
+            else:
+                server.send(message)
+
+        socket.on_message(send)
+
+    def release(self) -> None:
+        """Let everything through from now on."""
+        self._is_open = True
+        for send in self._held:
+            send()
 
 
 async def pictures(player: Player, count: int) -> None:
@@ -135,6 +194,33 @@ async def test_a_camera_is_restyled_live(here: Island, transport: str) -> None:
     await player.page.locator("[data-part=camera][aria-pressed=false]").wait_for()
     assert await player.transport() == transport
     assert player.errors == []
+
+
+# Counts how often the page asks for a device, and gives it when the test says so.
+ASK_LATE = """
+  globalThis.asked = 0;
+  const given = new Promise((resolve) => (globalThis.give = resolve));
+  const { mediaDevices } = navigator;
+  const open = mediaDevices.getUserMedia.bind(mediaDevices);
+  mediaDevices.getUserMedia = async (wanted) => {
+    globalThis.asked += 1;
+    await given;
+    return open(wanted);
+  };
+"""
+
+
+async def test_clicks_while_the_browser_asks_open_no_second_camera(here: Island) -> None:
+    page = await here.page()
+    await page.add_init_script(ASK_LATE)
+    await page.goto(f"{here.server.url}?model=pocket&program=restyle&transport=websocket")
+    await Player(page).until_status("live")
+    camera = page.get_by_role("button", name="Camera")
+    for _ in range(3):
+        await camera.click()
+    await page.evaluate("give()")
+    await page.locator("[data-part=camera][aria-pressed=true]").wait_for(timeout=LIMIT_MS)
+    assert await page.evaluate("asked") == 1
 
 
 @pytest.mark.parametrize("transport", ["webrtc", "websocket"])

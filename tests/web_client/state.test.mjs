@@ -5,7 +5,8 @@ import { medianMs } from "../../web_client/media/latency.js";
 import { metricsOf } from "../../web_client/ui/stats_panel.js";
 import { overlayOf } from "../../web_client/ui/overlay.js";
 import { framesPerSecond } from "../../web_client/media/playback_stats.js";
-import { differInNumbersOnly, INITIAL_VIEW, reduce } from "../../web_client/state.js";
+import { differInNumbersOnly, INITIAL_VIEW, isRecording, reduce } from "../../web_client/state.js";
+import { featuresOf } from "../../web_client/ui/features.js";
 import { statusOf } from "../../web_client/ui/status.js";
 
 const SESSION = { state: "active", model: "pocket", program: "world", prompt: "a bog", controls: [] };
@@ -365,4 +366,77 @@ test("a slow machine is shown a number below one, and it falls while nothing com
   const ticked = reduce(slow, { type: "page.tick", nowMs: 8000 });
   assert.equal(metricsOf(ticked, 8000).fps.value, 0.3, "four seconds between pictures");
   assert.equal(framesPerSecond(ticked.screen, 11_000), 0.1);
+});
+
+const STEPS = { name: "steps", value: 3, default: 3, low: 1, high: 8, integer: true, label: "Steps" };
+const TURNED = { ...SESSION, parameters: [STEPS] };
+const DRIVEN = { ...ATTACHED, view: TURNED };
+const updated = (/** @type {number} */ value, more = {}) => {
+  return { type: "session.updated", view: { ...TURNED, ...more, parameters: [{ ...STEPS, value }] } };
+};
+const choice = (/** @type {string} */ id, /** @type {number} */ value, name = "parameters.steps") => {
+  return { type: "page.chosen", id, name, value };
+};
+const accepted = (/** @type {string} */ command) => ({ type: "request.accepted", command });
+const stepsOf = (/** @type {View} */ view) => featuresOf(view.session, view.chosen).sliders[0].value;
+
+test("what a person chose is shown until the server answers, whatever comes meanwhile", () => {
+  const delta = { type: "text.delta", text: "So", stream: "words", utterance: 1 };
+  const meanwhile = [delta, updated(3, { state: "paused" }), chunk(1), { type: "page.tick", nowMs: 9 }];
+  let view = after(DRIVEN, choice("c", 5));
+  for (const message of [...meanwhile, accepted("c"), delta, applied("c", 1), updated(5)]) {
+    view = reduce(view, message);
+    assert.equal(stepsOf(view), 5, `the choice is gone after ${message.type}`);
+  }
+  assert.equal(stepsOf(reduce(view, updated(2))), 2, "another driver turned it since");
+});
+
+test("a refused choice, and one that the link took with it, falls back to the server's value", () => {
+  for (const end of [
+    { type: "error", code: "out_of_range", message: "m", command: "c" },
+    { type: "page.lost", reason: "gone", retryAtMs: 0 },
+    { type: "page.connecting" },
+    { type: "page.waiting", reason: "loading", isLoading: true },
+    { type: "page.over", reason: "ended" },
+    DRIVEN,
+  ]) {
+    const view = after(DRIVEN, choice("c", 5), end);
+    assert.equal(stepsOf(view), 3, end.type);
+    assert.deepEqual(view.chosen, {}, end.type);
+  }
+});
+
+test("the newest choice is shown, not the answers to those before", () => {
+  const twice = after(DRIVEN, choice("c", 5), choice("d", 6));
+  for (const answer of [accepted("c"), updated(5), { type: "error", code: "c", message: "m", command: "c" }]) {
+    assert.equal(stepsOf(reduce(twice, answer)), 6, answer.type);
+  }
+  const both = [accepted("c"), updated(5), accepted("d"), applied("c", 1), updated(6)];
+  assert.equal(stepsOf(both.reduce(reduce, twice)), 6);
+});
+
+test("an answer to something else changes no choice, and draws nothing again", () => {
+  const view = after(DRIVEN, choice("c", 5));
+  assert.equal(reduce(view, accepted("other")), view);
+});
+
+test("a recording that was asked for is shown at once, and one that was stopped is not shown again", () => {
+  const name = (/** @type {string} */ each, more = {}) => ({ kind: "recording", name: each, ...more });
+  const created = { type: "artifact.created", ...name("r1"), chunk: 3 };
+  const asked = after(ATTACHED, choice("a", 1, "recording"));
+  assert.equal(isRecording(asked), true);
+  const refused = { type: "error", code: "disk_full", message: "m", command: "a" };
+  assert.equal(isRecording(reduce(asked, refused)), false);
+  const running = [created, accepted("a")].reduce(reduce, asked);
+  assert.equal(isRecording(running), true);
+  const stopping = reduce(running, choice("b", 0, "recording"));
+  const progress = { type: "artifact.updated", ...name("r1"), duration_us: 9 };
+  for (const view of [stopping, reduce(stopping, progress), reduce(stopping, accepted("b"))]) {
+    assert.equal(isRecording(view), false);
+  }
+  const stopped = reduce(stopping, accepted("b"));
+  assert.equal(isRecording(reduce(stopped, progress)), false, "its last part is still being written");
+  const next = [{ ...created, name: "r2" }].reduce(reduce, stopped);
+  const completed = { type: "artifact.completed", ...name("r1", { duration_us: 9, size_bytes: 9 }) };
+  assert.equal(isRecording(reduce(next, completed)), true, "the next one runs already");
 });

@@ -24,6 +24,8 @@ export class Inputs {
   #forgive;
   #browser;
   #window = new SendWindow(UNANSWERED, WAITING_BYTES);
+  /** Devices that the browser has been asked for and has not given yet. @type {Set<Kind>} */
+  #opening = new Set();
   /** @type {Map<Kind, {track: MediaStreamTrack, pump: {close: () => void} | null}>} */
   #devices = new Map();
 
@@ -93,12 +95,13 @@ export class Inputs {
       return;
     }
     const input = this.#inputOf(kind);
-    if (input === undefined) return;
+    if (input === undefined || this.#opening.has(kind)) return;
     const limit = deviceLimit(BUTTONS[kind], this.#browser);
     if (limit !== null) {
       this.#fail("device", limit);
       return;
     }
+    this.#opening.add(kind);
     try {
       const stream = await navigator.mediaDevices.getUserMedia(constraintsFor(kind, input));
       const [track] = stream.getTracks();
@@ -107,6 +110,8 @@ export class Inputs {
       this.#feed(kind);
     } catch (error) {
       this.#failDevice(kind, error);
+    } finally {
+      this.#opening.delete(kind);
     }
     this.#showPressed(kind);
   }

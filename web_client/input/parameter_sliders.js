@@ -30,6 +30,8 @@ export class ParameterSliders {
   #onTurn;
   /** @type {Map<string, Row>} */
   #rows = new Map();
+  /** The slider that a person moves and has not let go of: its value is not chosen yet. @type {HTMLInputElement | null} */
+  #moving = null;
 
   /** @param {HTMLElement} box @param {(name: string, value: number) => void} onTurn */
   constructor(box, onTurn) {
@@ -44,7 +46,7 @@ export class ParameterSliders {
     for (const { name, value } of sliders) {
       const { input, output } = /** @type {Row} */ (this.#rows.get(name));
       if (output === null) input.checked = value > 0;
-      else if (document.activeElement !== input) input.value = String(value);
+      else if (this.#moving !== input) input.value = String(value);
       if (output !== null) output.textContent = shortOf(Number(input.value));
     }
   }
@@ -71,8 +73,17 @@ export class ParameterSliders {
     const input = document.createElement("input");
     const output = document.createElement("output");
     Object.assign(input, { type: "range", min: low, max: high, step: stepOf(slider) });
-    input.addEventListener("input", () => (output.textContent = shortOf(Number(input.value))));
-    input.addEventListener("change", () => this.#onTurn(name, Number(input.value)));
+    input.addEventListener("input", () => {
+      this.#moving = input;
+      output.textContent = shortOf(Number(input.value));
+    });
+    input.addEventListener("change", () => {
+      this.#moving = null;
+      this.#onTurn(name, Number(input.value));
+    });
+    for (const end of ["pointerup", "pointercancel", "blur"]) { // without a change: back where it was
+      input.addEventListener(end, () => (this.#moving = null));
+    }
     return { input, output };
   }
 

@@ -1,5 +1,7 @@
 // Keeping what is shown: a recording while it runs, or the last seconds as a clip; to watch, to save.
 
+import { RECORDING } from "../input/choices.js";
+import { isRecording } from "../state.js";
 import { send } from "../transport/requests.js";
 
 const CLIP_S = 10;
@@ -17,14 +19,16 @@ export class Recorder {
    * @param {import("../ui/page.js").Page} page
    * @param {import("../transport/connection.js").Connection} connection
    * @param {() => View} view
+   * @param {(type: string, name: string, value: number) => void} choose
    * @param {(code: string, message: string) => void} fail
    */
-  constructor(page, connection, view, fail) {
+  constructor(page, connection, view, choose, fail) {
     this.#page = page;
     this.#view = view;
     this.#fail = fail;
     page.part("record").addEventListener("click", () => {
-      connection.send(view().recordedUs === null ? "record_start" : "record_stop");
+      if (isRecording(view())) choose("record_stop", RECORDING, 0);
+      else choose("record_start", RECORDING, 1);
     });
     page.part("clip").addEventListener("click", () => {
       connection.send("clip", { seconds: Math.min(CLIP_S, view().clipS) });

@@ -1,5 +1,7 @@
 // What the program of a session can do beyond showing a world, from the server's view of it.
 
+import { NOTHING_CHOSEN, parameterKey, shownValue } from "../input/choices.js";
+
 /**
  * @typedef {object} Features
  * @property {boolean} takesPrompt whether a prompt changes anything
@@ -30,10 +32,17 @@
 /** The parameter that is the narrator's switch. */
 export const NARRATE = "narrate";
 
-/** @param {any} session a SessionView, or null @returns {Features} */
-export function featuresOf(session) {
+/**
+ * @param {any} session a SessionView, or null
+ * @param {import("../input/choices.js").Choices} [choices] shown instead of the session's values
+ * @returns {Features}
+ */
+export function featuresOf(session, choices = NOTHING_CHOSEN) {
   const streams = session?.streams ?? [];
-  const parameters = session?.parameters ?? [];
+  const parameters = (session?.parameters ?? []).map((/** @type {Slider} */ parameter) => {
+    const { name, value } = parameter;
+    return { ...parameter, value: shownValue(choices, parameterKey(name), value) };
+  });
   const text = streams.find((/** @type {{kind: string}} */ { kind }) => kind === "text");
   const narrate = parameters.find((/** @type {Slider} */ { name }) => name === NARRATE);
   return {

@@ -13,6 +13,8 @@ export class ModelMenu {
   #page;
   /** @type {Model[]} */
   #models = [];
+  /** What is open; null from a choice until it is. @type {Opening | null} */
+  #session = null;
 
   /** @param {import("./page.js").Page} page @param {(opening: Opening) => void} onChosen */
   constructor(page, onChosen) {
@@ -20,18 +22,23 @@ export class ModelMenu {
     const model = page.part("model");
     const program = page.part("program");
     model.addEventListener("change", () => {
+      this.#session = null;
       onChosen({ model: model.value, program: this.#programsOf(model.value)[0] });
       forgetAddress();
     });
     program.addEventListener("change", () => {
+      this.#session = null;
       onChosen({ model: model.value, program: program.value });
       forgetAddress();
     });
   }
 
-  /** @param {{model: string, program: string}} session the one that is open */
-  async show({ model, program }) {
+  /** @param {Opening} session the one that is open */
+  async show(session) {
+    this.#session = session;
     this.#models = (await request("v1/models")).models;
+    if (this.#session !== session) return; // something else was chosen meanwhile
+    const { model, program } = session;
     const titles = this.#models.map(({ name }) => new Option(name, name));
     this.#fill("model", titles, model);
     const names = this.#programsOf(model);

@@ -7,6 +7,7 @@ import { statusOf } from "./status.js";
 import { NarrationList } from "./narration_list.js";
 import { overlayOf } from "./overlay.js";
 import { clipped, SPOKEN_CHARS, promptStatusText } from "./prompt_status.js";
+import { isRecording } from "../state.js";
 
 /** @typedef {import("../state.js").View} View */
 
@@ -51,14 +52,13 @@ export class Page {
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
     if (was?.session !== view.session || was?.promptStatus !== view.promptStatus) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderNarration(view);
+    this.#renderNarrate(view);
     if (was?.session !== view.session || was?.sound !== view.sound) this.#renderFeatures(view);
     if (was?.isHeard !== view.isHeard) {
       this.#parts.microphone.dataset.heard = String(view.isHeard);
     }
     if (was?.kept !== view.kept) this.#renderKept(view);
-    if (was?.recordedUs !== view.recordedUs || was?.session !== view.session) {
-      this.#renderRecording(view);
-    }
+    this.#renderRecording(view);
     if (was?.media !== view.media || was?.transport !== view.transport) this.#renderMedia(view);
   }
 
@@ -141,14 +141,19 @@ export class Page {
 
   /** @param {View} view */
   #renderNarration({ session, lines }) {
-    const { hasText, takesTurns, narrates } = featuresOf(session);
+    const { hasText, takesTurns } = featuresOf(session);
     this.#parts.narration.hidden = !hasText;
     if (!hasText) return;
     this.#parts["question-form"].hidden = !takesTurns;
-    this.#parts["narrate-field"].hidden = narrates === null;
-    /** @type {HTMLInputElement} */ (this.#parts.narrate).checked = narrates === true;
     this.#parts.hush.setAttribute("aria-disabled", String(!isSpeaking(lines)));
     this.#narration.render(lines);
+  }
+
+  /** @param {View} view */
+  #renderNarrate({ session, chosen }) {
+    const { narrates } = featuresOf(session, chosen);
+    this.#parts["narrate-field"].hidden = narrates === null;
+    /** @type {HTMLInputElement} */ (this.#parts.narrate).checked = narrates === true;
   }
 
   /** @param {View} view */
@@ -178,12 +183,13 @@ export class Page {
   }
 
   /** @param {View} view */
-  #renderRecording({ canRecord, clipS, recordedUs }) {
+  #renderRecording(view) {
     const { record, clip } = this.#parts;
-    record.hidden = !canRecord;
-    clip.hidden = clipS === 0;
-    record.setAttribute("aria-pressed", String(recordedUs !== null));
-    this.#text("record-text", recordedUs === null ? "Record" : `Stop, ${timeOf(recordedUs)}`);
+    record.hidden = !view.canRecord;
+    clip.hidden = view.clipS === 0;
+    const isRunning = isRecording(view);
+    record.setAttribute("aria-pressed", String(isRunning));
+    this.#text("record-text", isRunning ? `Stop, ${timeOf(view.recordedUs ?? 0)}` : "Record");
   }
 
   /** @param {View} view */
