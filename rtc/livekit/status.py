@@ -26,6 +26,9 @@ from reverie.sessions.protocol.events import (
     SessionView,
 )
 
+ANSWER_S = 1.0
+"""Limit for the answer to an update. The SDK misses an answer that arrives before it listens for
+it, so a longer wait would be in vain; the same update sent twice changes nothing."""
 VALUE_CHARS = 500
 """Longer values are cut: all attributes of a participant share one limit."""
 
@@ -125,7 +128,7 @@ class StatusBoard:
         self.status = Status()
         self.lost = False
         self._options = options
-        self._told: dict[str, str] = {}
+        self._told: dict[str, str | None] = {}  # None: the room has this value or another one
         self._named: set[str] = set()  # all that the room may have, also from a send without answer
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
@@ -157,7 +160,7 @@ class StatusBoard:
 
     def forget(self) -> None:
         """Send everything again, because the room may have lost it."""
-        self._told = {}
+        self._told = dict.fromkeys(self._named)
         self._idle.clear()
         self._changed.set()
 
@@ -177,9 +180,9 @@ class StatusBoard:
 
     async def retract(self, speaker: rtc.LocalParticipant) -> None:
         """Remove the attributes: the world has left the room."""
-        self._told = {}
+        self._told = dict.fromkeys(self._named)
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._options.room_s):
+            async with asyncio.timeout(ANSWER_S):
                 await speaker.set_attributes(dict.fromkeys(sorted(self._named), ""))
 
     async def _tell(self, speaker: rtc.LocalParticipant) -> None:
@@ -189,14 +192,15 @@ class StatusBoard:
             return
         self._named |= {name for name, value in changes.items() if value}
         try:
-            async with asyncio.timeout(self._options.room_s):
+            async with asyncio.timeout(ANSWER_S):
                 await speaker.set_attributes(changes)
         except TimeoutError:
+            self._told |= dict.fromkeys(changes)
             self._changed.set()
         else:
-            self._told = wanted
+            self._told = {**wanted}
 
 
-def changed(told: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+def changed(told: Mapping[str, str | None], wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the attributes to send; an empty value removes one."""
     return {name: value for name, value in wanted.items() if told.get(name, "") != value}

@@ -118,6 +118,7 @@ class Speaker:
         self.attributes: dict[str, str] = {}
         self.told = 0
         self.deaf = False
+        self.loses_answers = False
         self._heard = asyncio.Event()
 
     async def set_attributes(self, attributes: dict[str, str]) -> None:
@@ -126,6 +127,8 @@ class Speaker:
         if self.deaf:
             await asyncio.Event().wait()
         self.attributes.update(attributes)
+        if self.loses_answers:
+            await asyncio.Event().wait()
 
     async def heard(self) -> None:
         """Wait until something is told from now on."""
@@ -144,8 +147,9 @@ def telling(board: StatusBoard, speaker: Speaker) -> Iterator[None]:
 
 
 @pytest.fixture
-def board() -> StatusBoard:
-    return StatusBoard(BridgeOptions(attributes_per_s=1000, room_s=0.05))
+def board(monkeypatch: pytest.MonkeyPatch) -> StatusBoard:
+    monkeypatch.setattr("reverie.rtc.livekit.status.ANSWER_S", 0.05)
+    return StatusBoard(BridgeOptions(attributes_per_s=1000))
 
 
 async def all_told(board: StatusBoard) -> None:
@@ -167,7 +171,8 @@ async def test_the_room_gets_every_change_and_all_of_it_after_it_forgot(
         speaker.attributes.clear()
         board.forget()
         await all_told(board)
-        assert speaker.attributes == {"world.status": "starting", "world.viewers": "2"}
+        told = {name: value for name, value in speaker.attributes.items() if value}
+        assert told == {"world.status": "starting", "world.viewers": "2"}
 
 
 async def test_a_change_that_the_room_did_not_take_is_told_again(board: StatusBoard) -> None:
@@ -180,6 +185,24 @@ async def test_a_change_that_the_room_did_not_take_is_told_again(board: StatusBo
         speaker.deaf = False
         await all_told(board)
         assert speaker.attributes["world.driver"] == "ada"
+
+
+async def test_a_value_that_came_without_an_answer_does_not_stay_when_it_is_taken_back(
+    board: StatusBoard,
+) -> None:
+    speaker = Speaker()
+    with telling(board, speaker):
+        board.change(status="live")
+        await all_told(board)
+        speaker.loses_answers = True
+        board.change(status="paused", driver="ada")
+        await speaker.heard()
+        board.change(status="live", driver="")
+        await speaker.heard()
+        speaker.loses_answers = False
+        await all_told(board)
+        assert speaker.attributes["world.status"] == "live"
+        assert speaker.attributes["world.driver"] == ""
 
 
 async def test_while_the_session_is_lost_it_is_recovering_until_it_is_over(
