@@ -8,9 +8,8 @@ from reverie.engine.errors import BadStepError
 from reverie.engine.loop_context import LoopContext
 from reverie.engine.open_chunk import ControlStep, OpenChunk
 from reverie.engine.outputs import CheckedOutput, checked_outputs, is_media
-from reverie.models.contract.controls import NO_CONTROLS, Controls
+from reverie.models.contract.controls import NO_CONTROLS, Controls, ParameterRole
 from reverie.models.contract.loop import S, StepResult, StepUnit, TextOutput, WorkPlan
-from reverie.models.contract.spec import PACE
 
 
 class Stepper(Generic[S]):
@@ -64,7 +63,9 @@ class Stepper(Generic[S]):
         step = context.step - 1
         context.emitter.outputs(outputs, context.open_chunk, step, final=plan.shows)
         if any(isinstance(output, TextOutput) for output in outputs):
-            context.pace.spoke(ended_us, context.mailbox.parameters.get(PACE, 0.0))
+            pace = context.kernel.spec.parameter_for(ParameterRole.PACE)
+            per_s = context.mailbox.parameters.get(pace, 0.0) if pace is not None else 0.0
+            context.pace.spoke(ended_us, per_s)
         if context.options.trace:
             context.emitter.traced(plan, step, started_us, ended_us, batch, waited)
         self._end_of(plan, unit.controls, ended_us)

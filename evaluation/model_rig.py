@@ -21,7 +21,6 @@ from reverie.evaluation.worlds import EvaluatedWorld
 from reverie.models.contract.behavior import ActionRecord
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import LoopKernel, LoopRequest
-from reverie.models.contract.spec import PACE
 from reverie.models.pocket.simulator.biomes import Action
 from reverie.models.pocket.spec import AR_DECODE, WORLD_MODEL, Pocket
 
@@ -127,7 +126,7 @@ class ServedModelRig:
         self, worlds: Sequence[EvaluatedWorld], ways: Sequence[Action]
     ) -> ServedNarrationRig:
         """Open sessions of both loops; narrators speak unasked and without a limit of pace."""
-        parts, requests = self.parts, self._requests(worlds, **{"narrate": 1.0, PACE: 0.0})
+        parts, requests = self.parts, self._requests(worlds, narrate=1.0, pace=0.0)
         keys = [next(iter(_HELD[way]), None) for way in ways]
         return ServedNarrationRig(parts.instance, parts.world, parts.narrator, requests, keys)
 

@@ -31,8 +31,8 @@ const query = new URLSearchParams(location.search);
 const page = new Page(document);
 let view = INITIAL_VIEW;
 let isDrawing = false;
-/** @type {ParameterSliders | null} */
-let sliders = null;
+/** Where parameters are turned. @type {{sliders: ParameterSliders, textSwitches: ParameterSliders} | null} */
+let turnable = null;
 /** A prompt that was asked for while there was no way to say it. @type {string | null} */
 let unsaid = null;
 
@@ -46,7 +46,9 @@ function dispatch(message) {
   queueMicrotask(() => {
     isDrawing = false;
     page.render(view, performance.now());
-    sliders?.render(featuresOf(view.session, view.chosen).sliders);
+    const { sliders, textSwitches } = featuresOf(view.session, view.chosen);
+    turnable?.sliders.render(sliders);
+    turnable?.textSwitches.render(textSwitches);
   });
 }
 
@@ -267,7 +269,10 @@ const inputs = new Inputs(
 const keyButtons = new ControlButtons(page, held, (action) => connection.send("push_action", { action }));
 new Recorder(page, connection, () => view, choose, fail);
 new Forks(page, connection, tickets, fail);
-sliders = new ParameterSliders(page.part("sliders"), turn);
+turnable = {
+  sliders: new ParameterSliders(page.part("sliders"), turn),
+  textSwitches: new ParameterSliders(page.part("text-switches"), turn),
+};
 
 page.part("transport").value = choice;
 new Gestures(page, {
@@ -275,7 +280,6 @@ new Gestures(page, {
   keyButtons,
   say,
   ask,
-  turn,
   connection,
   dispatch,
   onSound() {

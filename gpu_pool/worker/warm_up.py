@@ -35,9 +35,9 @@ from reverie.gpu_pool.wire.errors import WarmUpError
 from reverie.gpu_pool.wire.messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.worker_session import WorkerSession
-from reverie.models.contract.controls import KeyEdge, MediaInput, Merge
+from reverie.models.contract.controls import KeyEdge, MediaInput, Merge, ParameterRole
 from reverie.models.contract.loop import Durable
-from reverie.models.contract.spec import PACE, InputSpec, LoopSpec, StreamKind
+from reverie.models.contract.spec import InputSpec, LoopSpec, StreamKind
 
 _SESSION = "warm-up"
 _CONTROL = ControlId("warm-up")
@@ -73,7 +73,8 @@ class WarmUp:
     ) -> None:
         specs = self._model.instance.spec.program_parameters(self._program)
         # Nobody reads along, so what speaks may do so as fast as it can.
-        hasty = {spec.name: max(0.0, spec.low) for spec in specs if spec.name == PACE}
+        paces = (spec for spec in specs if spec.role is ParameterRole.PACE)
+        hasty = {spec.name: max(0.0, spec.low) for spec in paces}
         opening = OpenSession(
             0, _SESSION, self._program, seed=0, prompt="", parameters=hasty, durables=durables
         )

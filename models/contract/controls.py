@@ -29,6 +29,24 @@ class Merge(StrEnum):
     FIFO = "fifo"
 
 
+class Drag(StrEnum):
+    """Which way a person drags the picture to move an axis."""
+
+    NONE = ""
+    X = "x"
+    Y = "y"
+
+
+class ParameterRole(StrEnum):
+    """What the runtime itself reads a parameter for."""
+
+    NONE = ""
+    PACE = "pace"
+    """The most units a second that a loop of text puts out; 0 sets no limit."""
+    BARGE_IN = "barge_in"
+    """At 1, speech that a client pushes interrupts the loop of text."""
+
+
 @dataclass(frozen=True, slots=True)
 class ControlSpec:
     """One control that a loop takes.
@@ -40,6 +58,10 @@ class ControlSpec:
         low: least value of one input of a `SUM` control.
         high: greatest value of one input of a `SUM` control.
         label: what a person is shown.
+        bindings: for a key, what presses it where a person plays: a `KeyboardEvent.code` such as
+            `Space` or `KeyE`, `MouseLeft` or `MouseRight`. A client chooses for keys without one:
+            letters and digits by their names, directions (`up`, `forward`, ...) by the arrow keys.
+        drag: of a `SUM` control, which way the picture is dragged to move it.
     """
 
     name: str
@@ -48,11 +70,20 @@ class ControlSpec:
     low: float = -1.0
     high: float = 1.0
     label: str = ""
+    bindings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    drag: Drag = Drag.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterSpec:
-    """A number that may be changed while a session runs, with its range."""
+    """A number that may be changed while a session runs, with its range.
+
+    Attributes:
+        integer: whether it is whole; from 0 to 1 it is a switch.
+        label: what a person is shown; empty when it is not for people.
+        stream: the output of its loop that it switches on and off; a client shows it there.
+        role: what the runtime reads it for.
+    """
 
     name: str
     default: float
@@ -60,6 +91,13 @@ class ParameterSpec:
     high: float
     integer: bool = False
     label: str = ""
+    stream: str = ""
+    role: ParameterRole = ParameterRole.NONE
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is either on or off."""
+        return self.integer and (self.low, self.high) == (0, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from reverie.models.contract.controls import ControlSpec, ParameterSpec
+from reverie.models.contract.controls import ControlSpec, ParameterRole, ParameterSpec
 from reverie.models.contract.streams import InputSpec, StreamSpec
-
-PACE = "pace"
-"""The parameter that bounds a loop of text; see `LoopSpec`."""
 
 
 class Capability(StrEnum):
@@ -79,10 +76,11 @@ class LoopSpec:
         caches: names of the caches (`CacheSpec`) that its window consists of.
         state_bytes: what the newest state holds beside cache blocks, at most.
         chunk_bytes: what each chunk adds to that which can be gone back to, and is not shared.
+        example_prompts: prompts that it understands, which a client offers to people.
+        example_turns: likewise texts that can be said to it.
 
-    A loop without a video or audio stream keeps to no viewer's playhead. A parameter called `pace`
-    (`PACE`) is then the most units a second that it puts text out with; 0 sets no limit. Its
-    `window_blocks` count the blocks of a sight that its states keep.
+    A loop without a video or audio stream keeps to no viewer's playhead; a parameter of it may have
+    a `ParameterRole`. Its `window_blocks` count the blocks of a sight that its states keep.
     """
 
     name: str
@@ -101,6 +99,12 @@ class LoopSpec:
     caches: tuple[str, ...] = ()
     state_bytes: int = 0
     chunk_bytes: int = 0
+    example_prompts: tuple[str, ...] = ()
+    example_turns: tuple[str, ...] = ()
+
+    def parameter_for(self, role: ParameterRole) -> str | None:
+        """Return the name of the parameter with a role, if the loop has one."""
+        return next((spec.name for spec in self.parameters if spec.role is role), None)
 
     @property
     def has_media(self) -> bool:

@@ -13,7 +13,6 @@ from typing import TypeVar
 from reverie.models.contract.controls import ParameterSpec
 from reverie.models.contract.errors import SpecError
 from reverie.models.contract.loop_spec import (
-    PACE,
     CacheSpec,
     Capability,
     CapabilityMatrix,
@@ -48,7 +47,6 @@ from reverie.models.contract.streams import (
 __all__ = [
     "FASTEST_HZ",
     "ONE_DEVICE",
-    "PACE",
     "SLOWEST_HZ",
     "CacheSpec",
     "Capability",

@@ -6,7 +6,13 @@ Each function looks at one part and raises `SpecError` at the first contradictio
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from reverie.models.contract.controls import ControlSpec, Merge
+from reverie.models.contract.controls import (
+    ControlSpec,
+    Drag,
+    Merge,
+    ParameterRole,
+    ParameterSpec,
+)
 from reverie.models.contract.errors import SpecError
 from reverie.models.contract.loop_spec import (
     CacheSpec,
@@ -60,8 +66,13 @@ def check_loop(
         raise SpecError(f"{where} calls a stream that goes in as one that comes out: {min(both)}")
     check_names(where, "key", [key for control in loop.controls for key in control.keys])
     for parameter in loop.parameters:
-        if not parameter.low <= parameter.default <= parameter.high:
-            raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
+        _check_parameter(where, parameter, loop)
+    roles = [spec.role.value for spec in loop.parameters if spec.role is not ParameterRole.NONE]
+    check_names(where, "role of a parameter", roles)
+    if loop.example_prompts and not loop.prompt_tokens:
+        raise SpecError(f"{where} has example_prompts, and reads no prompt")
+    if loop.example_turns and not loop.takes_turns:
+        raise SpecError(f"{where} has example_turns, and takes no turns")
 
 
 def check_program(where: str, program: ProgramSpec, loops: Sequence[LoopSpec]) -> None:
@@ -187,6 +198,19 @@ def _check_input(where: str, given: InputSpec) -> None:
             raise SpecError(f"{what} carries pictures or sound; text comes as turns")
 
 
+def _check_parameter(where: str, parameter: ParameterSpec, loop: LoopSpec) -> None:
+    what = f"parameter {parameter.name}"
+    if not parameter.low <= parameter.default <= parameter.high:
+        raise SpecError(f"{where}: the default of {parameter.name} is outside its range")
+    if parameter.stream and parameter.stream not in [stream.name for stream in loop.streams]:
+        raise SpecError(f"{where}: {what} switches {parameter.stream}, which is no stream of it")
+    if (parameter.stream or parameter.role is ParameterRole.BARGE_IN) and not parameter.is_switch:
+        raise SpecError(f"{where}: {what} is a switch, and its range is not 0 to 1 in integers")
+    if parameter.role is not ParameterRole.NONE and loop.has_media:
+        text = f"{what} has the role {parameter.role}, which is for loops of text alone"
+        raise SpecError(f"{where}: {text}")
+
+
 def _check_control(where: str, control: ControlSpec) -> None:
     if control.merge is Merge.EDGES and not control.keys:
         raise SpecError(f"{where}: control {control.name} has no keys")
@@ -194,3 +218,9 @@ def _check_control(where: str, control: ControlSpec) -> None:
         raise SpecError(f"{where}: control {control.name} names a key twice")
     if control.merge is Merge.SUM and not control.low < control.high:
         raise SpecError(f"{where}: control {control.name} has an empty range")
+    if unknown := [key for key in control.bindings if key not in control.keys]:
+        raise SpecError(
+            f"{where}: control {control.name} binds {unknown[0]}, which is no key of it"
+        )
+    if control.drag is not Drag.NONE and control.merge is not Merge.SUM:
+        raise SpecError(f"{where}: control {control.name} is dragged, and is no axis")

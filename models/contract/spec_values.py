@@ -7,12 +7,21 @@ noticed much later, by somebody who did not write it. Each function raises `Spec
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from math import isfinite
+from re import fullmatch
 
-from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
+from reverie.models.contract.controls import (
+    ControlSpec,
+    Drag,
+    Merge,
+    ParameterRole,
+    ParameterSpec,
+)
 from reverie.models.contract.errors import SpecError
 from reverie.models.contract.loop_spec import CacheSpec, Capability, CapabilityMatrix, LoopSpec
 from reverie.models.contract.parallel import ParallelSpec
 from reverie.models.contract.streams import InputSpec, StreamKind, StreamSpec
+
+_CODE = r"[A-Z][A-Za-z0-9]*"  # as of a `KeyboardEvent`
 
 WIDEST = 8192
 """Pixels along one side of a picture, at most."""
@@ -80,6 +89,9 @@ def check_values(where: str, loop: LoopSpec) -> None:
         _check_picture(f"{where}: {stream.kind} stream {stream.name}", stream)
     if loop.takes_turns and all(stream.kind is not StreamKind.TEXT for stream in loop.streams):
         raise SpecError(f"{where} takes turns, and has no text stream to answer in")
+    for example in (*loop.example_prompts, *loop.example_turns):
+        if not isinstance(example, str) or not example.strip():
+            raise SpecError(f"{where} has the example {example!r}, which is no text")
     for parameter in loop.parameters:
         _check_parameter(f"{where}: parameter {parameter.name}", parameter)
     for control in loop.controls:
@@ -100,6 +112,8 @@ def _check_picture(what: str, stream: StreamSpec | InputSpec) -> None:
 def _check_parameter(what: str, parameter: ParameterSpec) -> None:
     if not (isfinite(parameter.low) and isfinite(parameter.high)):
         raise SpecError(f"{what} has no finite range: {parameter.low} to {parameter.high}")
+    if not isinstance(parameter.role, ParameterRole):
+        raise SpecError(f"{what} has the role {parameter.role!r}, which is no ParameterRole")
     values = (parameter.default, parameter.low, parameter.high)
     if parameter.integer and not all(float(value).is_integer() for value in values):
         raise SpecError(f"{what} is an integer, and its default or range is not whole: {values}")
@@ -113,6 +127,11 @@ def _check_control(what: str, control: ControlSpec) -> None:
     for key in control.keys:
         if not isinstance(key, str) or not key:  # a space is one
             raise SpecError(f"{what} has the key {key!r}, which is no name")
+    if not isinstance(control.drag, Drag):
+        raise SpecError(f"{what} is dragged {control.drag!r}, which is no Drag")
+    for key, codes in control.bindings.items():
+        if isinstance(codes, str) or not all(fullmatch(_CODE, str(code)) for code in codes):
+            raise SpecError(f"{what} binds {key} to {codes!r}, which are no codes of keys")
 
 
 def _whole(value: object, least: int) -> bool:

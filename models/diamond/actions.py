@@ -3,7 +3,14 @@
 import torch
 from torch import Tensor
 
-from reverie.models.contract.controls import Controls, ControlSpec, KeyInput, Merge, ParameterSpec
+from reverie.models.contract.controls import (
+    Controls,
+    ControlSpec,
+    Drag,
+    KeyInput,
+    Merge,
+    ParameterSpec,
+)
 from reverie.models.diamond.atari import presses_of
 from reverie.models.diamond.config import MOUSE_X, MOUSE_Y, GameConfig
 
@@ -12,15 +19,25 @@ QUALITY = "quality"
 """The parameter that chooses between a game's samplers: 0 the fast, 1 the fine."""
 
 AXES = {"mouse_x": MOUSE_X, "mouse_y": MOUSE_Y}
+DRAGS = {"mouse_x": Drag.X, "mouse_y": Drag.Y}
+BINDINGS = {
+    "fire": ("Space",),
+    "space": ("Space",),
+    "shift": ("ShiftLeft", "ShiftRight"),
+    "ctrl": ("KeyC",),  # with Ctrl itself held, W closes the tab, and no page can prevent it
+    "left_click": ("MouseLeft",),
+    "right_click": ("MouseRight",),
+}
 
 
 def control_specs(game: GameConfig) -> tuple[ControlSpec, ...]:
     """Return what a game can be told."""
-    keys = ControlSpec(KEYS, Merge.EDGES, keys=game.keys, label="Keys")
+    bindings = {key: BINDINGS[key] for key in game.keys if key in BINDINGS}
+    keys = ControlSpec(KEYS, Merge.EDGES, keys=game.keys, label="Keys", bindings=bindings)
     if not game.world.multi_hot:
         return (keys,)
     axes = (
-        ControlSpec(axis, Merge.SUM, low=places[0], high=places[-1], label=axis)
+        ControlSpec(axis, Merge.SUM, low=places[0], high=places[-1], label=axis, drag=DRAGS[axis])
         for axis, places in AXES.items()
     )
     return (keys, *axes)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from reverie.models.contract.controls import Drag
+
 ACTIONS = (
     "inventory",
     "ESC",
@@ -28,7 +30,16 @@ CAMERA = {"cameraX": "Pitch", "cameraY": "Yaw"}
 
 So they were recorded (MineRL: `camera` is pitch, then yaw). Down and right are positive.
 """
+DRAGS = {"cameraX": Drag.Y, "cameraY": Drag.X}
+"""Which way a person drags the picture to turn the camera."""
 KEYS = tuple(name for name in ACTIONS if name not in CAMERA)
+BINDINGS = {
+    "attack": ("MouseLeft",),
+    "use": ("MouseRight",),
+    "jump": ("Space",),
+    "sneak": ("ShiftLeft", "ShiftRight"),
+}
+"""The keys and mouse buttons of the game that are not named by the action."""
 
 
 @dataclass(frozen=True, slots=True)

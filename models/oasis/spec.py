@@ -29,7 +29,7 @@ from reverie.models.contract.spec import (
     StreamKind,
     StreamSpec,
 )
-from reverie.models.oasis.config import CAMERA, KEYS, DitConfig, VaeConfig
+from reverie.models.oasis.config import BINDINGS, CAMERA, DRAGS, KEYS, DitConfig, VaeConfig
 from reverie.models.oasis.ddim import Ddim
 from reverie.models.oasis.guided import WEIGHT
 from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
@@ -82,9 +82,9 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
             ),
         ),
         controls=(
-            ControlSpec(CONTROL, Merge.EDGES, keys=KEYS, label="Keys"),
+            ControlSpec(CONTROL, Merge.EDGES, keys=KEYS, label="Keys", bindings=BINDINGS),
             *(
-                ControlSpec(axis, Merge.SUM, low=-1.0, high=1.0, label=turns)
+                ControlSpec(axis, Merge.SUM, low=-1.0, high=1.0, label=turns, drag=DRAGS[axis])
                 for axis, turns in CAMERA.items()
             ),
         ),

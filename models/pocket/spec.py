@@ -9,12 +9,11 @@ import torch
 from safetensors import SafetensorError
 
 from reverie.models.contract.blocks import BlockPool
-from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
+from reverie.models.contract.controls import ControlSpec, Merge, ParameterRole, ParameterSpec
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import LoopKernel
 from reverie.models.contract.spec import (
-    PACE,
     CacheSpec,
     Capability,
     CapabilityMatrix,
@@ -79,6 +78,14 @@ WORLD_MODEL = LoopSpec(
     # The window as attention reads it, and the latents of its frames, in float32.
     state_bytes=4 * ((WINDOW - 1) * prod(block_shape(_SIZES)) + 2 * WINDOW * _SIZES.cells),
     chunk_bytes=4 * _SIZES.cells,
+    example_prompts=(
+        "a frozen lake land at night",
+        "neon city after dark",
+        "rivers of lava at dusk",
+        "sandy desert at noon",
+        "autumn forest at sunset",
+        "candy land in the morning",
+    ),
 )
 
 CONTINUATION = replace(
@@ -136,9 +143,24 @@ AR_DECODE = LoopSpec(
     components=("world", "narrator"),
     streams=(StreamSpec(NARRATION, StreamKind.TEXT),),
     parameters=(
-        ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Tell what changes"),
-        ParameterSpec(PACE, DEFAULT_PACE, 0.0, 100.0, label="Words a second; 0: no limit"),
-        ParameterSpec("barge_in", 0.0, 0.0, 1.0, integer=True, label="Stop when spoken to"),
+        ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Narrate", stream=NARRATION),
+        ParameterSpec(
+            "pace",
+            DEFAULT_PACE,
+            0.0,
+            100.0,
+            label="Words a second; 0: no limit",
+            role=ParameterRole.PACE,
+        ),
+        ParameterSpec(
+            "barge_in",
+            0.0,
+            0.0,
+            1.0,
+            integer=True,
+            label="Stop when spoken to",
+            role=ParameterRole.BARGE_IN,
+        ),
     ),
     window_blocks=WINDOW - 1,
     chunk_blocks=1,
@@ -150,6 +172,7 @@ AR_DECODE = LoopSpec(
     reads=("world_model",),
     takes_turns=True,
     caches=("world",),
+    example_turns=("Where is the water?",),
 )
 
 POCKET = ModelSpec(

@@ -7,6 +7,7 @@ and again after any change of codec or size; `media.complete` comes exactly once
 chunk.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -37,6 +38,13 @@ class ControlView(Value):
     low: float = -1.0
     high: float = 1.0
     label: str = ""
+    bindings: Mapping[str, tuple[str, ...]] = Field(
+        default={},
+        description="For a key, what presses it: a KeyboardEvent.code, MouseLeft or MouseRight.",
+    )
+    drag: Literal["", "x", "y"] = Field(
+        default="", description="Which way the picture is dragged to move the control."
+    )
 
 
 class ParameterView(Value):
@@ -49,6 +57,7 @@ class ParameterView(Value):
     high: float
     integer: bool = False
     label: str = ""
+    stream: str = Field(default="", description="The output that it switches on and off.")
 
 
 class InputView(Value):
@@ -88,6 +97,12 @@ class SessionView(Value):
     streams: tuple[StreamView, ...] = ()
     takes_prompt: bool = Field(default=True, description="Whether a prompt changes anything.")
     takes_turns: bool = Field(default=False, description="Whether push_text takes mode turn.")
+    example_prompts: tuple[str, ...] = Field(
+        default=(), description="Prompts that the program understands, to be offered to people."
+    )
+    example_turns: tuple[str, ...] = Field(
+        default=(), description="Likewise texts for push_text in mode turn."
+    )
     viewers: int = 0
     lead_chunks: int = 1
     recording: str | None = Field(default=None, description="The running recording, if any.")

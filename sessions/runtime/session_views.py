@@ -46,6 +46,8 @@ class SessionViews:
             streams=self._controls.stream_views(),
             takes_prompt=self._controls.takes_prompt,
             takes_turns=self._controls.takes_turns,
+            example_prompts=self._controls.example_prompts,
+            example_turns=self._controls.example_turns,
             viewers=len(self._attached),
             lead_chunks=self._controls.lead_chunks,
             recording=state.recording,

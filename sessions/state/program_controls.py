@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from reverie.engine.inputs import AxisInput, ControlId, ControlInput, KeysInput, ParameterInput
-from reverie.models.contract.controls import ControlSpec, KeyEdge, Merge
+from reverie.models.contract.controls import ControlSpec, KeyEdge, Merge, ParameterRole
 from reverie.models.contract.spec import InputSpec, LoopSpec, ModelSpec, StreamKind, StreamSpec
 from reverie.sessions.protocol.commands import PushAction
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
@@ -50,6 +50,22 @@ class ProgramControls:
     def takes_turns(self) -> bool:
         """Whether any loop answers turns."""
         return any(loop.takes_turns for loop in self.loops)
+
+    @property
+    def example_prompts(self) -> tuple[str, ...]:
+        """Prompts that the program understands; each once."""
+        return tuple(dict.fromkeys(text for loop in self.loops for text in loop.example_prompts))
+
+    @property
+    def example_turns(self) -> tuple[str, ...]:
+        """Texts that can be said to the program; each once."""
+        return tuple(dict.fromkeys(text for loop in self.loops for text in loop.example_turns))
+
+    @property
+    def barge_in(self) -> Mapping[str, str]:
+        """The loops that speech can interrupt, each with the parameter that enables it."""
+        found = ((loop.name, loop.parameter_for(ParameterRole.BARGE_IN)) for loop in self.loops)
+        return {name: parameter for name, parameter in found if parameter is not None}
 
     def loop(self, name: str) -> LoopSpec:
         """Return a loop of the program.
@@ -124,6 +140,8 @@ class ProgramControls:
                 low=spec.low,
                 high=spec.high,
                 label=spec.label,
+                bindings=dict(spec.bindings),
+                drag=spec.drag.value,
             )
             for spec in self._controls.values()
         )
@@ -139,6 +157,7 @@ class ProgramControls:
                 high=spec.high,
                 integer=spec.integer,
                 label=spec.label,
+                stream=spec.stream,
             )
             for spec in self._parameters.values()
         )

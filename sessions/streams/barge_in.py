@@ -1,7 +1,7 @@
 """Barge-in: when a client speaks, the attachments are told, and the model stops speaking.
 
-A program enables it by a parameter `barge_in` of its loop of text. The turn is told at once; the
-model's utterance is broken off at its next step.
+A loop of text offers it by a parameter with the role `BARGE_IN`; the client enables it. The turn is
+told at once; the model's utterance is broken off at its next step.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from reverie.sessions.state.session_state import SessionState
 
 logger = logging.getLogger(__name__)
 
-BARGE_IN = "barge_in"
-"""The parameter that enables it: 1 or 0."""
+_COMMAND = "barge_in"
+"""What `session.interrupted` calls the command, since no client has sent one."""
 
 
 class SpeechCancel(Protocol):
@@ -46,13 +46,16 @@ class BargeIn:
         self._state = state
         self._attached = attached
         self._cancel_speech = cancel_speech
-        self._loops = tuple(loop.name for loop in controls.loops if not loop.has_media)
+        self._parameters = controls.barge_in
         self._due = asyncio.Event()
 
     @property
-    def wanted(self) -> bool:
-        """Whether it is enabled now."""
-        return self._state.parameters.get(BARGE_IN, 0.0) >= 0.5 and bool(self._loops)
+    def loops(self) -> tuple[str, ...]:
+        """The loops for which it is enabled now."""
+        values = self._state.parameters
+        return tuple(
+            loop for loop, name in self._parameters.items() if values.get(name, 0.0) >= 0.5
+        )
 
     def heard(self, stream: str, edge: SpeechEdge) -> None:
         """Tell the attachments of a turn. Called on the event loop; never waits."""
@@ -60,7 +63,7 @@ class BargeIn:
             ended = TurnEnded(stream=stream, pts_us=edge.pts_us, duration_us=edge.duration_us)
             self._attached.tell(ended)
             return
-        wanted = self.wanted
+        wanted = bool(self.loops)
         self._attached.tell(TurnStarted(stream=stream, pts_us=edge.pts_us, interrupts=wanted))
         if wanted:
             self._due.set()
@@ -70,9 +73,9 @@ class BargeIn:
         while True:
             await self._due.wait()
             self._due.clear()
-            for loop in self._loops:
+            for loop in self.loops:
                 try:
-                    await self._cancel_speech(BARGE_IN, loop)
+                    await self._cancel_speech(_COMMAND, loop)
                 except CommandError as error:
                     logger.info("session %s: no barge-in: %s", self._state.session, error)
 

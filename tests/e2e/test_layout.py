@@ -1,9 +1,12 @@
 """What is seen where: nothing moves under a click, and a phone shows what is played with."""
 
 import pytest
+from island import Island
 from player import Player
 from playwright.async_api import Browser, ViewportSize
 from server_process import ServerProcess
+
+from reverie.models.pocket.spec import POCKET
 
 pytestmark = [
     pytest.mark.browser,
@@ -12,15 +15,28 @@ pytestmark = [
 ]
 
 
-async def test_a_wish_moves_none_of_the_examples(browser: Browser, server: ServerProcess) -> None:
-    player = await Player.at(await browser.new_page(), server.url)
+async def test_a_prompt_moves_none_of_the_examples(here: Island) -> None:
+    player = Player(await here.page())
+    await player.page.goto(f"{here.server.url}?model=pocket&transport=websocket")
+    await player.until_status("live")
     chips = player.page.locator("[data-part=chips]")
-    await chips.evaluate("chips => { chips.hidden = false; }")
+    shown = await chips.get_by_role("button").all_inner_texts()
+    assert shown == list(POCKET.loop("world_model").example_prompts)
     before = await chips.bounding_box()
     await player.ask("a blargzebra at night")
     await player.until_text("now", "I do not know: blargzebra")
-    await chips.evaluate("chips => { chips.hidden = false; }")
     assert await chips.bounding_box() == before
+
+
+async def test_an_example_is_sent_by_a_click(here: Island) -> None:
+    player = Player(await here.page())
+    await player.page.goto(f"{here.server.url}?model=pocket&transport=websocket")
+    await player.until_status("live")
+    chip = player.page.locator("[data-part=chips] button").last
+    prompt = await chip.inner_text()
+    await chip.click()
+    await player.until_text("now", f"Now: {prompt}")
+    assert player.errors == []
 
 
 async def test_on_a_phone_on_its_side_picture_and_pad_are_seen_together(

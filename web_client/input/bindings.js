@@ -4,7 +4,8 @@ import { DIRECTIONS, findDirections } from "./keys.js";
 
 /**
  * @typedef {{name: string, merge: string, keys: string[], low?: number, high?: number,
- *   label?: string}} Control as a SessionView declares it
+ *   label?: string, bindings?: Record<string, string[]>, drag?: "" | "x" | "y"}} Control as a
+ *   SessionView declares it; `bindings` are codes of the keyboard, `MouseLeft` and `MouseRight`
  *
  * @typedef {{meaning: string, label: string, told: string}} KeyButton a key that has a button of its
  *   own; `told` is what else presses it, empty when nothing does
@@ -15,23 +16,13 @@ import { DIRECTIONS, findDirections } from "./keys.js";
  * @property {Map<number, string>} buttons meaning by the button of a mouse on the picture
  * @property {KeyButton[]} keyButtons in the order in which they are declared
  *
- * @typedef {{name: string, low: number, high: number, label: string}} Axis
+ * @typedef {{name: string, low: number, high: number, label: string, drag: "" | "x" | "y"}} Axis
  */
 
-const LEFT = 0;
-const RIGHT = 2;
-/** @type {Record<string, number>} */
-const MOUSE = { attack: LEFT, left_click: LEFT, use: RIGHT, right_click: RIGHT };
-
-/** @type {Record<string, string[]>} */
-const NAMED = {
-  space: ["Space"],
-  jump: ["Space"],
-  fire: ["Space"],
-  shift: ["ShiftLeft", "ShiftRight"],
-  sneak: ["ShiftLeft", "ShiftRight"],
-  ctrl: ["KeyC"], // with Ctrl itself held, W closes the tab, and no page can prevent it
-};
+/** Buttons of a mouse, as a binding names them. @type {Record<string, number>} */
+const MOUSE = { MouseLeft: 0, MouseRight: 2 };
+/** Keys of the keyboard that a program may name its own keys after. @type {Record<string, string[]>} */
+const NAMED = { space: ["Space"], shift: ["ShiftLeft", "ShiftRight"] };
 /** @type {Record<string, string>} */
 const TOLD = { Space: "Space", ShiftLeft: "Shift", 0: "Left mouse", 2: "Right mouse" };
 const LETTER = /^[a-z]$/i;
@@ -45,13 +36,19 @@ export function bindingsOf(controls) {
   const buttons = new Map();
   const extras = controls
     .filter(({ merge }) => merge === "edges")
-    .flatMap(({ name, keys }) => keys.map((key) => ({ control: name, key, meaning: `${name}:${key}` })))
+    .flatMap(({ name, keys, bindings = {} }) => {
+      return keys.map((key) => ({ control: name, key, bound: bindings[key] ?? [], meaning: `${name}:${key}` }));
+    })
     .filter(({ meaning }) => !walks.has(meaning));
-  for (const { control, key, meaning } of extras) {
-    targets.set(meaning, { control, key });
-    const button = MOUSE[key.toLowerCase()];
-    if (button !== undefined && !buttons.has(button)) buttons.set(button, meaning);
-    else bind(codes, codesNamedBy(key), meaning);
+  for (const { control, key, meaning } of extras) targets.set(meaning, { control, key });
+  for (const { bound, meaning } of extras) {
+    for (const name of bound.filter((each) => each in MOUSE && !buttons.has(MOUSE[each]))) {
+      buttons.set(MOUSE[name], meaning);
+    }
+    bind(codes, bound.filter((name) => !(name in MOUSE)), meaning);
+  }
+  for (const { key, bound, meaning } of extras) {
+    if (bound.length === 0) bind(codes, codesNamedBy(key), meaning);
   }
   for (const [direction, { codes: usual }] of Object.entries(DIRECTIONS)) {
     if (!targets.has(direction)) continue;
@@ -72,25 +69,22 @@ export function bindingsOf(controls) {
 export function axesOf(controls) {
   return controls
     .filter(({ merge }) => merge === "sum")
-    .map(({ name, low = -1, high = 1, label = "" }) => {
-      return { name, low, high, label: wordsOf(label || name) };
+    .map(({ name, low = -1, high = 1, label = "", drag = "" }) => {
+      return { name, low, high, label: wordsOf(label || name), drag };
     });
 }
 
 /**
- * Which axes dragging moves: those that turn a camera, or are named for it, or the first two. An x in
- * the name of a camera may be the axis that it turns around, so what the label says counts first.
+ * Which axes dragging moves: those that say so, or the first two where none does.
  * @param {Axis[]} axes
  * @returns {{across: Axis | undefined, down: Axis | undefined}}
  */
 export function draggedOf(axes) {
-  const labelled = (/** @type {RegExp} */ word) => axes.find(({ label }) => word.test(label));
-  const across = labelled(/\byaw\b/i) ?? axes.find(({ name }) => /x$/i.test(name));
-  const down = labelled(/\bpitch\b/i) ?? axes.find(({ name }) => /y$/i.test(name));
-  return across && down ? { across, down } : { across: axes[0], down: axes[1] };
+  if (axes.every(({ drag }) => drag === "")) return { across: axes[0], down: axes[1] };
+  return { across: axes.find(({ drag }) => drag === "x"), down: axes.find(({ drag }) => drag === "y") };
 }
 
-/** @param {string} name such as `left_click`, `swapHands` or `r` @returns {string} for people */
+/** @param {string} name such as `look_up`, `lookUp` or `r` @returns {string} for people */
 export function wordsOf(name) {
   const spaced = name.replace(/([a-z])([A-Z])/g, (_, end, start) => `${end} ${start.toLowerCase()}`);
   const words = spaced.replaceAll(/[._]/g, " ");

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {Readonly<Record<string, {id: string, value: number}>>} Choices by name: `recording`, or a
- *   parameter as the server's errors name it, such as `parameters.steps`
+ *   parameter as the server's errors name it, such as `parameters.speed`
  * @typedef {{name: string, value: number}} Parameter
  */
 

@@ -147,9 +147,11 @@ function later(act, ms) {
 /** @param {Axis[]} axes @returns {string} how they are moved, for people */
 export function hintOf(axes) {
   const { across, down } = draggedOf(axes);
-  if (across === undefined) return "";
-  const second = down === undefined ? "" : `, up or down for ${down.label}`;
-  return `Drag the picture sideways for ${across.label}${second}`;
+  const ways = [
+    ...(across === undefined ? [] : [`sideways for ${across.label}`]),
+    ...(down === undefined ? [] : [`up or down for ${down.label}`]),
+  ];
+  return ways.length === 0 ? "" : `Drag the picture ${ways.join(", ")}`;
 }
 
 /** @param {string} name */

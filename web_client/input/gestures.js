@@ -9,7 +9,6 @@ import { listenToButton, listenToKeyboard, takesText } from "./keys.js";
  * @property {import("../transport/connection.js").Connection} connection
  * @property {(text: string) => void} say prompt for another world
  * @property {(text: string) => boolean} ask
- * @property {(name: string, value: number) => void} turn set a parameter
  * @property {(message: {type: string}) => void} dispatch
  * @property {() => boolean} onSound whether it is on then
  * @property {(choice: import("../transport/transport_choice.js").Choice) => void} onTransport
@@ -100,7 +99,7 @@ export class Gestures {
   }
 
   #listenToTalk() {
-    const { ask, connection, speaker, turn } = this.#actions;
+    const { ask, connection, speaker } = this.#actions;
     this.#on("question-form", "submit", (event) => {
       event.preventDefault();
       const field = this.#part("question");
@@ -112,9 +111,6 @@ export class Gestures {
     this.#on("hush", "click", () => {
       const loop = speaker();
       if (loop !== null && isUsable(this.#part("hush"))) connection.send("interrupt", { loop });
-    });
-    this.#on("narrate", "change", () => {
-      turn("narrate", Number(this.#part("narrate").checked));
     });
   }
 

@@ -5,15 +5,16 @@ import { NOTHING_CHOSEN, parameterKey, shownValue } from "../input/choices.js";
 /**
  * @typedef {object} Features
  * @property {boolean} takesPrompt whether a prompt changes anything
- * @property {boolean} knowsExamples whether it was taught what the page's examples ask for
+ * @property {string[]} examplePrompts prompts that it understands
+ * @property {string[]} exampleTurns likewise texts that can be said to it
  * @property {boolean} hasPictures whether there is anything to look at
  * @property {boolean} hasText whether it says something
  * @property {boolean} takesTurns whether it can be asked
  * @property {string | null} speaker the loop that speaks, which can be interrupted by itself
- * @property {boolean | null} narrates whether the narrator is on; null without one
  * @property {Input[]} inputs what can be shown or said to it
  * @property {boolean} hasSound whether the program makes some; a voice comes beside it
  * @property {Slider[]} sliders numbers that a person may turn
+ * @property {Slider[]} textSwitches likewise; they switch the text, and are shown next to it
  *
  * @typedef {object} Input
  * @property {string} name
@@ -26,11 +27,8 @@ import { NOTHING_CHOSEN, parameterKey, shownValue } from "../input/choices.js";
  * @property {string} label
  *
  * @typedef {{name: string, value: number, default: number, low: number, high: number, integer: boolean,
- *   label: string}} Slider
+ *   label: string, stream?: string}} Slider `stream` is the output that it switches
  */
-
-/** The parameter that is the narrator's switch. */
-export const NARRATE = "narrate";
 
 /**
  * @param {any} session a SessionView, or null
@@ -44,20 +42,22 @@ export function featuresOf(session, choices = NOTHING_CHOSEN) {
     return { ...parameter, value: shownValue(choices, parameterKey(name), value) };
   });
   const text = streams.find((/** @type {{kind: string}} */ { kind }) => kind === "text");
-  const narrate = parameters.find((/** @type {Slider} */ { name }) => name === NARRATE);
+  const isOfText = (/** @type {Slider} */ { stream }) => text !== undefined && stream === text.name;
+  const labelled = parameters.filter((/** @type {Slider} */ { label }) => label !== "");
   return {
     takesPrompt: session?.takes_prompt ?? true,
-    knowsExamples: /^pocket\b/.test(session?.model ?? ""),
+    examplePrompts: session?.example_prompts ?? [],
+    exampleTurns: session?.example_turns ?? [],
     hasPictures: session?.streams === undefined || streams.some(
       (/** @type {{kind: string}} */ { kind }) => kind === "video",
     ),
     hasText: text !== undefined,
     takesTurns: Boolean(session?.takes_turns),
     speaker: text?.loop ?? null,
-    narrates: narrate === undefined ? null : narrate.value > 0,
     inputs: session?.inputs ?? [],
     hasSound: streams.some((/** @type {{kind: string}} */ { kind }) => kind === "audio"),
-    sliders: parameters.filter((/** @type {Slider} */ { name, label }) => name !== NARRATE && label !== ""),
+    sliders: labelled.filter((/** @type {Slider} */ each) => !isOfText(each)),
+    textSwitches: labelled.filter(isOfText),
   };
 }
 
@@ -70,20 +70,22 @@ export function showsNow({ session }) {
  * What the page calls things, which depends on whether there is anything to see.
  * @param {Features} features
  */
-export function wordingOf({ hasPictures, knowsExamples }) {
+export function wordingOf({ hasPictures, examplePrompts, exampleTurns }) {
+  const [example = ""] = examplePrompts;
+  const [questionExample = "Your question"] = exampleTurns;
+  const examples = { example, questionExample };
   if (!hasPictures) {
     return {
-      ask: "What should it keep in mind?", example: "", send: "Keep in mind",
-      said: "What it says", question: "Ask it something", questionExample: "Your question",
+      ask: "What should it keep in mind?", send: "Keep in mind",
+      said: "What it says", question: "Ask it something", ...examples,
     };
   }
   return {
     ask: "What should the world become?",
-    example: knowsExamples ? "a frozen lake land at night" : "",
     send: "Change the world",
     said: "What it sees",
     question: "Ask about what you see",
-    questionExample: "Where is the water?",
+    ...examples,
   };
 }
 

@@ -52,7 +52,6 @@ export class Page {
     if (was?.session !== view.session || was?.link !== view.link) this.#renderSession(view);
     if (was?.session !== view.session || was?.promptStatus !== view.promptStatus) this.#renderPrompt(view);
     if (was?.session !== view.session || was?.lines !== view.lines) this.#renderNarration(view);
-    this.#renderNarrate(view);
     if (was?.session !== view.session || was?.sound !== view.sound) this.#renderFeatures(view);
     if (was?.isHeard !== view.isHeard) {
       this.#parts.microphone.dataset.heard = String(view.isHeard);
@@ -150,18 +149,11 @@ export class Page {
   }
 
   /** @param {View} view */
-  #renderNarrate({ session, chosen }) {
-    const { narrates } = featuresOf(session, chosen);
-    this.#parts["narrate-field"].hidden = narrates === null;
-    /** @type {HTMLInputElement} */ (this.#parts.narrate).checked = narrates === true;
-  }
-
-  /** @param {View} view */
   #renderFeatures({ session, sound }) {
     const features = featuresOf(session);
     const { inputs, takesPrompt, takesTurns, hasSound, sliders } = features;
     this.#renderWording(wordingOf(features));
-    this.#parts.chips.hidden = !features.knowsExamples;
+    this.#renderExamples(features.examplePrompts);
     this.#parts["hint-write"].hidden = !takesPrompt && !takesTurns;
     this.#parts.sound.hidden = !hasSound && sound === null;
     this.#parts.ask.hidden = !takesPrompt;
@@ -170,6 +162,15 @@ export class Page {
     this.#parts["file-button"].hidden = pictures.length === 0;
     this.#parts.microphone.hidden = pictures.length === inputs.length;
     this.#parts["sliders-box"].hidden = sliders.length === 0;
+  }
+
+  /** @param {string[]} prompts */
+  #renderExamples(prompts) {
+    const { chips } = this.#parts;
+    chips.hidden = prompts.length === 0;
+    const shown = [...chips.querySelectorAll("button")].map((chip) => chip.textContent);
+    if (shown.join("\n") === prompts.join("\n")) return; // a chip that has the focus keeps it
+    chips.replaceChildren(...prompts.map(chipOf));
   }
 
   /** @param {ReturnType<typeof wordingOf>} wording */
@@ -209,6 +210,16 @@ export class Page {
     this.#parts.fine.dataset.codec = media.codec;
     this.#parts.fine.dataset.transport = transport ?? "";
   }
+}
+
+/** @param {string} prompt */
+function chipOf(prompt) {
+  const item = document.createElement("li");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = prompt;
+  item.append(button);
+  return item;
 }
 
 /** @param {string} command @param {string} state of the session; empty when there is no link */

@@ -7,7 +7,13 @@ import pytest
 from stub_model import StubFamily
 from talking_stub import TalkingFamily
 
-from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
+from reverie.models.contract.controls import (
+    ControlSpec,
+    Drag,
+    Merge,
+    ParameterRole,
+    ParameterSpec,
+)
 from reverie.models.contract.errors import OptionError, SpecError
 from reverie.models.contract.spec import (
     Capability,
@@ -42,6 +48,20 @@ def video(width: int = 64, height: int = 64, rate_hz: float = 24.0) -> StreamSpe
     return StreamSpec("video", StreamKind.VIDEO, width, height, rate_hz)
 
 
+def keys(**bindings: tuple[str, ...]) -> ModelSpec:
+    return with_loop(controls=(ControlSpec("m", Merge.EDGES, ("up", "hit"), bindings=bindings),))
+
+
+def talking(*parameters: ParameterSpec, **changes: Any) -> ModelSpec:
+    """A model whose second loop puts out text alone."""
+    loop = replace(TALKING.loops[1], parameters=parameters, **changes)
+    return replace(TalkingFamily().spec, loops=(TALKING.loops[0], loop))
+
+
+def switch(name: str = "s", **changes: Any) -> ParameterSpec:
+    return ParameterSpec(name, 0.0, 0.0, 1.0, integer=True, **changes)
+
+
 def sound(rate_hz: float = 16_000.0, channels: int = 1) -> StreamSpec:
     return StreamSpec("sound", StreamKind.AUDIO, rate_hz=rate_hz, channels=channels)
 
@@ -55,7 +75,53 @@ def test_a_sound_description_passes() -> None:
     with_loop(streams=(video(), sound(8_000.0), replace(sound(96_000.0, 2), name="b"))).validate()
 
 
+def test_what_a_client_is_told_of_a_loop_passes() -> None:
+    keys(up=("ArrowUp", "KeyW"), hit=("MouseLeft",)).validate()
+    with_loop(controls=(ControlSpec("m", Merge.SUM, drag=Drag.X),)).validate()
+    with_loop(example_prompts=("a lake",)).validate()
+
+
 BAD: dict[str, tuple[ModelSpec, str]] = {
+    "a binding of no key": (keys(jump=("Space",)), "control m binds jump, which is no key of it"),
+    "a binding to one text": (keys(up="Space"), "binds up to 'Space', which are no codes"),  # type: ignore[arg-type]
+    "a binding to no code": (keys(up=("left mouse",)), "which are no codes of keys"),
+    "keys that are dragged": (
+        with_loop(controls=(ControlSpec("m", Merge.EDGES, ("up",), drag=Drag.X),)),
+        "control m is dragged, and is no axis",
+    ),
+    "an axis dragged some other way": (
+        with_loop(controls=(ControlSpec("m", Merge.SUM, drag="z"),)),  # type: ignore[arg-type]
+        "is dragged 'z', which is no Drag",
+    ),
+    "a switch of no stream": (
+        with_loop(parameters=(switch(stream="ghost"),)),
+        "parameter s switches ghost, which is no stream of it",
+    ),
+    "a switch with three places": (
+        with_loop(parameters=(ParameterSpec("s", 0, 0, 2, integer=True, stream="video"),)),
+        "parameter s is a switch, and its range is not 0 to 1",
+    ),
+    "a pace of pictures": (
+        with_loop(parameters=(ParameterSpec("p", 0, 0, 9, role=ParameterRole.PACE),)),
+        "parameter p has the role pace, which is for loops of text alone",
+    ),
+    "a role twice": (
+        talking(*(switch(name, role=ParameterRole.BARGE_IN) for name in "ab")),
+        "names a role of a parameter twice: barge_in",
+    ),
+    "a role that there is not": (
+        talking(switch(role="singer")),
+        "has the role 'singer', which is no ParameterRole",
+    ),
+    "example prompts of a loop that reads none": (
+        replace(GOOD, loops=(LOOP, replace(SECOND, example_prompts=("a lake",)))),
+        "loop second .* has example_prompts, and reads no prompt",
+    ),
+    "example turns of a loop that takes none": (
+        with_loop(example_turns=("Where?",)),
+        "has example_turns, and takes no turns",
+    ),
+    "an example without a word": (with_loop(example_prompts=(" ",)), "has the example ' '"),
     "a component twice": (replace(GOOD, components=GOOD.components * 2), "component twice"),
     "a loop twice": (replace(GOOD, loops=GOOD.loops * 2), "loop twice"),
     "a program twice": (replace(GOOD, programs=GOOD.programs * 2), "program twice"),

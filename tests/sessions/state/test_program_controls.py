@@ -8,6 +8,9 @@ from fake_pool import fake_spec
 
 from reverie.engine.inputs import AxisInput, ControlId, KeysInput
 from reverie.models.contract.controls import KeyEdge
+from reverie.models.oasis.config import DitConfig, VaeConfig
+from reverie.models.oasis.spec import oasis_spec
+from reverie.models.pocket.spec import POCKET
 from reverie.sessions.protocol.commands import PushAction
 from reverie.sessions.protocol.errors import CommandError
 from reverie.sessions.state.program_controls import ProgramControls
@@ -95,3 +98,21 @@ def test_views_show_ranges_and_present_values(controls: ProgramControls) -> None
     (move, look) = controls.control_views()
     assert move.keys == ("left", "right", "up", "down")
     assert (look.merge, look.low, look.high) == ("sum", -2.0, 2.0)
+
+
+def test_a_client_is_told_how_controls_are_pressed_and_dragged_and_what_can_be_said() -> None:
+    controls = ProgramControls(POCKET, "narrated_world")
+    assert "a frozen lake land at night" in controls.example_prompts
+    assert controls.example_turns == ("Where is the water?",)
+    streams = {view.name: view.stream for view in controls.parameter_views({})}
+    assert streams == dict.fromkeys(streams, "") | {"narrate": "narration"}
+    assert controls.barge_in == {"ar_decode": "barge_in"}
+    oasis = ProgramControls(oasis_spec(DitConfig(), VaeConfig()), "world")
+    (play, *cameras) = oasis.control_views()
+    assert play.bindings["attack"] == ("MouseLeft",)
+    assert {view.label: view.drag for view in cameras} == {"Yaw": "x", "Pitch": "y"}
+
+
+def test_a_program_that_only_shows_has_nothing_that_can_be_said() -> None:
+    controls = ProgramControls(POCKET, "world")
+    assert (controls.example_turns, controls.barge_in) == ((), {})

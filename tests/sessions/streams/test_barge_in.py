@@ -48,7 +48,7 @@ async def conversation(
         word_ms: how slowly the model speaks.
         turns: events of turns to wait for.
     """
-    parameters = {"word_ms": word_ms, "barge_in": float(barge_in)}
+    parameters = {"word_ms": word_ms, "yields": float(barge_in)}
     events: list[AnyEvent] = []
     keep = events.append
     async with engine.session(program="chat", prompt="a lake", parameters=parameters) as session:

@@ -28,7 +28,13 @@ from stub_model import (
 from stub_model import DEFAULTS as WORLD_DEFAULTS
 
 from reverie.models.contract.blocks import BlockId, BlockPool
-from reverie.models.contract.controls import Controls, Merge, ParameterSpec, Turn
+from reverie.models.contract.controls import (
+    Controls,
+    Merge,
+    ParameterRole,
+    ParameterSpec,
+    Turn,
+)
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import (
     BatchKey,
@@ -43,7 +49,6 @@ from reverie.models.contract.loop import (
     WorkPlan,
 )
 from reverie.models.contract.spec import (
-    PACE,
     CacheSpec,
     Capability,
     CapabilityMatrix,
@@ -60,9 +65,11 @@ LOCATION = f"{Path(__file__).resolve()}:TalkingFamily"
 """What a deployment names to serve this model."""
 
 PARAMETERS = (
-    ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Tell what changes"),
-    ParameterSpec(PACE, 0.0, 0.0, 1000.0, label="Words a second; 0: no limit"),
-    ParameterSpec("barge_in", 0.0, 0.0, 1.0, integer=True, label="Stop when spoken to"),
+    ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Narrate", stream="narration"),
+    ParameterSpec("pace", 0.0, 0.0, 1000.0, label="Words a second", role=ParameterRole.PACE),
+    ParameterSpec(
+        "yields", 0.0, 0.0, 1.0, integer=True, label="Stop", role=ParameterRole.BARGE_IN
+    ),
     ParameterSpec("tell_every", 0.0, 0.0, 1e6, integer=True, label="Chunks; 0: only changes"),
     ParameterSpec("word_ms", 0.0, 0.0, 60_000.0, label="Time of one unit"),
     ParameterSpec("talk_fault", 0.0, 0.0, float(max(Fault)), integer=True),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { hintOf } from "../../../web_client/input/control_buttons.js";
 import { axesOf, bindingsOf, draggedOf, wordsOf } from "../../../web_client/input/bindings.js";
 
 /** @param {string[]} keys */
@@ -8,12 +9,15 @@ function edges(...keys) {
   return { name: "play", merge: "edges", keys };
 }
 
-/** @param {string} name */
-function sum(name, low = -1, high = 1) {
-  return { name, merge: "sum", keys: [], low, high, label: "" };
+/** @param {string} name @param {"" | "x" | "y"} drag */
+function sum(name, low = -1, high = 1, drag = "") {
+  return { name, merge: "sum", keys: [], low, high, label: "", drag };
 }
 
-const CSGO = edges(..."wasd", "space", "ctrl", "shift", "1", "r", "left_click", "right_click");
+const CSGO = {
+  ...edges(..."wasd", "space", "ctrl", "shift", "1", "r", "left_click", "right_click"),
+  bindings: { ctrl: ["KeyC"], left_click: ["MouseLeft"], right_click: ["MouseRight"] },
+};
 
 test("every key that is no direction has a button, which tells what else presses it", () => {
   const { keyButtons } = bindingsOf([CSGO]);
@@ -52,10 +56,20 @@ test("a word of the program's own takes a letter of it that is free", () => {
 });
 
 test("no two keys share a key of the keyboard, and Ctrl and Tab are left to the browser", () => {
-  const { keyButtons, codes } = bindingsOf([edges("space", "jump", "sneak", "shift", "ctrl", "tab", "attack")]);
+  const bindings = { jump: ["Space"], sneak: ["ShiftLeft", "ShiftRight"], hit: ["MouseLeft"], use: ["MouseLeft"] };
+  const play = { ...edges("space", "jump", "sneak", "shift", "ctrl", "tab", "hit", "use"), bindings };
+  const { keyButtons, codes } = bindingsOf([play]);
   const told = keyButtons.map((keyButton) => keyButton.told).filter((each) => each !== "");
   assert.equal(new Set(told).size, told.length);
   assert.ok(![...codes.keys()].some((code) => /Control|Tab/.test(code)));
+});
+
+test("what a program says of its keys comes before what their names say", () => {
+  const bindings = { jump: ["Space"], e: ["KeyF"], fly: ["KeyE", "MouseRight"] };
+  const { codes, buttons } = bindingsOf([{ ...edges("space", "jump", "e", "fly", "f"), bindings }]);
+  const pressed = ["Space", "KeyF", "KeyE"].map((code) => codes.get(code));
+  assert.deepEqual(pressed, ["play:jump", "play:e", "play:fly"]);
+  assert.deepEqual([...buttons], [[2, "play:fly"]]);
 });
 
 test("two controls may have a key of the same name", () => {
@@ -63,9 +77,11 @@ test("two controls may have a key of the same name", () => {
   assert.deepEqual(keyButtons.map(({ meaning }) => targets.get(meaning)?.control), ["play", "other"]);
 });
 
-test("axes have no buttons, and are dragged as they are named, or in their order", () => {
-  const axes = axesOf([CSGO, sum("roll"), sum("mouse_y", -200, 200), sum("mouse_x", -1000, 1000)]);
-  assert.deepEqual(axes[0], { name: "roll", low: -1, high: 1, label: "Roll" });
+test("axes have no buttons, and are dragged as they say, or in their order", () => {
+  const axes = axesOf([
+    CSGO, sum("roll"), sum("mouse_y", -200, 200, "y"), sum("mouse_x", -1000, 1000, "x"),
+  ]);
+  assert.deepEqual(axes[0], { name: "roll", low: -1, high: 1, label: "Roll", drag: "" });
   assert.equal(draggedOf(axes).across?.name, "mouse_x");
   assert.equal(draggedOf(axes).down?.name, "mouse_y");
   const [pan, tilt] = axesOf([sum("pan"), sum("tilt")]);
@@ -74,9 +90,12 @@ test("axes have no buttons, and are dragged as they are named, or in their order
   assert.deepEqual(bindingsOf([sum("pan")]).keyButtons, []);
 });
 
-test("dragging turns a camera as its label says, whatever the axes are called", () => {
-  const [x, y] = axesOf([{ ...sum("cameraX"), label: "Pitch" }, { ...sum("cameraY"), label: "Yaw" }]);
-  assert.deepEqual(draggedOf([x, y]), { across: y, down: x });
+test("one axis that says how it is dragged leaves the others alone, and the page tells which way", () => {
+  const [pan, tilt] = axesOf([sum("pan"), sum("tilt", -1, 1, "y")]);
+  assert.deepEqual(draggedOf([pan, tilt]), { across: undefined, down: tilt });
+  assert.equal(hintOf([pan, tilt]), "Drag the picture up or down for Tilt");
+  assert.equal(hintOf([pan]), "Drag the picture sideways for Pan");
+  assert.equal(hintOf([]), "");
 });
 
 test("names are made words", () => {

@@ -144,7 +144,7 @@ test("a program without directions hears no keys", () => {
 });
 
 test("space presses a button that has the focus, and plays otherwise", () => {
-  const play = { name: "play", merge: "edges", keys: ["jump"] };
+  const play = { name: "play", merge: "edges", keys: ["jump"], bindings: { jump: ["Space"] } };
   const { codes, targets } = bindingsOf([play]);
   const other = new EventTarget();
   held.setTargets(targets);

@@ -8,20 +8,23 @@ import { INITIAL_VIEW, reduce } from "../../../web_client/state.js";
 
 test("a session that is not there yet can do nothing", () => {
   assert.deepEqual(featuresOf(null), {
-    takesPrompt: true, knowsExamples: false, hasPictures: true, hasText: false, takesTurns: false, speaker: null, narrates: null, inputs: [],
-    hasSound: false, sliders: [],
+    takesPrompt: true, examplePrompts: [], exampleTurns: [], hasPictures: true, hasText: false,
+    takesTurns: false, speaker: null, inputs: [], hasSound: false, sliders: [], textSwitches: [],
   });
 });
 
-test("parameters without a label are not for people, and the narrator has a switch of its own", () => {
+test("parameters without a label are not for people, and what switches the text is shown next to it", () => {
   const parameters = [
-    { name: "narrate", label: "Narrate", value: 1 },
-    { name: "steps", label: "Steps", value: 3 },
-    { name: "fault", label: "", value: 0 },
+    { name: "speak", label: "Speak", value: 1, stream: "words" },
+    { name: "blur", label: "Blur", value: 1, stream: "video" },
+    { name: "steps", label: "Steps", value: 3, stream: "" },
+    { name: "fault", label: "", value: 0, stream: "words" },
   ];
-  const features = featuresOf({ parameters });
-  assert.equal(features.narrates, true);
-  assert.deepEqual(features.sliders.map(({ name }) => name), ["steps"]);
+  const streams = [{ name: "words", kind: "text", loop: "ar_decode" }];
+  const features = featuresOf({ parameters, streams });
+  assert.deepEqual(features.textSwitches.map(({ name, value }) => [name, value]), [["speak", 1]]);
+  assert.deepEqual(features.sliders.map(({ name }) => name), ["blur", "steps"]);
+  assert.equal(featuresOf({ parameters, streams: [] }).sliders.length, 3, "no text to stand next to");
 });
 
 test("a program of words alone has nothing to look at, and the page says what to do instead", () => {
@@ -31,10 +34,13 @@ test("a program of words alone has nothing to look at, and the page says what to
   assert.equal(overlayOf(view, 0)?.title, "Ask it something");
 });
 
-test("examples are offered for the model that was taught them, and for no other", () => {
-  assert.equal(featuresOf({ model: "pocket" }).knowsExamples, true);
-  assert.equal(featuresOf({ model: "pocket-2" }).knowsExamples, true);
-  assert.equal(featuresOf({ model: "diamond" }).knowsExamples, false);
+test("examples are those that the model declares", () => {
+  const session = { example_prompts: ["a bog", "a town"], example_turns: ["Where is the bog?"] };
+  const features = featuresOf(session);
+  assert.deepEqual(features.examplePrompts, ["a bog", "a town"]);
+  const { example, questionExample } = wordingOf(features);
+  assert.deepEqual([example, questionExample], ["a bog", "Where is the bog?"]);
+  assert.equal(wordingOf(featuresOf({ model: "other" })).example, "");
 });
 
 test("where there is nothing to see, nothing is asked about it", () => {
