@@ -67,9 +67,7 @@ LOCATION = f"{Path(__file__).resolve()}:TalkingFamily"
 PARAMETERS = (
     ParameterSpec("narrate", 1.0, 0.0, 1.0, integer=True, label="Narrate", stream="narration"),
     ParameterSpec("pace", 0.0, 0.0, 1000.0, label="Words a second", role=ParameterRole.PACE),
-    ParameterSpec(
-        "yields", 0.0, 0.0, 1.0, integer=True, label="Stop", role=ParameterRole.BARGE_IN
-    ),
+    ParameterSpec("yields", 0.0, 0.0, 1.0, integer=True, label="Stop", role=ParameterRole.BARGE_IN),
     ParameterSpec("tell_every", 0.0, 0.0, 1e6, integer=True, label="Chunks; 0: only changes"),
     ParameterSpec("word_ms", 0.0, 0.0, 60_000.0, label="Time of one unit"),
     ParameterSpec("talk_fault", 0.0, 0.0, float(max(Fault)), integer=True),
