@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from net_namespace import NetNamespace, namespace_or_skip
+from net_namespace import CabledNamespace, namespace_or_skip
 from rtc_peer import LIMIT_S, PeerClient, peer_client, watching
 from rtc_rig import ServerRig, server_rig
 from stub_model import read_stamp
@@ -18,7 +18,7 @@ from reverie.sessions.protocol.events import ControlApplied, Error, MediaChunk
 
 
 @pytest.fixture(scope="module", autouse=True)
-def network() -> Iterator[NetNamespace]:
+def network() -> Iterator[CabledNamespace]:
     with namespace_or_skip() as namespace, namespace.entered():
         yield namespace
 

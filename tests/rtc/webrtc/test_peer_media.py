@@ -9,7 +9,7 @@ import pytest
 import sounding_model
 from aiortc import RTCSessionDescription
 from listening import pitch_hz
-from net_namespace import NetNamespace, namespace_or_skip
+from net_namespace import CabledNamespace, namespace_or_skip
 from PIL import Image
 from rtc_peer import PeerClient, peer_client, pixels
 from rtc_rig import ServerRig, server_rig
@@ -24,7 +24,7 @@ SIZES = ((640, 480), (320, 240), (480, 640), (641, 481))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def network() -> Iterator[NetNamespace]:
+def network() -> Iterator[CabledNamespace]:
     with namespace_or_skip() as namespace, namespace.entered():
         yield namespace
 

@@ -11,7 +11,7 @@ import pytest
 from aiortc import RTCIceGatherer
 from aiortc.rtp import RTCP_PSFB_APP, RtcpPsfbPacket, pack_remb_fci
 from aiortc.sdp import SessionDescription, candidate_to_sdp
-from net_namespace import NetNamespace, namespace_or_skip
+from net_namespace import CabledNamespace, namespace_or_skip
 from pool_rig import open_files
 from rtc_peer import PeerClient, peer_client, pixels, watching
 from rtc_rig import ServerRig, server_rig
@@ -34,7 +34,7 @@ from reverie.rtc.webrtc_options import WebRtcOptions
 
 
 @pytest.fixture(scope="module", autouse=True)
-def network() -> Iterator[NetNamespace]:
+def network() -> Iterator[CabledNamespace]:
     with namespace_or_skip() as namespace, namespace.entered():
         yield namespace
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chromium import CHROMIUM
-from net_namespace import NetNamespace, namespace_or_skip
+from net_namespace import CabledNamespace, namespace_or_skip
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from server_process import ServerProcess
 
@@ -29,7 +29,7 @@ class Island:
         network: cut it, and only loopback is left: HTTP and WebSockets, and no WebRTC.
     """
 
-    network: NetNamespace
+    network: CabledNamespace
     server: ServerProcess
     browser: Browser
 
