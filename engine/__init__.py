@@ -1,10 +1,11 @@
 """When model work runs: drivers, their mailboxes and states, scheduling and admission.
 
 Start at `driver.py`: one loop of a session between a control and the frames or words that show it;
-`batch.py` calls it. `planner.py`, `stepper.py` and `rollback.py` are what a driver does, over the
-context that they share (`loop_context.py`). `mailbox.py` merges controls, `states.py` owns cache
-blocks, `pacing.py` holds generation back, `emitter.py` numbers and times
-what goes out, `scheduler.py` picks what runs.
+`batch.py` calls it. `loop_start.py` says where a driver begins, `loop_status.py` where it is.
+`planner.py`, `stepper.py` and `rollback.py` are what it does, over the context that they share
+(`loop_context.py`). `mailbox.py` merges the controls that `inputs.py` lets in, `states.py`
+owns cache blocks, `pacing.py` holds generation back, `emitter.py` numbers and times what goes out,
+`scheduler.py` picks what runs.
 
 This package imports `models` only. It has no clock, no threads and no I/O: time and results come
 in, emissions are taken.
@@ -13,8 +14,8 @@ in, emissions are taken.
 from reverie.engine.admission import Admission
 from reverie.engine.batch import run_batch
 from reverie.engine.driver import LoopDriver
+from reverie.engine.loop_status import Position
 from reverie.engine.options import DriverOptions
-from reverie.engine.rollback import Position
 from reverie.engine.scheduler import Candidate, StepScheduler
 
 __all__ = [

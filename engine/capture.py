@@ -41,8 +41,8 @@ class Capture:
         behavior: Behavior | None,
     ) -> None:
         """Describe the chunk in progress."""
-        # A sight is a sibling's state, alive only while the step runs.
-        controls = tuple(replace(controls, sights={}) for controls in taken)
+        # The state of a peer is alive only while the step runs.
+        controls = tuple(replace(controls, peers={}) for controls in taken)
         self._pending = CommittedChunk(seed, weights_version, dict(parameters), controls, behavior)
 
     def shown(self, chunk: int) -> None:

@@ -8,33 +8,26 @@ A chunk is a transaction. It opens with the unit that takes controls and closes 
 commits; every unit outside of one (a decode, a context pass) is on its own. What fails is rolled
 back to the last closed one, so nothing that was committed is ever touched.
 
-Its parts are in `loop_context.py`; `planner.py` says what could run, `stepper.py` begins and ends
-units, `rollback.py`, its base class,
-goes back.
+Its parts are in `loop_context.py`, which `loop_start.py` makes; `planner.py` says what could run
+and `stepper.py` begins and ends units. Its base classes are `rollback.py`, which goes back, and
+`loop_status.py`, which tells where it is.
 """
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from reverie.engine.capture import Capture
 from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.emissions import Emission, FaultCode
-from reverie.engine.emitter import Emitter
-from reverie.engine.errors import BadStepError, WeightsChangedError
+from reverie.engine.errors import BadStepError
 from reverie.engine.inputs import ControlInput
-from reverie.engine.loop_context import Course, Look, LoopContext
+from reverie.engine.loop_start import LoopStart, new_context
+from reverie.engine.loop_status import Position
 from reverie.engine.mailbox import Mailbox
-from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
-from reverie.engine.outputs import FrameMemory, new_memory
-from reverie.engine.pacing import PlayoutLead
 from reverie.engine.planner import Planner
-from reverie.engine.rollback import Position, Rollback
+from reverie.engine.rollback import Rollback
 from reverie.engine.scheduler import Candidate
-from reverie.engine.states import LoopStates
 from reverie.engine.stepper import Stepper
 from reverie.models.contract.behavior import BehaviorRecord
-from reverie.models.contract.blocks import LoopState
 from reverie.models.contract.errors import DeviceMemoryError
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
@@ -46,26 +39,7 @@ from reverie.models.contract.loop import (
     StepUnit,
 )
 
-log = logging.getLogger(__name__)
-
-
-__all__ = ["Candidate", "DriverOptions", "LoopDriver", "Position"]
-
-
-def _first(
-    kernel: LoopKernel[S],
-    instance: ModelInstance,
-    request: LoopRequest,
-    durable: Durable | None,
-    chunks: int,
-    pts_us: int,
-) -> Checkpoint[S]:
-    if durable:
-        WeightsChangedError.unless_same(durable, instance.weights_version)
-        state = kernel.revive(durable, request, instance)
-        return Checkpoint(state, chunks - 1, None, {}, media_us=pts_us)
-    state = kernel.init_state(request, instance)
-    return Checkpoint(state, -1, request.prompt, request.parameters)
+__all__ = ["Candidate", "DriverOptions", "LoopDriver", "LoopStart", "Position"]
 
 
 class LoopDriver(Rollback[S]):
@@ -77,16 +51,7 @@ class LoopDriver(Rollback[S]):
         instance: ModelInstance,
         request: LoopRequest,
         options: DriverOptions = DEFAULT_OPTIONS,
-        *,
-        durable: Durable | None = None,
-        chunks: int = 0,
-        pts_us: int = 0,
-        sights: Mapping[str, Look] | None = None,
-        peer_us: Callable[[], int] | None = None,
-        course: Course = Course(),  # noqa: B008  # frozen
-        mailbox: Mailbox | None = None,
-        start: Checkpoint[S] | None = None,
-        frame_memory: FrameMemory = new_memory,
+        start: LoopStart[S] | None = None,
     ) -> None:
         """Begin, continue for a driver that was lost, or fork from one that continues.
 
@@ -95,114 +60,15 @@ class LoopDriver(Rollback[S]):
             instance: what it runs on.
             request: the session and what it asks for.
             options: how to treat it.
-            durable: what its last `SnapshotOut` kept; None starts from the request.
-            chunks: chunks that it had put out, so that numbers continue.
-            pts_us: media time at which the next frame begins.
-            sights: how to see each of the loops that it reads.
-            peer_us: the media time of the session, for a loop that has none of its own.
-            course: how far other loops of the session have come.
-            mailbox: what waited for the driver that it replaces; see `hand_over`.
-            start: a checkpoint of another driver to fork from, sharing its blocks; see `parting`.
-            frame_memory: where its frames are written to.
+            start: from where; None starts from the request.
         """
-        first = start or _first(kernel, instance, request, durable, chunks, pts_us)
-        emitter = Emitter(
-            request.session, kernel.spec, chunks, pts_us, options.snapshot_every_us, peer_us
-        )
-        # What each chunk keeps besides the cache was counted when the session was admitted.
-        stretches = (course.kept or course.reported) and not kernel.spec.chunk_bytes
-        rates = [stream.rate_hz for stream in kernel.spec.streams if stream.rate_hz > 0]
-        reads_prompt = kernel.spec.prompt_tokens > 0 and bool(request.prompt)
-        context: LoopContext[S] = LoopContext(
-            kernel=kernel,
-            instance=instance,
-            request=request,
-            options=options,
-            sights=sights or {},
-            emitter=emitter,
-            mailbox=mailbox or Mailbox(request, kernel.spec, emitter.tell),
-            capture=Capture(request.session, kernel.spec.name),
-            states=LoopStates(
-                instance.blocks,
-                first,
-                history=max(options.history_chunks, options.lead_chunks) + 1,
-                snapshots=options.snapshots,
-                budget=kernel.spec.blocks_a_session(options.history_chunks),
-                since=self._needed_us if stretches else None,
-            ),
-            lead=PlayoutLead(options.lead_chunks, round(1e6 / rates[0])) if rates else None,
-            course=course,
-            frame_memory=frame_memory,
-            open_chunk=OpenChunk(opening=options.receipt_for_opening and reads_prompt),
-        )
-        super().__init__(context)
+        super().__init__(new_context(kernel, instance, request, options, start or LoopStart()))
         self._planner = Planner(self._context)
         self._stepper = Stepper(self._context)
         self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
-        if mailbox is not None:
-            mailbox.hand_over((), emitter.tell)
-        if durable or chunks or start:
-            self._context.jump(first)
 
-    def _needed_us(self) -> int:
-        """Return the media time that it has to be able to go back to."""
-        lead, kept = self._context.lead, self._context.course.kept
-        times = [lead.seen_us] if lead is not None else []
-        return min([*times, *([kept()] if kept is not None else [])], default=0)
-
-    # --- what can be asked ---
-
-    @property
-    def session(self) -> str:
-        """The session that the loop belongs to."""
-        return self._context.session
-
-    @property
-    def loop(self) -> str:
-        """Which loop it is."""
-        return self._context.kernel.spec.name
-
-    @property
-    def next_chunk(self) -> int:
-        """The number that the next new chunk will have."""
-        return self._context.emitter.chunk + self._context.open_chunk.frames_out
-
-    @property
-    def request(self) -> LoopRequest:
-        """The request for a driver that replaces this one."""
-        return self._context.wanted_request()
-
-    @property
-    def sight(self) -> LoopState | None:
-        """The newest state whose frames are out, for loops that read this one; None before one."""
-        newest = self._context.states.history.newest
-        return newest.state if newest.shown else None
-
-    @property
-    def is_paced(self) -> bool:
-        """Whether a viewer's playhead paces it; a loop of text has a rate of its own."""
-        return self._context.lead is not None
-
-    @property
-    def paused(self) -> bool:
-        """Whether it waits for `resume` or `advance`."""
-        return self._context.gate.paused
-
-    @property
-    def held(self) -> bool:
-        """Whether it is paused, with no chunk left to advance by."""
-        return self._context.gate.held
-
-    @property
-    def state(self) -> S:
-        """The state that the next unit starts from."""
-        return self._context.states.now.state
-
-    @property
-    def ended(self) -> bool:
-        """Whether the loop has failed for good or was closed: `ready` will only say None."""
-        return self._context.ended
+    # --- what it has to tell ---
 
     def take_emissions(self) -> list[Emission]:
         """Return what has happened since the last call, in order, and forget it."""
@@ -216,7 +82,7 @@ class LoopDriver(Rollback[S]):
 
     def takes(self, item: ControlInput) -> bool:
         """Tell whether an input is for this loop."""
-        return self._context.mailbox.takes(item)
+        return self._context.mailbox.accepted.takes(item)
 
     def push(self, inputs: Sequence[ControlInput], *, silent: bool = False) -> None:
         """Put controls into the mailbox; each will have a receipt.
@@ -284,19 +150,6 @@ class LoopDriver(Rollback[S]):
     def go_on_at(self, media_us: int) -> None:
         """Begin the next frame at `media_us`, which has not passed, as the other loops do."""
         self._context.emitter.go_on_at(media_us)
-
-    @property
-    def kept_us(self) -> int:
-        """The media time that it can go back to."""
-        history = self._context.states.history
-        return next(iter(history)).media_us if len(history) else 0
-
-    def media_us(self, chunk: int | None) -> int:
-        """Return when the newest kept chunk that is not after `chunk` ended; None: the newest."""
-        history = self._context.states.history
-        if not len(history):  # it was closed
-            return self._context.emitter.next_us
-        return (history.newest if chunk is None else history.at_or_before(chunk)).media_us
 
     def parting(self, until_us: int | None) -> Checkpoint[S]:
         """Return where another driver can fork from this one: by a media time, or the newest chunk.

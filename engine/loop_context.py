@@ -24,7 +24,7 @@ from reverie.models.services.device_errors import told_apart
 
 log = logging.getLogger(__name__)
 
-Look = Callable[[], LoopState | None]
+PeerState = Callable[[], LoopState | None]
 """Returns the newest state of another loop of the session; None before its first frames."""
 
 
@@ -50,7 +50,7 @@ class LoopContext(Generic[S]):
     """One loop of one session, in pieces.
 
     Attributes:
-        sights: for each loop that this one reads, how to see it.
+        peers: for each loop that this one reads, how to get its newest state.
         lead: how far it may run ahead of the viewer; None for a loop that no viewer paces.
         course: how far the session's other loops have come.
         planned: the unit that `ready` named.
@@ -65,7 +65,7 @@ class LoopContext(Generic[S]):
     instance: ModelInstance
     request: LoopRequest
     options: DriverOptions
-    sights: Mapping[str, Look]
+    peers: Mapping[str, PeerState]
     emitter: Emitter
     mailbox: Mailbox
     capture: Capture
@@ -124,9 +124,9 @@ class LoopContext(Generic[S]):
             raise LoopEndedError("the loop has ended")
 
     def seeing(self, controls: Controls) -> Controls:
-        """Return the controls with the sights that there are now."""
-        seen = {name: state for name, look in self.sights.items() if (state := look()) is not None}
-        return replace(controls, sights=seen) if seen else controls
+        """Return the controls with the states of its peers as they are now."""
+        seen = {name: state for name, peer in self.peers.items() if (state := peer()) is not None}
+        return replace(controls, peers=seen) if seen else controls
 
     # --- going back ---
 

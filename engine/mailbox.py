@@ -7,11 +7,11 @@ receipt: it is among the `receipts` of what a step takes, or it was superseded.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reverie.engine.emissions import ControlSuperseded
 from reverie.engine.errors import UnknownControlError
 from reverie.engine.inputs import (
+    AcceptedInputs,
     AxisInput,
     ControlId,
     ControlInput,
@@ -20,8 +20,10 @@ from reverie.engine.inputs import (
     PromptInput,
     StreamInput,
     TurnInput,
+    input_name,
 )
-from reverie.engine.key_queue import KeyQueue, TaggedEdge
+from reverie.engine.key_queue import KeyQueue
+from reverie.engine.open_chunk import QueuedValue, TakenControls
 from reverie.models.contract.controls import Controls, Merge, Turn
 from reverie.models.contract.loop import LoopRequest
 from reverie.models.contract.spec import LoopSpec
@@ -31,32 +33,6 @@ TURNS = 32
 RECEIPTS = 1024
 SHOWN_AGAIN = 64
 """Pieces of a `FIFO` stream beyond its capacity, which a lost worker had taken already."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedControls:
-    """A waiting text or number, and the control that brought it; None for a silent one."""
-
-    value: str | float
-    control: ControlId | None
-
-
-@dataclass(frozen=True, slots=True)
-class TakenControls:
-    """What one step took, with all that is needed to put it back.
-
-    Attributes:
-        receipts: the controls that act in the step, in the order in which they came.
-        prompt: the control whose prompt acts, for what the text encoder has to say about it.
-    """
-
-    controls: Controls
-    receipts: tuple[ControlId, ...] = ()
-    prompt: ControlId | None = None
-    edges: Mapping[str, tuple[TaggedEdge, ...]] = field(default_factory=dict)
-    latest: Mapping[str, QueuedControls] = field(default_factory=dict)
-    turns: tuple[tuple[str, ControlId], ...] = ()
-    media: Mapping[str, tuple[StreamInput, ...]] = field(default_factory=dict)
 
 
 PROMPT = "/prompt"
@@ -78,21 +54,16 @@ class Mailbox:
         """
         self._session = request.session
         self._tell = tell
-        self._takes_prompt = loop.prompt_tokens > 0
-        self._takes_turns = loop.takes_turns
-        self._parameter_names = {parameter.name for parameter in loop.parameters}
-        self._axis_names = {spec.name for spec in loop.controls if spec.merge is Merge.SUM}
-        self._legal_keys = {
-            spec.name: set(spec.keys) for spec in loop.controls if spec.merge is Merge.EDGES
-        }
+        self.accepted = AcceptedInputs(loop)
         self._keys = {
-            name: KeyQueue(tuple(keys), KEY_EDGES) for name, keys in self._legal_keys.items()
+            name: KeyQueue(tuple(keys), KEY_EDGES) for name, keys in self.accepted.keys.items()
         }
-        self._latest: dict[str, QueuedControls] = {}
+        self._latest: dict[str, QueuedValue] = {}
         self._axes: dict[str, float] = {}
         self._turns: deque[tuple[str, ControlId]] = deque()
-        self._inputs = {spec.name: spec for spec in loop.inputs if spec.capacity}
-        self._media: dict[str, deque[StreamInput]] = {name: deque() for name in self._inputs}
+        self._media: dict[str, deque[StreamInput]] = {
+            name: deque() for name in self.accepted.streams
+        }
         self._receipts: list[ControlId] = []
         self.prompt = request.prompt
         self.parameters = dict(request.parameters)
@@ -110,30 +81,13 @@ class Mailbox:
             UnknownControlError: the loop does not take one of them; none was merged.
         """
         for item in inputs:
-            if not self.takes(item):
-                raise UnknownControlError(f"the loop takes no {_named(item)}")
+            if not self.accepted.takes(item):
+                raise UnknownControlError(f"the loop takes no {input_name(item)}")
         for item in inputs:
             if not silent:
                 self._receipts.append(item.control)
             self._merge(item)
         self._bound_receipts()
-
-    def takes(self, item: ControlInput) -> bool:
-        """Tell whether the loop takes an input of that kind and name."""
-        match item:
-            case PromptInput():
-                return self._takes_prompt
-            case TurnInput():
-                return self._takes_turns
-            case ParameterInput():
-                return item.name in self._parameter_names
-            case AxisInput():
-                return item.name in self._axis_names
-            case KeysInput():
-                keys = {edge.key for edge in item.edges}
-                return item.name in self._keys and keys <= self._legal_keys[item.name]
-            case StreamInput():
-                return item.name in self._inputs
 
     def release_keys(self) -> None:
         """Release every key that is held."""
@@ -147,11 +101,11 @@ class Mailbox:
 
         Silent: the client that asked has had a receipt. What is still waiting comes first.
         """
-        if self._takes_prompt and prompt != self.prompt:
-            self._latest.setdefault(PROMPT, QueuedControls(self.prompt, None))
+        if self.accepted.prompt and prompt != self.prompt:
+            self._latest.setdefault(PROMPT, QueuedValue(self.prompt, None))
         for name, value in self.parameters.items():
-            if name in self._parameter_names and parameters.get(name) != value:
-                self._latest.setdefault(name, QueuedControls(value, None))
+            if name in self.accepted.parameters and parameters.get(name) != value:
+                self._latest.setdefault(name, QueuedValue(value, None))
 
     def peek(self) -> Controls:
         """Return what a step that takes controls now would see."""
@@ -203,7 +157,7 @@ class Mailbox:
         return taken
 
     def _next_media(self, name: str) -> tuple[StreamInput, ...]:
-        return tuple(self._media[name])[: self._inputs[name].capacity]
+        return tuple(self._media[name])[: self.accepted.streams[name].capacity]
 
     def put_back(self, taken: TakenControls) -> None:
         """Undo a `take`: what it returned comes before what has come since."""
@@ -242,10 +196,10 @@ class Mailbox:
         match item:
             case PromptInput(control, text):
                 self.prompt = text
-                self._replace(PROMPT, QueuedControls(text, control))
+                self._replace(PROMPT, QueuedValue(text, control))
             case ParameterInput(control, name, value):
                 self.parameters[name] = value
-                self._replace(name, QueuedControls(value, control))
+                self._replace(name, QueuedValue(value, control))
             case AxisInput(_, name, value):
                 self._axes[name] = self._axes.get(name, 0.0) + value
             case TurnInput(control, text):
@@ -258,7 +212,7 @@ class Mailbox:
                 self._media[name].append(item)
                 self._bound_media(name)
 
-    def _replace(self, name: str, wanted: QueuedControls) -> None:
+    def _replace(self, name: str, wanted: QueuedValue) -> None:
         older = self._latest.get(name)
         self._latest[name] = wanted
         if older is not None:
@@ -269,7 +223,7 @@ class Mailbox:
             self._lose([self._turns.popleft()[1]])
 
     def _bound_media(self, name: str) -> None:
-        spec, waiting = self._inputs[name], self._media[name]
+        spec, waiting = self.accepted.streams[name], self._media[name]
         most = spec.capacity if spec.merge is Merge.LATEST else spec.capacity + SHOWN_AGAIN
         while len(waiting) > most:
             if spec.merge is Merge.LATEST:
@@ -290,20 +244,3 @@ class Mailbox:
         if control is not None and control in self._receipts:
             self._receipts.remove(control)
             self._tell(ControlSuperseded(self._session, control, by))
-
-
-def _named(item: ControlInput) -> str:
-    match item:
-        case PromptInput():
-            return "prompt"
-        case TurnInput():
-            return "turn"
-        case ParameterInput():
-            return f"parameter {item.name!r}"
-        case AxisInput():
-            return f"axis {item.name!r}"
-        case KeysInput():
-            keys = sorted({edge.key for edge in item.edges})
-            return f"key {', '.join(keys)} of control {item.name!r}"
-        case StreamInput():
-            return f"input stream {item.name!r}"

@@ -1,13 +1,41 @@
-"""The chunk in the making: what it has taken, and how far it is."""
+"""The open chunk: the controls that its steps have taken, and how far it is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reverie.engine.emissions import ControlApplied, ControlSuperseded
-from reverie.engine.inputs import OPENING, ControlId
-from reverie.engine.mailbox import TakenControls
+from reverie.engine.inputs import OPENING, ControlId, StreamInput
+from reverie.engine.key_queue import TaggedEdge
+from reverie.models.contract.controls import Controls
 from reverie.models.contract.loop import PromptNotes
 
 Receipt = ControlApplied | ControlSuperseded
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedValue:
+    """A waiting text or number, and the control that brought it; None for a silent one."""
+
+    value: str | float
+    control: ControlId | None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenControls:
+    """What one step took, with all that is needed to put it back.
+
+    Attributes:
+        receipts: the controls that act in the step, in the order in which they came.
+        prompt: the control whose prompt acts, for what the text encoder has to say about it.
+    """
+
+    controls: Controls
+    receipts: tuple[ControlId, ...] = ()
+    prompt: ControlId | None = None
+    edges: Mapping[str, tuple[TaggedEdge, ...]] = field(default_factory=dict)
+    latest: Mapping[str, QueuedValue] = field(default_factory=dict)
+    turns: tuple[tuple[str, ControlId], ...] = ()
+    media: Mapping[str, tuple[StreamInput, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

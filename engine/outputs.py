@@ -74,7 +74,7 @@ def checked_outputs(
         BadStepError: a check is not finite, an output is not as declared, or the next state refers
             to a block that it was not given.
     """
-    seen = [block for sight in unit.controls.sights.values() for block in sight.blocks]
+    seen = [block for peer in unit.controls.peers.values() for block in peer.blocks]
     if not set(result.state.blocks) <= {*unit.state.blocks, *unit.blocks, *seen}:
         raise BadStepError(FaultCode.BAD_SHAPE, "the next state refers to foreign blocks")
     for check in result.checks:

@@ -1,7 +1,6 @@
 """Going back: interrupts, rewinds, resets, and states that are kept by name."""
 
-from dataclasses import dataclass, replace
-from typing import Generic
+from dataclasses import replace
 
 from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.errors import (
@@ -11,33 +10,12 @@ from reverie.engine.errors import (
     UnknownSnapshotError,
     WeightsChangedError,
 )
-from reverie.engine.loop_context import LoopContext
+from reverie.engine.loop_status import LoopStatus, Position
 from reverie.models.contract.loop import Durable, S
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The newest chunk of a session, and its next media time.
-
-    Attributes:
-        chunk: the last chunk behind it; -1 before the first.
-        pts_us: media time at which the next frame will begin.
-    """
-
-    chunk: int
-    pts_us: int
-
-
-class Rollback(Generic[S]):
+class Rollback(LoopStatus[S]):
     """The part of a driver that takes its loop to other states. A refusal changes nothing."""
-
-    def __init__(self, context: LoopContext[S]) -> None:
-        self._context = context
-
-    @property
-    def position(self) -> Position:
-        """Where the loop is now."""
-        return Position(self._context.states.now.chunk, self._context.emitter.next_us)
 
     def interrupt(self, seen: int | None) -> Position:
         """Drop what is unfinished or unseen; continue from `seen`, or from the oldest kept chunk.
@@ -65,13 +43,13 @@ class Rollback(Generic[S]):
             context.go_to(checkpoint, checkpoint)
         return self.position
 
-    def break_off(self) -> Position:
+    def cancel(self) -> Position:
         """End the utterance in progress, for a loop of text; waiting turns are still answered."""
         context = self._context
         context.require_alive()
         context.roll_back()
         now, newest = context.states.now, context.states.history.newest
-        state = context.kernel.broken_off(now.state)
+        state = context.kernel.cancel(now.state)
         if state is None:
             context.go_to(newest, newest)
         else:

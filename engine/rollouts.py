@@ -20,6 +20,7 @@ from reverie.engine.inputs import (
     ParameterInput,
     PromptInput,
 )
+from reverie.engine.loop_start import LoopStart
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.models.contract.behavior import NOTHING_ASKED, ActionRecord, BehaviorRecord
@@ -116,7 +117,9 @@ class Rollouts:
 
         A session from its request puts out its start frame in the first `advance`.
         """
-        driver = LoopDriver(self._kernel, self._instance, request, self._options, durable=start)
+        driver = LoopDriver(
+            self._kernel, self._instance, request, self._options, LoopStart(durable=start)
+        )
         self._walkers[request.session] = _Walker(driver)
 
     def close(self, session: str) -> None:

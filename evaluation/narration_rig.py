@@ -13,6 +13,7 @@ from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import FramesHeader, FramesOut, StepFailed, TextOut
 from reverie.engine.errors import RolloutError
 from reverie.engine.inputs import ControlId, KeysInput, TurnInput
+from reverie.engine.loop_start import LoopStart
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
 from reverie.models.contract.controls import KeyEdge
@@ -158,8 +159,8 @@ def _pair(
     request: LoopRequest,
 ) -> _Pair:
     seen: LoopDriver[Any] = LoopDriver(world, instance, request, OPTIONS)
-    sights = {world.spec.name: lambda: seen.sight}
-    return _Pair(seen, LoopDriver(narrator, instance, request, OPTIONS, sights=sights))
+    start = LoopStart[Any](peers={world.spec.name: lambda: seen.shown_state})
+    return _Pair(seen, LoopDriver(narrator, instance, request, OPTIONS, start))
 
 
 def _loop_of(candidates: Sequence[Any]) -> str:

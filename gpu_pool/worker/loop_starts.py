@@ -5,15 +5,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.driver import LoopDriver
 from reverie.engine.errors import ChunkNotKeptError
 from reverie.engine.loop_context import Course
-from reverie.engine.mailbox import Mailbox
+from reverie.engine.loop_start import LoopStart
 from reverie.gpu_pool.wire.messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.models.contract.blocks import LoopState
-from reverie.models.contract.loop import Durable, LoopRequest
+from reverie.models.contract.loop import LoopRequest
 from reverie.models.contract.spec import LoopSpec, ProgramSpec, StreamKind
 
 
@@ -68,9 +67,11 @@ class LoopStarts:
         driver = self._begin(
             loop,
             self._request(loop),
-            chunks=message.numbers.get(loop.name, message.utterances.get(loop.name, chunks)),
-            pts_us=message.pts_us,
-            durable=durables.get(loop.name),
+            LoopStart(
+                durable=durables.get(loop.name),
+                chunks=message.numbers.get(loop.name, message.utterances.get(loop.name, chunks)),
+                pts_us=message.pts_us,
+            ),
             receipt_for_opening=loop.name == self._reader,
         )
         for snapshot in message.kept:
@@ -84,15 +85,15 @@ class LoopStarts:
         assert self._message.origin is not None, "a fork names its origin"
         origin = self._message.origin
         told = self._origin[origin.seen_of or self.leading]
-        start = other.parting(told.media_us(origin.chunk) if other.is_paced else None)
-        if origin.exact and loop.name == self.leading and start.chunk != origin.chunk:
+        fork = other.parting(told.media_us(origin.chunk) if other.is_paced else None)
+        if origin.exact and loop.name == self.leading and fork.chunk != origin.chunk:
             raise ChunkNotKeptError(
-                f"chunk {origin.chunk} is not kept; the nearest is {start.chunk}"
+                f"chunk {origin.chunk} is not kept; the nearest is {fork.chunk}"
             )
-        chunks = start.chunk + 1
         paced = [each for each in self._origin.values() if each.is_paced] or [other]
         pts_us = max(each.position.pts_us for each in paced)
-        return self._begin(loop, self._request(loop), chunks=chunks, pts_us=pts_us, start=start)
+        start = LoopStart(chunks=fork.chunk + 1, pts_us=pts_us, checkpoint=fork)
+        return self._begin(loop, self._request(loop), start)
 
     def successor(self, driver: LoopDriver[Any]) -> LoopDriver[Any]:
         """End a loop that has failed and restart it, with what is in effect and what waits."""
@@ -101,9 +102,11 @@ class LoopStarts:
         successor = self._begin(
             loop,
             driver.request,
-            chunks=driver.next_chunk,
-            pts_us=driver.position.pts_us,
-            mailbox=driver.hand_over(),
+            LoopStart(
+                chunks=driver.next_chunk,
+                pts_us=driver.position.pts_us,
+                mailbox=driver.hand_over(),
+            ),
         )
         if driver.paused:
             successor.pause()
@@ -129,13 +132,9 @@ class LoopStarts:
         self,
         loop: LoopSpec,
         request: LoopRequest,
+        start: LoopStart[Any],
         *,
-        chunks: int,
-        pts_us: int,
-        durable: Durable | None = None,
         receipt_for_opening: bool = False,
-        mailbox: Mailbox | None = None,
-        start: Checkpoint[Any] | None = None,
     ) -> LoopDriver[Any]:
         options = replace(
             self._model.options,
@@ -150,19 +149,17 @@ class LoopStarts:
             self._model.instance,
             request,
             options,
-            durable=durable,
-            chunks=chunks,
-            pts_us=pts_us,
-            sights={name: partial(self._sight, name) for name in loop.reads},
-            peer_us=None if has_clock else self._media_us,
-            course=self._course(loop),
-            mailbox=mailbox,
-            start=start,
-            frame_memory=self._model.frame_memory,
+            replace(
+                start,
+                peers={name: partial(self._peer_state, name) for name in loop.reads},
+                peer_us=None if has_clock else self._media_us,
+                course=self._course(loop),
+                frame_memory=self._model.frame_memory,
+            ),
         )
 
-    def _sight(self, loop: str) -> LoopState | None:
-        return self._drivers[loop].sight
+    def _peer_state(self, loop: str) -> LoopState | None:
+        return self._drivers[loop].shown_state
 
     def _media_us(self) -> int:
         timing = self._drivers.get(self.timing)

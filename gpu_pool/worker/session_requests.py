@@ -8,7 +8,7 @@ from reverie.engine.errors import (
     UnknownLoopError,
     UnknownSnapshotError,
 )
-from reverie.engine.rollback import Position
+from reverie.engine.loop_status import Position
 from reverie.gpu_pool.wire.messages import (
     Advance,
     Interrupt,
@@ -138,7 +138,7 @@ class SessionRequests:
             if driver.is_paced:
                 driver.interrupt_until(seen_us)
             else:
-                driver.break_off()
+                driver.cancel()
         if loop is not None:
             return drivers[0].position
         return self._go_on_together()
@@ -161,7 +161,7 @@ class SessionRequests:
             if driver.is_paced:
                 driver.rewind_until(back_us)
             else:
-                driver.break_off()
+                driver.cancel()
         return self._go_on_together()
 
     def reset(self, seed: int | None) -> Position:

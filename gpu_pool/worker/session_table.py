@@ -7,7 +7,7 @@ import torch
 
 from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import AdmissionError, EngineRefusedError
-from reverie.engine.rollback import Position
+from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import (

@@ -13,7 +13,7 @@ from typing import Any
 from reverie.engine.driver import LoopDriver
 from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, TextOut
 from reverie.engine.inputs import ControlInput, TurnInput
-from reverie.engine.rollback import Position
+from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel

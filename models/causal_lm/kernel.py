@@ -102,7 +102,7 @@ class ChatKernel(LoopKernel[ChatState]):
         mix = self.speaker.adapters.mix(request.parameters)
         return replace(revived_chat(durable), mix=mix, stops=request.stop)
 
-    def broken_off(self, state: ChatState) -> ChatState | None:
+    def cancel(self, state: ChatState) -> ChatState | None:
         """Keep what was said of the answer, and be done with the turn."""
         return _closed(state) if state.answering is not None else None
 

@@ -42,8 +42,8 @@ class BehaviorRecord:
         seed: the root of its randomness.
         weights_version: of the instance, when the chunk was committed.
         parameters: those in effect.
-        controls: what its units took, in order; without sights. A session with the same seed,
-            weights and start that takes the same again makes the same chunk.
+        controls: what its units took, in order; without the states of peers. A session with the
+            same seed, weights and start that takes the same again makes the same chunk.
         behavior: what the kernel says; None when it says nothing.
     """
 

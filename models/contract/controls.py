@@ -176,7 +176,7 @@ class Controls:
         turns: the oldest text that was said to the model and not taken by a step; those behind it
             wait.
         media: what came into each input stream since then, oldest first.
-        sights: for each loop that `LoopSpec.reads` names, its newest state whose frames are out.
+        peers: for each loop that `LoopSpec.reads` names, its newest state whose frames are out.
             Alive for as long as the step runs; a state that keeps its block ids shares the blocks.
     """
 
@@ -186,7 +186,7 @@ class Controls:
     parameters: Mapping[str, float] = field(default_factory=dict)
     turns: tuple[Turn, ...] = ()
     media: Mapping[str, tuple[MediaInput, ...]] = field(default_factory=dict)
-    sights: Mapping[str, LoopState] = field(default_factory=dict)
+    peers: Mapping[str, LoopState] = field(default_factory=dict)
 
 
 NO_CONTROLS = Controls()

@@ -207,8 +207,8 @@ class LoopKernel(ABC, Generic[S]):
         """
         return None
 
-    def broken_off(self, state: S) -> S | None:
-        """Return the state in which an interrupted utterance will not be gone on with.
+    def cancel(self, state: S) -> S | None:
+        """Return the state after abandoning the current utterance.
 
         For loops of text only: what was said counts as said, the turn that was being answered is
         done with, and those behind it are still answered. Runs no model, and refers to no block

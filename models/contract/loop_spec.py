@@ -70,7 +70,7 @@ class LoopSpec:
         chunk_blocks: cache blocks that each chunk adds to the window.
         prompt_tokens: longest prompt that the model reads; 0 when it takes none.
         inputs: media that it takes.
-        reads: other loops of the program whose newest state it sees (`Controls.sights`).
+        reads: other loops of the program whose newest state it sees (`Controls.peers`).
         takes_turns: whether texts can be said to it (`Controls.turns`).
         rebuild_blocks: cache blocks that are written anew while the old ones are still held.
         caches: names of the caches (`CacheSpec`) that its window consists of.
@@ -80,7 +80,7 @@ class LoopSpec:
         example_turns: likewise texts that can be said to it.
 
     A loop without a video or audio stream keeps to no viewer's playhead; a parameter of it may have
-    a `ParameterRole`. Its `window_blocks` count the blocks of a sight that its states keep.
+    a `ParameterRole`. Its `window_blocks` count the blocks of a peer that its states keep.
     """
 
     name: str

@@ -12,7 +12,7 @@ from reverie.engine.driver import DriverOptions, LoopDriver
 from reverie.engine.emissions import ControlApplied, ControlSuperseded, FramesOut
 from reverie.engine.errors import ChunkNotKeptError, NoSnapshotError, UnknownSnapshotError
 from reverie.engine.inputs import AxisInput, ControlId, KeysInput, ParameterInput, PromptInput
-from reverie.engine.rollback import Position
+from reverie.engine.loop_status import Position
 from reverie.models.contract.controls import KeyEdge
 
 HISTORY = 3

@@ -47,19 +47,19 @@ class NarratorKernel(LoopKernel[NarratorState]):
         if state.activity is NarratorActivity.SPEAKING:
             last = state.line[-1] == END
             return self._plan(state, "end" if last else "decode_token", shows=last, speaks=True)
-        sight = world_state_of(controls)
-        if sight is None or not sight.blocks:
+        world = world_state_of(controls)
+        if world is None or not world.blocks:
             return Idle("waiting for the first frame")
         # A parameter acts, and has its receipt, with a look.
-        if not controls.parameters and not should_look(with_controls(state, controls), sight.frame):
+        if not controls.parameters and not should_look(with_controls(state, controls), world.frame):
             return Idle("waiting for a change or a question")
-        return self._plan(state, "look", (len(sight.blocks),), takes=True)
+        return self._plan(state, "look", (len(world.blocks),), takes=True)
 
     def run_step(self, batch: StepBatch[NarratorState]) -> Sequence[StepResult[NarratorState]]:
         """Run the units together."""
         return self._units.run(batch.units)
 
-    def broken_off(self, state: NarratorState) -> NarratorState:
+    def cancel(self, state: NarratorState) -> NarratorState:
         """Drop the utterance in progress; the turn that it answers ends."""
         return without_utterance(state)
 

@@ -53,14 +53,14 @@ class NarratorUnits:
     def _look(self, units: Sequence[Unit]) -> list[Result]:
         """Read every slot of the cached frames, and choose a turn or a topic."""
         assert self._instance.blocks is not None, "pocket keeps a cache"
-        sights = [_world_state(unit.controls) for unit in units]
-        rows = read_rows(self._nets.world, self._instance.blocks, [s.blocks for s in sights])
+        worlds = [_world_state(unit.controls) for unit in units]
+        rows = read_rows(self._nets.world, self._instance.blocks, [s.blocks for s in worlds])
         output = self._nets.narrator.look(self._nets.world, rows[0].past)
         results = []
         glances = self._likeliest(output.scores_BRTV[:, 0]).tolist()
-        for index, (unit, sight) in enumerate(zip(units, sights, strict=True)):
+        for index, (unit, world) in enumerate(zip(units, worlds, strict=True)):
             state, glance = with_controls(unit.state, unit.controls), tuple(glances[index])
-            state, topic = note_look(state, glance, sight.frame)
+            state, topic = note_look(state, glance, world.frame)
             if state.asked:
                 turn, *waiting = state.asked
                 asked = self._nets.narration.encode_question(turn.text)
@@ -74,7 +74,7 @@ class NarratorUnits:
                 state = replace(
                     state,
                     activity=NarratorActivity.OPENING,
-                    blocks=sight.blocks,
+                    blocks=world.blocks,
                     past=rows[index],
                     said=_row(output.said, index),
                     utterances=state.utterances + 1,
@@ -147,7 +147,7 @@ class NarratorUnits:
 
 def world_state_of(controls: Controls) -> PocketState | None:
     """Return the newest state of the world's loop whose frames are shown, if there is one."""
-    return cast("PocketState | None", controls.sights.get(WORLD_LOOP))
+    return cast("PocketState | None", controls.peers.get(WORLD_LOOP))
 
 
 def with_controls(state: NarratorState, controls: Controls) -> NarratorState:
@@ -160,9 +160,9 @@ def with_controls(state: NarratorState, controls: Controls) -> NarratorState:
 
 
 def _world_state(controls: Controls) -> PocketState:
-    sight = world_state_of(controls)
-    assert sight is not None, "a look is planned at a sight only"
-    return sight
+    world = world_state_of(controls)
+    assert world is not None, "a look is planned only where the world has shown something"
+    return world
 
 
 def _row(said: SpokenTokens, index: int) -> SpokenTokens:

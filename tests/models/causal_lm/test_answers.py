@@ -248,7 +248,7 @@ class TestInterruption:
         say(rig, "hello")
         rig.run(lambda: len(texts(rig)) >= 5)
         said = "".join(text.text for text in texts(rig))
-        rig.drivers["s1"].break_off()
+        rig.drivers["s1"].cancel()
         second = answer(rig, "go on")
         messages = (Message("user", "hello"), Message("assistant", said), Message("user", "go on"))
         assert second == generated(rig, messages, do_sample=False)

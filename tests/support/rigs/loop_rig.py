@@ -8,7 +8,7 @@ from stub_model import StubFamily, stub_request
 
 from reverie.engine.batch import run_batch
 from reverie.engine.checkpoints import Checkpoint
-from reverie.engine.driver import DriverOptions, LoopDriver
+from reverie.engine.driver import DriverOptions, LoopDriver, LoopStart
 from reverie.engine.emissions import Emission, FramesOut
 from reverie.engine.outputs import FrameMemory, new_memory
 from reverie.engine.scheduler import StepScheduler
@@ -77,7 +77,7 @@ class Rig:
         durable: Durable | None = None,
         chunks: int = 0,
         pts_us: int = 0,
-        start: Checkpoint[Any] | None = None,
+        checkpoint: Checkpoint[Any] | None = None,
         frame_memory: FrameMemory = new_memory,
     ) -> LoopDriver[Any]:
         request = request or stub_request()
@@ -87,11 +87,13 @@ class Rig:
             self.instance,
             request,
             options,
-            durable=durable,
-            chunks=chunks,
-            pts_us=pts_us,
-            start=start,
-            frame_memory=frame_memory,
+            LoopStart(
+                durable=durable,
+                chunks=chunks,
+                pts_us=pts_us,
+                checkpoint=checkpoint,
+                frame_memory=frame_memory,
+            ),
         )
         self.drivers[request.session] = driver
         self.heard.setdefault(request.session, [])

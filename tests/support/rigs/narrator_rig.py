@@ -7,7 +7,7 @@ from loop_rig import Clock
 from tiny_pocket import tiny_options
 
 from reverie.engine.batch import run_batch
-from reverie.engine.driver import DriverOptions, LoopDriver
+from reverie.engine.driver import DriverOptions, LoopDriver, LoopStart
 from reverie.engine.emissions import ControlApplied, Emission, FramesOut, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.scheduler import StepScheduler
@@ -75,9 +75,11 @@ class NarratorRig:
             self.instance,
             request,
             OPTIONS,
-            durable=durable,
-            sights={"world_model": lambda: world.sight},
-            peer_us=lambda: world.position.pts_us,
+            LoopStart(
+                durable=durable,
+                peers={"world_model": lambda: world.shown_state},
+                peer_us=lambda: world.position.pts_us,
+            ),
         )
         self.pairs[session] = Pair(world, narrator)
         return self.pairs[session]

@@ -78,7 +78,7 @@ MICROPHONE = InputSpec("microphone", StreamKind.AUDIO, Merge.FIFO, 0, rate_hz=16
 DEFAULTS = {parameter.name: parameter.default for parameter in PARAMETERS}
 
 Told = tuple[str, tuple[str, ...], int]
-"""What a sight looks like to the talker: prompt, keys that are held, and a count of chunks."""
+"""What the world looks like to the talker: prompt, keys that are held, and a count of chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class TalkKernel(LoopKernel[TalkState]):
         self._sleep(max(unit.state.parameters["word_ms"] for unit in batch.units) / 1000)
         return [self._run(unit) for unit in batch.units]
 
-    def broken_off(self, state: TalkState) -> TalkState:
+    def cancel(self, state: TalkState) -> TalkState:
         return replace(state, words=(), blocks=(), answers=None)
 
     def durable(self, state: TalkState) -> Durable | None:
@@ -157,17 +157,17 @@ class TalkKernel(LoopKernel[TalkState]):
             raise RuntimeError("another loop has written into the blocks of what was seen")
         spoken = TextOutput("narration", f"{state.words[0]} ", state.answers)
         after = replace(state, words=state.words[1:])
-        return StepResult(after if after.words else self.broken_off(after), (spoken,))
+        return StepResult(after if after.words else self.cancel(after), (spoken,))
 
     def _look(self, unit: StepUnit[TalkState]) -> StepResult[TalkState]:
         state = _taking(unit.state, unit.controls)
-        sight = _sight(unit.controls)
+        world = _world_state(unit.controls)
         words = tuple(_next_words(state, unit.controls).split())
         if not words:
             return StepResult(state)
         answered, waiting = state.asked[:1], state.asked[1:]
         self._pool.view(unit.blocks[0]).copy_(torch.full((BLOCK_WIDTH,), float(state.said)))
-        blocks = (*(sight.blocks if sight else ()), *unit.blocks)
+        blocks = (*(world.blocks if world else ()), *unit.blocks)
         return StepResult(
             replace(
                 state,
@@ -175,7 +175,7 @@ class TalkKernel(LoopKernel[TalkState]):
                 blocks=blocks,
                 answers=answered[0].id if answered else None,
                 asked=waiting,
-                told=state.told if answered or sight is None else _told(state, sight),
+                told=state.told if answered or world is None else _told(state, world),
                 said=state.said + 1,
                 seen_sum=float(self._pool.gather(blocks).double().sum()),
             )
@@ -200,25 +200,25 @@ def _taking(state: TalkState, controls: Controls) -> TalkState:
     )
 
 
-def _sight(controls: Controls) -> StubState | None:
-    return cast("StubState | None", controls.sights.get("world_model"))
+def _world_state(controls: Controls) -> StubState | None:
+    return cast("StubState | None", controls.peers.get("world_model"))
 
 
-def _told(state: TalkState, sight: StubState) -> Told:
+def _told(state: TalkState, world: StubState) -> Told:
     every = int(state.parameters["tell_every"])
-    return sight.prompt, tuple(sorted(sight.held)), sight.chunk // every if every else 0
+    return world.prompt, tuple(sorted(world.held)), world.chunk // every if every else 0
 
 
 def _next_words(state: TalkState, controls: Controls) -> str:
     """Return what to say now; nothing when nothing has changed and no turn waits."""
-    sight = _sight(controls)
+    world = _world_state(controls)
     if state.asked:
-        where = f" under p{prompt_mark(sight.prompt)}" if sight else ""
+        where = f" under p{prompt_mark(world.prompt)}" if world else ""
         return f"You said {state.asked[0].text}{where}."
-    if sight is None or not state.parameters["narrate"] or _told(state, sight) == state.told:
+    if world is None or not state.parameters["narrate"] or _told(state, world) == state.told:
         return ""
-    held = " and ".join(sorted(sight.held)) or "nothing"
-    return f"I see p{prompt_mark(sight.prompt)} with {held} held."
+    held = " and ".join(sorted(world.held)) or "nothing"
+    return f"I see p{prompt_mark(world.prompt)} with {held} held."
 
 
 @dataclass(frozen=True)

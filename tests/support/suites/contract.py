@@ -357,7 +357,7 @@ def check_interrupting_at_every_boundary_goes_on_from_the_last_commit(case: Cont
             rig.step()
         shown = len(rig.shown("s1"))
         if rig.talks:  # what was said counts as said, and the next turn is answered
-            driver.break_off()
+            driver.cancel()
             assert rig.run_shown("s1", 1)
         else:
             assert driver.interrupt(shown - 1).chunk == shown - 1
@@ -442,7 +442,7 @@ def check_a_fork_shares_its_blocks(case: ContractCase) -> None:
     rig.drivers["first"], rig.heard["first"] = rig.drivers.pop("s1"), []
     start, pts_us = driver.parting(None), driver.position.pts_us
     # Of the same name, for a model may show whose its pictures are.
-    rig.open(driver.request, chunks=start.chunk + 1, pts_us=pts_us, start=start)
+    rig.open(driver.request, chunks=start.chunk + 1, pts_us=pts_us, checkpoint=start)
     assert (rig.instance.blocks.free if rig.instance.blocks else 0) == free
     rig.close("first")
     after = rig.run_shown("s1", 2)

@@ -173,11 +173,11 @@ class Bare:
         self.rig = NarratorRig()
         self.rig.open()
         self.rig.walk(3)
-        sight = self.rig.pairs["s1"].world.sight
-        assert sight is not None
+        world = self.rig.pairs["s1"].world.shown_state
+        assert world is not None
         turns = (Turn("what is below", "t1"), Turn("where is the water", "t2"))
-        self.controls = Controls(turns=turns, sights={"world_model": sight})
-        self.seeing = Controls(sights={"world_model": sight})
+        self.controls = Controls(turns=turns, peers={"world_model": world})
+        self.seeing = Controls(peers={"world_model": world})
         self.kernel, self.instance = self.rig.kernel, self.rig.instance
         self.holder = BlockHolder(self.instance.blocks)
         self.state = NarratorState(narrate=False)
@@ -258,7 +258,7 @@ def test_an_interrupt_drops_the_utterance_and_what_waits_is_answered(units: int)
     for _ in range(units):
         rig.speak()
     said = len(pair.said)
-    pair.narrator.break_off()
+    pair.narrator.cancel()
     pair.ask("what time is it", "b")
     rig.speak_out()
     assert {out.answers for out in pair.said[said:]} == {"b"}
@@ -275,7 +275,7 @@ def test_an_interrupt_before_the_first_word_answers_each_question_once(units: in
     pair.ask("what time is it", "b")
     for _ in range(units):
         rig.speak()
-    pair.narrator.break_off()
+    pair.narrator.cancel()
     rig.speak_out()
     assert sorted(str(out.answers) for out in pair.said if out.final) == ["a", "b"]
 
