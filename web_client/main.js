@@ -26,6 +26,7 @@ import { StoredSession } from "./transport/stored_session.js";
 import { findCodecs } from "./media/video_decoder.js";
 
 const TICK_MS = 250;
+const MEASURE_MS = 1000;
 
 const query = new URLSearchParams(location.search);
 const page = new Page(document);
@@ -220,6 +221,15 @@ function turn(name, value) {
   choose("update", parameterKey(name), value, { parameters: { [name]: value } });
 }
 
+/** Count what the line did in the last second. */
+async function measure() {
+  const { attachment } = connection;
+  if (attachment === null || document.hidden) return;
+  const counters = await attachment.measure();
+  if (connection.attachment !== attachment) return; // another one, which counts for itself
+  dispatch({ type: "page.measured", counters, atMs: performance.now(), waitingMs: screen.waitingMs });
+}
+
 /** A page that was hidden, or without a network, need not wait any longer. */
 function hurry() {
   if (["lost", "waiting"].includes(view.link) && !document.hidden) connection.retry();
@@ -298,5 +308,6 @@ addEventListener("online", hurry);
 addEventListener("pagehide", ({ persisted }) => connection.hangUp(persisted));
 addEventListener("pageshow", ({ persisted }) => persisted && connection.reattach());
 setInterval(() => dispatch({ type: "page.tick", nowMs: performance.now() }), TICK_MS);
+setInterval(measure, MEASURE_MS);
 if (document.hidden) onVisibility();
 await connection.run();

@@ -2,6 +2,7 @@
 // Messages are the server's events, and what the page itself notices: types that begin with `page.`.
 
 import * as choices from "./input/choices.js";
+import * as lineStats from "./transport/line_stats.js";
 import * as latencies from "./media/latency.js";
 import * as narrations from "./ui/narration.js";
 import * as playbackStats from "./media/playback_stats.js";
@@ -45,6 +46,7 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {string | null} sound the stream that can be heard
  * @property {latencies.Latency} latency
  * @property {playbackStats.PlaybackStats} screen
+ * @property {lineStats.LineStats} line
  * @property {PromptStatus | null} promptStatus the newest prompt that was asked for here, and what became of it
  * @property {narrations.Lines} lines what was said and asked
  * @property {boolean} isHeard whether the model hears somebody speak
@@ -60,7 +62,7 @@ const OPENING = "opening";
 const NOT_RECORDING = Object.freeze({ recordingName: null, recordedUs: null });
 
 /** @type {Set<keyof View>} */
-const NUMBERS = new Set(["screen", "latency"]);
+const NUMBERS = new Set(["screen", "latency", "line"]);
 
 /** @type {View} */
 export const INITIAL_VIEW = Object.freeze({
@@ -89,6 +91,7 @@ export const INITIAL_VIEW = Object.freeze({
   sound: null,
   latency: latencies.NO_LATENCY,
   screen: playbackStats.NOTHING_SHOWN,
+  line: lineStats.NOTHING_MEASURED,
   promptStatus: null,
   lines: narrations.NOTHING_SAID,
   isHeard: false,
@@ -116,6 +119,7 @@ const REDUCERS = {
   "page.transport": (view, { transport }) => ({ ...view, transport }),
   "page.shown": onShown,
   "page.skipped": (view, { count }) => ({ ...view, screen: playbackStats.skipped(view.screen, count) }),
+  "page.measured": onMeasured,
   "page.tick": onTick,
 
   "session.attached": onAttached,
@@ -250,7 +254,7 @@ function withoutPresses(view) {
 
 /** Commands of the link before are not answered over this one. @param {View} view */
 function unanswered(view) {
-  return withoutPresses({ ...view, chosen: choices.NOTHING_CHOSEN });
+  return withoutPresses({ ...view, chosen: choices.NOTHING_CHOSEN, line: lineStats.cut(view.line) });
 }
 
 /** @param {View} view */
@@ -391,6 +395,18 @@ function onShown(view, { ptsUs, durationUs, atMs }) {
   const isNew = view.notice !== "" && view.noticeUntilMs === null;
   const noticeUntilMs = isNew ? atMs + NOTICE_MS : view.noticeUntilMs;
   return { ...view, screen, latency, noticeUntilMs };
+}
+
+/** @param {View} view */
+function onMeasured(view, { counters, atMs, waitingMs = null }) {
+  const known = { atMs, waitingMs, fps: rateOf(view, atMs), leadMs: view.screen.leadUs / 1000 };
+  return { ...view, line: lineStats.measured(view.line, counters, known) };
+}
+
+/** Frames a second, where there should be some. @param {View} view @param {number} nowMs */
+export function rateOf(view, nowMs) {
+  const runs = view.link === "open" && view.session?.state === "active";
+  return runs ? playbackStats.framesPerSecond(view.screen, nowMs) : null;
 }
 
 /** @param {View} view */

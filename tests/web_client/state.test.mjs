@@ -440,3 +440,22 @@ test("a recording that was asked for is shown at once, and one that was stopped 
   const completed = { type: "artifact.completed", ...name("r1", { duration_us: 9, size_bytes: 9 }) };
   assert.equal(isRecording(reduce(next, completed)), true, "the next one runs already");
 });
+
+const COUNTERS = { roundTripMs: 40, jitterMs: 2.4, bytes: 0, packets: 0, lost: 0, bufferedS: null, buffered: 0 };
+const counted = (/** @type {number} */ atMs, more = {}) => {
+  return { type: "page.measured", counters: { ...COUNTERS, ...more }, atMs, waitingMs: 12.3 };
+};
+
+test("the panel shows what the line does, and nothing of a line that is not there", () => {
+  const view = after(ATTACHED, shown(0, 1), counted(1000), counted(2000, { bytes: 25_000, packets: 98, lost: 2 }));
+  const shownOf = (/** @type {View} */ each) =>
+    ["round-trip", "jitter", "bitrate", "loss", "waiting"].map((name) => metricsOf(each)[name].value);
+  assert.deepEqual(shownOf(view), [40, 2, 200, 2, 12]);
+  assert.deepEqual(metricsOf(view).bitrate.unit, "kbit/s");
+  const fast = reduce(view, counted(3000, { bytes: 400_000 }));
+  assert.deepEqual(metricsOf(fast).bitrate, { value: 3, unit: "Mbit/s" });
+  const lost = reduce(view, { type: "page.lost", reason: "gone", retryAtMs: 0 });
+  assert.deepEqual(shownOf(lost), [null, null, null, null, null]);
+  assert.equal(lost.line.samples.length, 2, "the graph keeps its minute");
+  assert.equal(differInNumbersOnly(view, reduce(view, counted(3000))), true, "it can wait for the next tick");
+});

@@ -33,6 +33,11 @@ export class Pacer {
     return this.#waiting.length;
   }
 
+  /** How much media time waits. */
+  get waitingUs() {
+    return this.#waiting.reduce((sum, { durationUs }) => sum + durationUs, 0);
+  }
+
   /** @param {T} picture */
   add(picture) {
     this.#waiting.push(picture);

@@ -75,6 +75,11 @@ export class PeerScreen {
     this.#events.onNeedKey();
   }
 
+  /** The browser's own buffer holds what waits: `measure` of the attachment tells how long. */
+  get waitingMs() {
+    return null;
+  }
+
   close() {
     this.#isOpen = false;
     clearInterval(this.#watch);

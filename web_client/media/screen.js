@@ -99,6 +99,12 @@ export class Screen {
     this.#present();
   }
 
+  /** How long the newest picture that came has to wait here. @returns {number} */
+  get waitingMs() {
+    const decoding = [...this.#decoding.values()].reduce((sum, header) => sum + header.duration_us, 0);
+    return (decoding + this.#pacer.waitingUs) / 1000;
+  }
+
   /** The stream is gone: free all that waits. */
   close() {
     clearTimeout(this.#timer);

@@ -8,6 +8,7 @@
  * @property {(command: {id: string, type: string}) => boolean} send whether it was sent
  * @property {(header: object, payload: Uint8Array) => boolean} sendMedia likewise, with bytes
  * @property {() => number} waitingBytes what was sent and has not left yet
+ * @property {() => Promise<import("./line_stats.js").Counters>} measure what was counted so far
  * @property {(code?: number) => void} leave end now, without waiting for the server
  * @property {() => void} forsake end now; the session is ended in another way, and this with it
  * @property {() => void} notePresented a picture is on the screen

@@ -1,5 +1,6 @@
 // One WebRTC peer connection, from its offer to its end.
 
+import { AnswerTimes } from "./line_stats.js";
 import { BROKEN, codeOfBye, codeOfFailure, LEFT } from "./close_reason.js";
 import { Signalling } from "./signalling.js";
 import { Watchdog } from "./watchdog.js";
@@ -29,6 +30,7 @@ export class PeerAttachment {
   #candidates = [];
   #watchdog = new Watchdog(performance.now());
   #pings = 0;
+  #pongs = new AnswerTimes();
   #watch;
 
   /**
@@ -88,6 +90,11 @@ export class PeerAttachment {
 
   waitingBytes() {
     return this.#channel.bufferedAmount;
+  }
+
+  async measure() {
+    const reports = [...(await this.#peer.getStats()).values()];
+    return countersOf(reports, this.#pongs.shortestMs(performance.now()));
   }
 
   /** @param {"video" | "audio"} kind @param {MediaStreamTrack | null} track */
@@ -179,6 +186,7 @@ export class PeerAttachment {
   #onMessage(message) {
     switch (message.type) {
       case "pong":
+        this.#pongs.answered(String(message.n), performance.now());
         break;
       case "bye":
         this.#signalling.forget();
@@ -209,10 +217,40 @@ export class PeerAttachment {
       else if (duty === "restart") this.#peer.restartIce();
       else if (duty === "ask") this.send({ id: "no-picture", type: "request_key_frame" });
       else if (this.#channel.readyState === "open") {
-        this.#channel.send(JSON.stringify({ type: "ping", n: ++this.#pings }));
+        this.#pongs.sent(String(++this.#pings), performance.now());
+        this.#channel.send(JSON.stringify({ type: "ping", n: this.#pings }));
       }
     }
   }
+}
+
+/**
+ * @param {any[]} reports of `RTCPeerConnection.getStats` @param {number | null} pongMs
+ * @returns {import("./line_stats.js").Counters}
+ */
+export function countersOf(reports, pongMs) {
+  const transport = reports.find(({ type }) => type === "transport");
+  const pair = reports.find(({ type, id, nominated, state }) => {
+    if (type !== "candidate-pair") return false;
+    return transport?.selectedCandidatePairId ? id === transport.selectedCandidatePairId : nominated && state === "succeeded";
+  });
+  const inbound = reports.filter(({ type }) => type === "inbound-rtp");
+  const video = inbound.find(({ kind }) => kind === "video");
+  const roundTripS = pair?.currentRoundTripTime;
+  return {
+    roundTripMs: roundTripS === undefined ? pongMs : roundTripS * 1000,
+    jitterMs: video?.jitter === undefined ? null : video.jitter * 1000,
+    bytes: pair?.bytesReceived ?? sumOf(inbound, "bytesReceived"),
+    packets: video === undefined ? null : sumOf(inbound, "packetsReceived"),
+    lost: video === undefined ? null : sumOf(inbound, "packetsLost"),
+    bufferedS: video?.jitterBufferDelay ?? null,
+    buffered: video?.jitterBufferEmittedCount ?? 0,
+  };
+}
+
+/** @param {any[]} reports @param {string} field */
+function sumOf(reports, field) {
+  return reports.reduce((sum, report) => sum + (report[field] ?? 0), 0);
 }
 
 /**

@@ -1,6 +1,7 @@
 // One socket, from its hello to its end.
 
 import { PROTOCOL } from "./attachment.js";
+import { AnswerTimes, Jitter } from "./line_stats.js";
 import { LEFT, SILENT } from "./close_reason.js";
 import { makeBinary, parseBinary, parseText, WireError } from "./wire.js";
 
@@ -25,6 +26,9 @@ export class SocketAttachment {
   #events;
   #end = (/** @type {number} */ _code) => {};
   #heardAtMs = performance.now();
+  #bytes = 0;
+  #jitter = new Jitter();
+  #answers = new AnswerTimes();
   #asked = false;
   #watch;
 
@@ -52,6 +56,7 @@ export class SocketAttachment {
   /** @param {{id: string, type: string}} command @returns {boolean} whether it was sent */
   send(command) {
     if (!this.isOpen || this.#socket.readyState !== WebSocket.OPEN) return false;
+    this.#answers.sent(command.id, performance.now());
     this.#socket.send(JSON.stringify(command));
     return true;
   }
@@ -65,6 +70,19 @@ export class SocketAttachment {
 
   waitingBytes() {
     return this.#socket.bufferedAmount;
+  }
+
+  /** TCP sends lost packets again, and tells nothing of them. */
+  async measure() {
+    return {
+      roundTripMs: this.#answers.shortestMs(performance.now()),
+      jitterMs: this.#jitter.ms,
+      bytes: this.#bytes,
+      packets: null,
+      lost: null,
+      bufferedS: null,
+      buffered: 0,
+    };
   }
 
   /** A socket carries no tracks. */
@@ -91,6 +109,7 @@ export class SocketAttachment {
   /** @param {string | ArrayBuffer} data */
   #onData(data) {
     this.#heardAtMs = performance.now();
+    this.#bytes += typeof data === "string" ? data.length : data.byteLength;
     this.#asked = false;
     try {
       if (typeof data === "string") this.#onMessage(parseText(data));
@@ -101,15 +120,17 @@ export class SocketAttachment {
     }
   }
 
-  /** @param {{type: string}} message */
+  /** @param {{type: string, command?: string | null}} message */
   #onMessage(message) {
     if (message.type === "session.attached") this.isOpen = true;
+    if (message.command) this.#answers.answered(message.command, this.#heardAtMs);
     this.#events.onMessage(message);
   }
 
   /** @param {ArrayBuffer} data */
   #onBinary(data) {
     const { header, payload } = parseBinary(data);
+    this.#jitter.add(header.time_us, this.#heardAtMs);
     this.#events.onMedia(header, payload);
   }
 

@@ -4,6 +4,7 @@
  * @typedef {object} MediaChunk
  * @property {"media.chunk"} type
  * @property {string} stream
+ * @property {number} time_us when it was sent, on the server's clock
  * @property {number} pts_us when the picture is due, on the stream's own clock
  * @property {number} duration_us
  * @property {boolean} key whether it decodes without earlier ones
