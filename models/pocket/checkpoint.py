@@ -26,6 +26,7 @@ from reverie.models.services.checkpoints import (
     inspect,
     of_fault,
 )
+from reverie.models.services.uninitialised import uninitialised
 
 __all__ = [
     "SHIPPED_WEIGHTS",
@@ -125,7 +126,7 @@ def check_pocket(path: Path, window: int) -> CheckpointReport:
         raise CheckpointError(f"{path} is not a safetensors file")
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
-    with torch.device("meta"):
+    with torch.device("meta"), uninitialised():
         parts = _parts(path, metadata)
     report = inspect(LAYOUT.layout, stored, nn.ModuleDict(parts.networks()))
     if (sees := parts.config.world.window) != window:
@@ -177,7 +178,8 @@ def load_pocket(
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    parts = _parts(path, metadata)
+    with uninitialised():
+        parts = _parts(path, metadata)
     for prefix, module in parts.networks().items():
         own = {n: t for n, t in tensors.items() if n.startswith(f"{prefix}.")}
         module.load_state_dict({n.removeprefix(f"{prefix}."): t for n, t in own.items()})

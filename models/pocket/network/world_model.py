@@ -77,7 +77,8 @@ class WorldModel(nn.Module):
         # The weights file has this name: the layer of the noise features.
         self.luck = nn.Linear(WAVES * config.patch**2, config.width, bias=False)
         nn.init.zeros_(self.luck.weight)
-        self.places = nn.Parameter(0.02 * torch.randn(config.tokens, config.width))
+        self.places = nn.Parameter(torch.empty(config.tokens, config.width))
+        nn.init.normal_(self.places, std=0.02)
         self.actions = nn.Embedding(config.actions, config.condition)
         mixed = LEVEL_FEATURES + config.condition + config.text_width
         self.condition = nn.Sequential(
@@ -91,14 +92,15 @@ class WorldModel(nn.Module):
         self.leave = nn.Linear(config.width, cells)
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.leave.bias)
-        place, slot = (
-            place_angles(config.side, config.head_size),
-            slot_angles(config.window, config.head_size),
-        )
-        text = text_angles(config.side, config.window, config.head_size)
-        for name, angles in (("place", place), ("slot", slot), ("text", text)):
-            self.register_buffer(f"{name}_cosine", angles.cos(), persistent=False)
-            self.register_buffer(f"{name}_sine", angles.sin(), persistent=False)
+        with torch.device("cpu"):  # on `meta` they would make torch import its compiler
+            angles = {
+                "place": place_angles(config.side, config.head_size),
+                "slot": slot_angles(config.window, config.head_size),
+                "text": text_angles(config.side, config.window, config.head_size),
+            }
+            for name, each in angles.items():
+                self.register_buffer(f"{name}_cosine", each.cos(), persistent=False)
+                self.register_buffer(f"{name}_sine", each.sin(), persistent=False)
 
     def forward(
         self,
