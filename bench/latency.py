@@ -35,7 +35,7 @@ SETTLE_S = 4.0
 CALIBRATIONS = 30
 MODEL = "reverie.bench.time_code:ticking30"
 _SYSTEM = Path("/usr/bin/chromium")
-_CHROMIUM = _SYSTEM if _SYSTEM.exists() else None  # else the one that playwright brings
+CHROMIUM = _SYSTEM if _SYSTEM.exists() else None  # else the one that playwright brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ async def media_latency(
     ):
         bare = BareRtc()
         await page.expose_function("answerBare", bare.answer)
-        offset = await _clock_offset(page)
+        offset = await clock_offset(page)
 
         async def take(way: str, side: str, name: str, more: Mapping[str, object]) -> None:
             given = {"seconds": seconds, "settle": settle_s, "offset": offset, **more}
@@ -186,7 +186,7 @@ async def _page(url: str) -> AsyncIterator["Page"]:
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=_CHROMIUM)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM)
         page = await browser.new_page(bypass_csp=True)
         await page.goto(f"{url}/healthz")
         script = files("reverie.bench").joinpath("readback.js").read_text(encoding="utf-8")
@@ -197,7 +197,7 @@ async def _page(url: str) -> AsyncIterator["Page"]:
             await browser.close()
 
 
-async def _clock_offset(page: "Page") -> float:
+async def clock_offset(page: "Page") -> float:
     """Return the offset of the page's clock to ours, in tenths of ms, by the fastest try."""
     found = []
     for _ in range(CALIBRATIONS):

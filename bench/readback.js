@@ -11,11 +11,10 @@ const context = canvas.getContext("2d", { willReadFrequently: true });
 /** @returns {number} tenths of a millisecond by this page's clock */
 const now = () => (performance.timeOrigin + performance.now()) * 10;
 
-/** Draw a picture, read its pixels, and return how old it is in ms; null when it says no time. */
-function age(source, offset) {
+/** Draw a picture, read its pixels, and return its time; null when it says no time. */
+function read(source) {
   context.drawImage(source, 0, 0);
   const pixels = context.getImageData(0, 0, 256, CELL * ROWS).data;
-  const at = (now() + offset) % WRAP;
   let units = 0;
   let check = 0;
   for (let bit = 0; bit < ROWS * COLUMNS; bit++) {
@@ -26,8 +25,11 @@ function age(source, offset) {
     else check += on * 2 ** (bit - 32);
   }
   const sum = [0, 8, 16, 24].reduce((all, shift) => all + ((units / 2 ** shift) & 255), 0) % 256;
-  return sum === check ? ((at - units + WRAP) % WRAP) / 10 : null;
+  return sum === check ? units : null;
 }
+
+/** Return how old a picture of this time is now, in ms. */
+const ageOf = (units, offset) => ((((now() + offset) % WRAP) - units + WRAP) % WRAP) / 10;
 
 /** Whether the picture that was drawn last shows a held key. */
 const isMarked = () => context.getImageData(128, 256 - CELL / 2, 1, 1).data[1] > 128;
@@ -81,10 +83,10 @@ function gather(seconds, offset) {
   return {
     keys,
     show(source) {
-      const found = age(source, offset);
-      if (found === null) return;
+      const units = read(source);
+      if (units === null) return;
       first ??= performance.now() - started;
-      ages.push(found);
+      ages.push(ageOf(units, offset));
       keys.saw(isMarked());
     },
     async result(settle) {
@@ -165,6 +167,9 @@ async function watchSocket(url, open, take, { seconds, settle, offset }) {
 
 globalThis.bench = {
   now,
+  ageOf,
+  isMarked,
+  read,
   bareRtc: (options) => watchRtc((sdp) => globalThis.answerBare(sdp), options),
   ourRtc: (options) =>
     watchRtc(async (sdp) => {

@@ -34,11 +34,19 @@ def add(commands: Commands) -> None:
         metavar="N",
         help="length of the memory run (default: 20000; 400 at most with --quick)",
     )
-    bench.add_argument(
+    instead = bench.add_mutually_exclusive_group()
+    instead.add_argument(
         "--media",
         action="store_true",
         help="instead measure the path of a picture to its pixels in headless Chromium, and bare "
         "loops of encoders for comparison",
+    )
+    instead.add_argument(
+        "--line",
+        action="store_true",
+        help="instead measure pictures and keys through a line of long delay, loss and little "
+        "rate between two network namespaces, and bare loops for comparison; needs root and `ip`; "
+        "half an hour, or four minutes with --quick",
     )
     bench.set_defaults(command=_bench)
 
@@ -61,6 +69,8 @@ def _bench(chosen: argparse.Namespace) -> int:
 
     if chosen.media:
         return _bench_media(chosen)
+    if chosen.line:
+        return _bench_line(chosen)
     options = BenchOptions.chosen(chosen.model, quick=chosen.quick, frames=chosen.frames)
     found: list[BenchReport] = []
     try:
@@ -103,4 +113,32 @@ def _bench_media(chosen: argparse.Namespace) -> int:
     print(as_media_table(report))
     if chosen.json is not None:
         write_media_json(report, chosen.json)
+    return 0 if report.complete else STOPPED
+
+
+def _bench_line(chosen: argparse.Namespace) -> int:
+    import asyncio
+
+    from reverie.bench.line import LineError
+    from reverie.bench.over_line.measure import run_line_bench
+    from reverie.bench.over_line.near_end import NearEndError
+    from reverie.bench.over_line.report import LineReport, as_line_table, write_line_json
+    from reverie.bench.over_line.rows import LineOptions
+    from reverie.bench.progress import Progress
+
+    options, found = LineOptions.chosen(quick=chosen.quick), list[LineReport]()
+    try:
+        with stopped_as_by_ctrl_c(), Progress() as progress:
+            found.append(asyncio.run(run_line_bench(options, progress, found.append)))
+    except ModuleNotFoundError as error:
+        return complain(f"--line needs a browser: {error}; pip install playwright", FAILED)
+    except (LineError, NearEndError) as error:
+        return complain(str(error), FAILED)
+    except KeyboardInterrupt:
+        if not found:
+            return complain("stopped before anything was measured", STOPPED)
+    report = found[-1]
+    print(as_line_table(report))
+    if chosen.json is not None:
+        write_line_json(report, chosen.json)
     return 0 if report.complete else STOPPED

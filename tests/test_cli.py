@@ -38,7 +38,7 @@ def run(*arguments: str) -> int:
         (("train", "pocket"), ["--out", "--seed", "--minutes", "--fresh", "runs/pocket"]),
         (("eval",), ["pocket"]),
         (("eval", "pocket"), ["--quick", "--json", "--steps", "--checkpoint", "--strip"]),
-        (("bench",), ["--json", "--model", "--quick", "--frames"]),
+        (("bench",), ["--json", "--model", "--quick", "--frames", "--media", "--line"]),
     ],
 )
 def test_help_names_the_commands_and_options(

@@ -111,7 +111,10 @@ class Path:
         Raises:
             ValueError: a value is out of its range; nothing is changed.
         """
-        settings = replace(self._settings, **changes)
+        self.become(replace(self._settings, **changes))
+
+    def become(self, settings: PathSettings) -> None:
+        """Take other settings at once; see `change`."""
         with self._lock:
             self._settings = settings
             self._free_s = self._newest_s = -math.inf
