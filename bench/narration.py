@@ -1,10 +1,8 @@
 """What narration costs the frame rate: two sessions in turns, one of them with a narrator.
 
-While one is measured the other is paused. How long the loops of a session wait for each other is
-counted in units, from the worker's traces.
+While one is measured the other is paused.
 """
 
-import asyncio
 import statistics
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
@@ -13,9 +11,6 @@ from dataclasses import replace
 from reverie.bench.frame_timing import OnFrames, seconds_for, take
 from reverie.bench.report import NarrationCost
 from reverie.bench.sizes import BenchOptions
-from reverie.engine.emissions import FramesHeader, FramesOut, StepTrace, TextOut
-from reverie.gpu_pool import Notification, StartRequest, WorkerHandle
-from reverie.gpu_pool.wire.messages import PlayheadMoved
 from reverie.host import Engine
 from reverie.models.contract.spec import ModelSpec, ProgramSpec, StreamKind
 from reverie.sessions import SessionRequest
@@ -57,7 +52,6 @@ async def narration_cost(
     return NarrationCost(
         ratio=statistics.median(ratios),
         deltas_per_s=words / seconds,
-        longest_wait_units=await _longest_wait(engine, speaks, options.traced_chunks, on_frames),
     )
 
 
@@ -121,51 +115,3 @@ class _Walk:
         async for event in self._events:
             self._words += isinstance(event, TextDelta)
             yield event
-
-
-async def _longest_wait(
-    engine: Engine, request: SessionRequest, chunks: int, on_frames: OnFrames
-) -> int:
-    """Return the most units that a loop has waited for its sibling within a number of chunks."""
-    watch = _Watch(chunks, on_frames)
-    opening = StartRequest(
-        "bench-trace", request.model, request.program, 0, request.prompt, trace=True
-    )
-    watch.lease = await engine.pool.lease(opening, watch)
-    try:
-        if watch.chunks:
-            watch.lease.send(PlayheadMoved("bench-trace", watch.chunks - 1))
-        async with asyncio.timeout(LIMIT_S):
-            await watch.enough.wait()
-    finally:
-        await watch.lease.release()
-    return watch.longest
-
-
-class _Watch:
-    """Receives the notifications of a traced session, and confirms each chunk as seen."""
-
-    def __init__(self, wanted: int, on_frames: OnFrames) -> None:
-        self._wanted = wanted
-        self._on_frames = on_frames
-        self.lease: WorkerHandle | None = None
-        self.enough = asyncio.Event()
-        self.chunks = 0
-        self.words = 0
-        self.longest = 0
-
-    def __call__(self, notice: Notification) -> None:
-        match notice:
-            case FramesOut(FramesHeader(session=session, chunk=chunk), frames):
-                self._on_frames(len(frames))
-                self.chunks = chunk + 1
-                if self.lease is not None:
-                    self.lease.send(PlayheadMoved(session, chunk))
-            case TextOut():
-                self.words += 1
-            case StepTrace(waited=waited):
-                self.longest = max(self.longest, waited)
-            case _:
-                pass
-        if self.chunks >= self._wanted and self.words:
-            self.enough.set()

@@ -69,12 +69,10 @@ class NarrationCost:
     Attributes:
         ratio: frame rate of a program with narration, over that of the same without.
         deltas_per_s: pieces of text a second.
-        longest_wait_units: the most units that a loop has waited for its sibling.
     """
 
     ratio: float
     deltas_per_s: float
-    longest_wait_units: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,6 @@ def _of_more(report: BenchReport) -> list[tuple[str, str]]:
     if words is not None:
         rows += [
             (f"frame rate with words ({words.deltas_per_s:.1f} a second)", f"{words.ratio:.3f}"),
-            ("longest wait of one loop for another", f"{words.longest_wait_units} units"),
         ]
     if memory is not None:
         grown = f"{memory.end_mib:.0f} MiB ({memory.growth_mib:+.1f} since settled)"

@@ -25,7 +25,6 @@ class BenchOptions:
         speech_turns: number of turns with and without narration.
         speaking_frames: least number of frames of one such turn, because a narrator is silent for a
             while between two utterances.
-        traced_chunks: chunks in which waits of one loop for another are counted.
         quick: whether a run that would take too long is made smaller.
         share: the size of the run, as a share of the largest.
     """
@@ -39,7 +38,6 @@ class BenchOptions:
     settle_frames: int = 24
     speech_turns: int = 10
     speaking_frames: int = 60
-    traced_chunks: int = 150
     quick: bool = False
     share: float = 1.0
 
@@ -65,9 +63,8 @@ class BenchOptions:
         speed = warm + self.rounds * (2 * turn + 2 * chunk_frames)
         keys = warm + self.presses * 4 * chunk_frames + warm + self.rounds * 2 * turn
         recorded = self.settle_frames + self.recordings * 2 * (turn + self.settle_frames)
-        told = self.traced_chunks * chunk_frames
-        told += self.speech_turns * 2 * (self.settle_frames + max(turn, self.speaking_frames))
-        return speed + keys + 2 * recorded + told + self.frames
+        spoken = self.speech_turns * 2 * (self.settle_frames + max(turn, self.speaking_frames))
+        return speed + keys + 2 * recorded + spoken + self.frames
 
 
 def sized(options: BenchOptions, fps: float, chunk_frames: int) -> BenchOptions:
@@ -93,6 +90,5 @@ def _shrunk(options: BenchOptions, share: float) -> BenchOptions:
         settle_frames=part(options.settle_frames, 6),
         speech_turns=part(options.speech_turns, 2),
         speaking_frames=part(options.speaking_frames, 24),
-        traced_chunks=part(options.traced_chunks, 30),
         share=share,
     )

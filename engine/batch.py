@@ -106,7 +106,7 @@ class _Run:
         ended_us = self.now_us()
         for entry, result in zip(begun, results, strict=True):
             try:
-                entry.driver.complete(result, started_us, ended_us, len(begun))
+                entry.driver.complete(result, started_us, ended_us)
             except Exception as error:
                 _report(entry.driver, told_apart(error, self.instance.device))
 

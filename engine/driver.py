@@ -65,7 +65,6 @@ class LoopDriver(Rollback[S]):
         super().__init__(new_context(kernel, instance, request, options, start or LoopStart()))
         self._planner = Planner(self._context)
         self._stepper = Stepper(self._context)
-        self.waited = 0  # `Candidate.waited` of the unit that runs, for its trace
         self._closed = False
 
     # --- what it has to tell ---
@@ -215,16 +214,15 @@ class LoopDriver(Rollback[S]):
         """
         return self._stepper.begin()
 
-    def complete(self, result: StepResult[S], started_us: int, ended_us: int, batch: int) -> None:
+    def complete(self, result: StepResult[S], started_us: int, ended_us: int) -> None:
         """Check what the unit returned, then adopt it or roll it back.
 
         Args:
             result: the kernel's answer.
             started_us: when the batch began.
             ended_us: when it ended.
-            batch: how many units ran in it.
         """
-        self._stepper.complete(result, started_us, ended_us, batch, self.waited)
+        self._stepper.complete(result, started_us, ended_us)
 
     def refuse(self, code: FaultCode, message: str) -> None:
         """End the loop at once: what it needs to continue cannot be had, however often it tries."""

@@ -202,25 +202,6 @@ class SnapshotOut:
     media_us: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StepTrace:
-    """One unit ran; sent only for sessions that ask for traces.
-
-    Attributes:
-        waited: units of the session's other loops that ran while this one could have.
-    """
-
-    session: str
-    loop: str
-    kind: str
-    step: int
-    chunk: int
-    batch: int
-    started_us: int
-    duration_us: int
-    waited: int = 0
-
-
 Emission = (
     FramesOut
     | SamplesOut
@@ -230,5 +211,4 @@ Emission = (
     | ControlFailed
     | StepFailed
     | SnapshotOut
-    | StepTrace
 )

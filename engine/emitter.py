@@ -12,13 +12,12 @@ from reverie.engine.emissions import (
     SamplesOut,
     SnapshotOut,
     StepFailed,
-    StepTrace,
     TextOut,
 )
 from reverie.engine.inputs import ControlId
 from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.outputs import CheckedFrames, CheckedOutput, CheckedSamples, is_media
-from reverie.models.contract.loop import Durable, TextOutput, WorkPlan
+from reverie.models.contract.loop import Durable, TextOutput
 from reverie.models.contract.spec import LoopSpec
 
 SKEW_US = 40_000
@@ -145,30 +144,6 @@ class Emitter:
         loop = self._loop.name
         failed = StepFailed(self.session, code, self.chunk, step, message, fatal, loop)
         self._emissions.append(failed)
-
-    def traced(
-        self,
-        plan: WorkPlan,
-        step: int,
-        started_us: int,
-        ended_us: int,
-        batch: int,
-        waited: int,
-    ) -> None:
-        """Report that a unit ran."""
-        self._emissions.append(
-            StepTrace(
-                session=self.session,
-                loop=self._loop.name,
-                kind=plan.kind,
-                step=step,
-                chunk=self.chunk,
-                batch=batch,
-                started_us=started_us,
-                duration_us=ended_us - started_us,
-                waited=waited,
-            )
-        )
 
     def _text(self, output: TextOutput, step: int, final: bool) -> TextOut:
         out = TextOut(

@@ -12,7 +12,6 @@ class DriverOptions:
         history_chunks: how far back a rewind can go (`LoadOptions.history_chunks`).
         snapshot_every_us: media time between two `SnapshotOut`; the first comes after one chunk.
         snapshots: how many a session may keep by name.
-        trace: whether every unit is told of in a `StepTrace`.
         receipt_for_opening: whether the prompt that it begins with gets one (`OPENING`).
         has_successor: whether another driver takes over what waits when the loop has failed for
             good; else it is given up then.
@@ -23,7 +22,6 @@ class DriverOptions:
     history_chunks: int = 8
     snapshot_every_us: int = 2_000_000
     snapshots: int = 8
-    trace: bool = False
     capture: bool = False
     receipt_for_opening: bool = False
     has_successor: bool = False

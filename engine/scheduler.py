@@ -3,7 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reverie.models.contract.loop import WorkPlan
 
@@ -28,15 +28,12 @@ class Candidate:
     Attributes:
         deadline_us: when the viewer runs out of frames, or a word is late.
         running: whether a chunk of it is in progress: what has begun is finished first.
-        waited: units of its own session's other loops that ran while it could have; the scheduler
-            fills it in.
     """
 
     session: str
     plan: WorkPlan
     deadline_us: int
     running: bool
-    waited: int = 0
 
     @property
     def owner(self) -> LoopOf:
@@ -113,12 +110,9 @@ class StepScheduler:
         ranked = [claim.candidate for claim in sorted(self._claims(candidates), key=_urgency)]
         key = ranked[0].plan.batch_key
         batch = [candidate for candidate in ranked if candidate.plan.batch_key == key]
-        picked = batch[: self.limit.size]
-        waited = tuple(
-            replace(chosen, waited=self._waited.get(chosen.owner, 0)) for chosen in picked
-        )
+        picked = tuple(batch[: self.limit.size])
         self._note(candidates, picked)
-        return waited
+        return picked
 
     def forget(self, session: str) -> None:
         """Drop what is known of a session that has ended."""

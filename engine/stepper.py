@@ -39,9 +39,7 @@ class Stepper(Generic[S]):
         context.unit = StepUnit(plan, context.states.now.state, controls, blocks)
         return context.unit
 
-    def complete(
-        self, result: StepResult[S], started_us: int, ended_us: int, batch: int, waited: int
-    ) -> None:
+    def complete(self, result: StepResult[S], started_us: int, ended_us: int) -> None:
         """Check what the unit returned, then adopt it or roll it back."""
         context, unit = self._context, self._context.unit
         assert unit is not None, "complete answers a begin"
@@ -66,8 +64,6 @@ class Stepper(Generic[S]):
             pace = context.kernel.spec.parameter_for(ParameterRole.PACE)
             per_s = context.mailbox.parameters.get(pace, 0.0) if pace is not None else 0.0
             context.pace.spoke(ended_us, per_s)
-        if context.options.trace:
-            context.emitter.traced(plan, step, started_us, ended_us, batch, waited)
         self._end_of(plan, unit.controls, ended_us)
 
     def _take(self) -> Controls:

@@ -234,7 +234,6 @@ class RecoveryLog:
             pts_us=self._pts_us,
             numbers=dict(self._numbers),
             utterances=dict(self._utterances),
-            trace=self._opening.trace,
             origin=self._opening.origin,
         )
         messages: list[ToWorker] = []

@@ -80,7 +80,6 @@ class OpenSession:
     pts_us: int = 0
     numbers: Mapping[str, int] = field(default_factory=dict)
     utterances: Mapping[str, int] = field(default_factory=dict)
-    trace: bool = False
     alone: bool = False
     origin: ForkOrigin | None = None
 

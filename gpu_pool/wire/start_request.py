@@ -33,7 +33,6 @@ class StartRequest:
         prompt: the whole prompt in effect; empty means that the person asked for nothing.
         parameters: those that differ from their defaults.
         stop: texts that end an answer.
-        trace: whether `StepTrace` emissions are wanted.
         origin: what it continues from; None begins a new session. A fork waits in no queue,
             because its origin would continue meanwhile.
         accounts: what its slot is counted under (`shares.py`); stays in this process.
@@ -45,7 +44,6 @@ class StartRequest:
     seed: int
     prompt: str = ""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    trace: bool = False
     origin: ForkOrigin | None = None
     stop: tuple[str, ...] = ()
     accounts: Accounts = ()

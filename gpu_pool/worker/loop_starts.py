@@ -139,7 +139,6 @@ class LoopStarts:
         options = replace(
             self._model.options,
             lead_chunks=self._program.lead_chunks,
-            trace=self._message.trace,
             receipt_for_opening=receipt_for_opening,
             has_successor=loop.name != self.leading,
         )

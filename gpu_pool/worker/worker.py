@@ -198,11 +198,10 @@ class StepLoop:
             return False
         batch = self._apart(picked)
         session_table = [self._session_table[candidate.session] for candidate in batch]
-        drivers = []
-        for worker_session, candidate in zip(session_table, batch, strict=True):
-            driver = worker_session.driver(candidate.owner.loop)
-            driver.waited = candidate.waited
-            drivers.append(driver)
+        drivers = [
+            worker_session.driver(candidate.owner.loop)
+            for worker_session, candidate in zip(session_table, batch, strict=True)
+        ]
         kernel = self._model.kernels[drivers[0].loop]
         limit = self._scheduler.limit
         with self._heartbeat.unit([worker_session.serial for worker_session in session_table]):

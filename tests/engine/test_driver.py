@@ -5,11 +5,9 @@ from driving import keys, prompt, stamps
 from loop_rig import stub_rig
 from stub_model import prompt_mark, read_stamp
 
-from reverie.engine.driver import DriverOptions
 from reverie.engine.emissions import (
     ControlApplied,
     ControlSuperseded,
-    StepTrace,
 )
 from reverie.engine.errors import (
     UnknownControlError,
@@ -115,13 +113,12 @@ def test_an_unknown_control_is_refused_and_nothing_changes() -> None:
     assert stamps(rig)[0].prompt == prompt_mark("a frozen lake")
 
 
-def test_traces_are_for_sessions_that_ask() -> None:
+def test_a_chunk_is_denoised_decoded_and_taken_into_the_context_before_the_next_one() -> None:
     rig = stub_rig()
-    rig.open(options=DriverOptions(trace=True))
+    rig.open()
     rig.run_chunks("s1", 2)
-    traces = rig.heard_of("s1", StepTrace)
-    kinds = [trace.kind for trace in traces]
+    units = rig.units("s1")
+    kinds = [unit.kind for unit in units]
     assert kinds == ["denoise", "denoise", "decode", "context", "denoise", "denoise", "decode"]
-    assert [trace.step for trace in traces] == list(range(7))
-    assert [trace.chunk for trace in traces] == [0, 0, 0, 1, 1, 1, 1]
-    assert all(trace.duration_us > 0 for trace in traces)
+    assert [unit.step for unit in units] == list(range(7))
+    assert [unit.chunk for unit in units] == [0, 0, 0, 1, 1, 1, 1]

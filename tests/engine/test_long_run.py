@@ -33,6 +33,7 @@ def test_memory_is_flat_over_a_long_run() -> None:
             driver.push([prompt(f"prompt {index}", f"p{index}")])
             rig.run_chunks("s1", 1)
             rig.heard["s1"].clear()
+            rig.ran.clear()
 
     run(20)
     tracemalloc.start()

@@ -11,7 +11,6 @@ from reverie.engine.driver import DriverOptions
 from reverie.engine.emissions import (
     ControlApplied,
     SnapshotOut,
-    StepTrace,
 )
 from reverie.engine.errors import (
     ChunkNotKeptError,
@@ -61,11 +60,11 @@ def test_an_interrupt_before_anything_was_seen_begins_again() -> None:
 
 def test_an_interrupt_between_chunks_keeps_the_context_pass_that_was_done() -> None:
     rig = stub_rig(seen_at_once=False)
-    driver = rig.open(options=DriverOptions(trace=True))
+    driver = rig.open()
     rig.run_idle()
     driver.interrupt(0)
     rig.run_chunks("s1", 1)
-    kinds = [trace.kind for trace in rig.heard_of("s1", StepTrace)]
+    kinds = [unit.kind for unit in rig.units("s1")]
     assert kinds.count("context") == 1
     assert worlds(rig) == [0, 1]
 

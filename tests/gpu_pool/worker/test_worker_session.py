@@ -65,9 +65,8 @@ def test_no_loop_waits_for_more_than_one_unit_of_the_other() -> None:
     worker_session = rig.open(tell_every=1, step_ms=20, word_ms=5)
     worker_session.push([turn(LONG, "t")])
     rig.run(lambda: rig.chunks() >= 30)
-    both = {trace.loop for trace in rig.ran}
-    assert both == {"world_model", "ar_decode"}
-    assert max(trace.waited for trace in rig.ran) == 1
+    assert {unit.loop for unit in rig.ran} == {"world_model", "ar_decode"}
+    assert rig.waits.longest == 1
 
 
 def test_a_pace_keeps_the_words_from_costing_the_pictures_their_rate() -> None:
@@ -118,11 +117,11 @@ def test_words_and_frames_of_several_sessions_share_batches_of_their_kind() -> N
     for session in "abc":
         rig.open(session, tell_every=1, step_ms=5)
     rig.run(lambda: min(rig.chunks(session) for session in "abc") >= 12)
-    assert {(trace.loop, trace.batch) for trace in rig.ran} >= {
+    assert {(unit.loop, unit.batch) for unit in rig.ran} >= {
         ("world_model", 3),
         ("ar_decode", 3),
     }
-    assert max(trace.waited for trace in rig.ran) == 1
+    assert rig.waits.longest == 1
     for session in "abc":
         stamps = [read_stamp(out.frames[0]) for out in rig.of(session, FramesOut)]
         assert [stamp.chunk for stamp in stamps] == list(range(len(stamps)))

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from tiny_lm import TinyLm, tiny_options
 
 from reverie.cli import main
-from reverie.engine.emissions import ControlApplied, StepTrace, TextOut
+from reverie.engine.emissions import ControlApplied, TextOut
 from reverie.engine.inputs import ControlId, ParameterInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.conversation import Message
@@ -50,7 +50,7 @@ def opened(loaded: Rig, *sessions: str, **parameters: float) -> Rig:
     rig = loaded.again()
     for session in sessions or ("s1",):
         request = LoopRequest(session, 7, "", {**SETTINGS, **parameters})
-        rig.open(request, DriverOptions(history_chunks=2, trace=True))
+        rig.open(request, DriverOptions(history_chunks=2))
     return rig
 
 
@@ -117,11 +117,11 @@ def test_what_stays_the_same_is_not_read_anew(loaded: Rig) -> None:
     answer(rig, "hello")
     choose(rig, a=1.0)
     answer(rig, "again")
-    reads = [t.chunk for t in rig.heard_of("s1", StepTrace) if t.kind == "prefill"]
+    reads = [unit.chunk for unit in rig.units("s1") if unit.kind == "prefill"]
     pieces_of_second = reads.count(1)
     choose(rig, a=0.5)
     answer(rig, "once more")
-    reads = [t.chunk for t in rig.heard_of("s1", StepTrace) if t.kind == "prefill"]
+    reads = [unit.chunk for unit in rig.units("s1") if unit.kind == "prefill"]
     assert reads.count(2) > pieces_of_second
 
 

@@ -21,7 +21,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from reverie.engine.emissions import StepFailed, StepTrace, TextOut
+from reverie.engine.emissions import StepFailed, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.config import RANDOM
@@ -45,7 +45,7 @@ def loaded() -> Rig:
 def opened(loaded: Rig, prompt: str = "", seed: int = 7, **parameters: float) -> Rig:
     rig = loaded.again()
     given = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "longest": 40, **parameters}
-    rig.open(LoopRequest("s1", seed, prompt, given), DriverOptions(history_chunks=2, trace=True))
+    rig.open(LoopRequest("s1", seed, prompt, given), DriverOptions(history_chunks=2))
     return rig
 
 
@@ -134,7 +134,7 @@ class TestEqualToGenerate:
     def test_a_second_turn_reads_only_what_is_new(self, loaded: Rig) -> None:
         rig = opened(loaded)
         first = answer(rig, LONG)
-        units = len([said for said in rig.heard["s1"] if isinstance(said, StepTrace)])
+        units = len(rig.units("s1"))
         second = answer(rig, "and then?")
         messages = (
             Message("user", LONG),
@@ -142,9 +142,9 @@ class TestEqualToGenerate:
             Message("user", "and then?"),
         )
         assert second == generated(rig, messages, do_sample=False)
-        later = [said for said in rig.heard["s1"] if isinstance(said, StepTrace)][units:]
+        later = rig.units("s1")[units:]
         whole = len(speaker_of(rig).conversation.ids(messages, 40))
-        assert [said.kind for said in later].count("prefill") < whole // PIECE
+        assert [unit.kind for unit in later].count("prefill") < whole // PIECE
 
 
 COMMON: dict[str, Any] = {
@@ -206,7 +206,7 @@ class TestUnits:
     def test_a_long_turn_is_read_in_bounded_pieces(self, loaded: Rig) -> None:
         rig = opened(loaded)
         answer(rig, LONG)
-        kinds = [said.kind for said in rig.heard["s1"] if isinstance(said, StepTrace)]
+        kinds = [unit.kind for unit in rig.units("s1")]
         pieces = -(-(len(f"user: {LONG}\nassistant:") - 1) // PIECE)
         assert kinds[0] == "listen"
         assert kinds[1 : pieces + 1] == ["prefill"] * pieces
@@ -220,7 +220,7 @@ class TestUnits:
         for _ in range(3):
             answer(rig, LONG)
             assert not rig.heard_of("s1", StepFailed)
-        assert max(trace.step for trace in rig.heard_of("s1", StepTrace)) > context
+        assert max(unit.step for unit in rig.units("s1")) > context
 
     def test_text_comes_in_whole_characters(self, loaded: Rig) -> None:
         conversation = speaker_of(loaded).conversation

@@ -12,7 +12,7 @@ from loop_rig import Rig
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reverie.engine.emissions import ControlApplied, StepFailed, StepTrace, TextOut
+from reverie.engine.emissions import ControlApplied, StepFailed, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.config import CONTEXT, PAGE_TOKENS, RANDOM
@@ -54,7 +54,7 @@ def saved(folder: Path, positions: int = LENGTH, **generation: Any) -> LoadOptio
 def opened(rig: Rig, stop: tuple[str, ...] = (), **parameters: float) -> Rig:
     spec = rig.instance.spec.loops[0]
     given = {each.name: each.default for each in spec.parameters} | parameters
-    options = DriverOptions(history_chunks=1, trace=True)
+    options = DriverOptions(history_chunks=1)
     rig.open(LoopRequest("s1", 7, "", given, stop), options)
     return rig
 
@@ -108,7 +108,7 @@ class TestContext:
         answer(rig, text)
         [receipt] = rig.heard_of("s1", ControlApplied)
         assert (receipt.truncated_at, receipt.dropped_messages) == (None, 0)
-        kinds = [trace.kind for trace in rig.heard_of("s1", StepTrace)]
+        kinds = [unit.kind for unit in rig.units("s1")]
         assert kinds.count("prefill") == -(-len(f"user: {text}\nassistant:") // 64)
 
 

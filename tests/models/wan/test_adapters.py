@@ -14,7 +14,7 @@ from tiny_wan import TinyWan, tiny_options
 from torch import Tensor
 from wan_rig import cache_of, kinds, opened, parts_of, pictures, shown
 
-from reverie.engine.emissions import ControlApplied, StepTrace
+from reverie.engine.emissions import ControlApplied
 from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
 from reverie.models.contract.controls import NO_CONTROLS, Controls, ParameterSpec
 from reverie.models.contract.errors import CheckpointError
@@ -379,7 +379,7 @@ class TestTogether:
             opened(rig, session, parameters={"lora_a": strength})
         rig.run(lambda: all(len(rig.frames(session)) >= 2 for session in mixes))
         most = {
-            session: max(t.batch for t in rig.heard_of(session, StepTrace) if t.kind == "denoise")
+            session: max(unit.batch for unit in rig.units(session) if unit.kind == "denoise")
             for session in mixes
         }
         assert most == {"s1": 1, "s2": 2, "s3": 2, "s4": 1}

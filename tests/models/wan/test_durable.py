@@ -32,7 +32,7 @@ def kept(rig: Rig, driver: LoopDriver[WanState]) -> Durable:
 def revived(again: Again, durable: Durable, chunks: int, prompt: str = "a lake") -> Rig:
     rig = again()
     request = LoopRequest("s1", 7, prompt, {"on_prompt": 1})
-    options = DriverOptions(history_chunks=3, trace=True)
+    options = DriverOptions(history_chunks=3)
     rig.open(request, options, durable=durable, chunks=chunks)
     return rig
 

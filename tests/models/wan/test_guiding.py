@@ -8,7 +8,6 @@ from loop_rig import Rig
 from numpy.typing import NDArray
 from tiny_wan import TinyWan, tiny_options
 
-from reverie.engine.emissions import StepTrace
 from reverie.engine.inputs import ControlId, ParameterInput
 from reverie.engine.options import DriverOptions
 from reverie.models.contract.loop import LoopRequest
@@ -24,7 +23,7 @@ def loaded() -> Rig:
 
 
 def opened(rig: Rig, session: str, parameters: dict[str, float]) -> None:
-    options = DriverOptions(history_chunks=3, trace=True)
+    options = DriverOptions(history_chunks=3)
     rig.open(LoopRequest(session, 7, "a lake", parameters), options)
 
 
@@ -63,7 +62,7 @@ def test_sessions_of_different_weights_run_together_and_change_nothing(loaded: R
     for session, parameters in cases.items():
         opened(rig, session, parameters)
     rig.run(lambda: all(len(rig.frames(session)) >= 2 for session in cases))
-    together = [trace.batch for trace in rig.heard_of("s1", StepTrace) if trace.kind == "denoise"]
+    together = [unit.batch for unit in rig.units("s1") if unit.kind == "denoise"]
     assert max(together) == 3
     for session, parameters in cases.items():
         made = np.concatenate([each.frames for each in rig.frames(session)[:2]]).astype(np.int64)

@@ -7,7 +7,7 @@ import torch
 from loop_rig import Rig
 from tiny_wan import TinyWan, tiny_options
 
-from reverie.engine.emissions import ControlApplied, StepTrace
+from reverie.engine.emissions import ControlApplied
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.engine.options import DriverOptions
 from reverie.models.contract.controls import NO_CONTROLS, Controls
@@ -27,14 +27,14 @@ def loaded() -> Rig:
 def opened(loaded: Rig, on_prompt: PromptInForce) -> Rig:
     rig = loaded.again()
     request = LoopRequest("s1", 7, "a lake", {"on_prompt": on_prompt})
-    rig.open(request, DriverOptions(history_chunks=3, trace=True))
+    rig.open(request, DriverOptions(history_chunks=3))
     return rig
 
 
 def kinds(rig: Rig, chunk: int) -> list[str]:
     """Return the units up to the decoding of a chunk, in order."""
-    traces = [said for said in rig.heard["s1"] if isinstance(said, StepTrace)]
-    return [said.kind for said in traces if said.chunk == chunk and said.kind != "decode"]
+    units = [unit for unit in rig.units("s1") if unit.chunk == chunk]
+    return [unit.kind for unit in units if unit.kind != "decode"]
 
 
 def say(rig: Rig, prompt: str) -> None:
@@ -89,7 +89,7 @@ class TestPromptWithinABlock:
         for number in range(12):
             say(rig, f"prompt {number}")
             rig.step()
-        assert "decode" in {s.kind for s in rig.heard["s1"] if isinstance(s, StepTrace)}
+        assert "decode" in {unit.kind for unit in rig.units("s1")}
         assert len(rig.frames("s1")) >= 2
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from stub_model import StubFamily, stub_request
+from unit_log import UnitRun, run_logged
 
-from reverie.engine.batch import run_batch
 from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.driver import DriverOptions, LoopDriver, LoopStart
 from reverie.engine.emissions import Emission, FramesOut
@@ -41,6 +41,7 @@ class Rig:
         loaded: an instance to use; None loads one.
         loop: which one runs; empty takes the family's first.
         heard: emissions by session, in order.
+        ran: the units that ran, in order.
     """
 
     family: ModelFamily
@@ -58,6 +59,7 @@ class Rig:
         self.scheduler = StepScheduler(self.max_batch)
         self.drivers: dict[str, LoopDriver[Any]] = {}
         self.heard: dict[str, list[Emission]] = {}
+        self.ran: list[UnitRun] = []
 
     def again(self) -> Self:
         """Return a rig without sessions on the same instance: loading takes its time."""
@@ -112,7 +114,7 @@ class Rig:
         drivers = [self.drivers[candidate.session] for candidate in picked]
         if drivers:
             limit = self.scheduler.limit
-            run_batch(self.kernel, self.instance, drivers, self._tick, limit=limit)
+            self.ran += run_logged(self.kernel, self.instance, drivers, self._tick, limit)
         for session, driver in self.drivers.items():
             self._hear(session, driver.take_emissions())
         return [driver.session for driver in drivers]
@@ -140,6 +142,9 @@ class Rig:
 
     def frames(self, session: str) -> list[FramesOut]:
         return self.heard_of(session, FramesOut)
+
+    def units(self, session: str) -> list[UnitRun]:
+        return [unit for unit in self.ran if unit.session == session]
 
     def heard_of(self, session: str, *kinds: type[Any]) -> list[Any]:
         return [emission for emission in self.heard[session] if isinstance(emission, kinds)]

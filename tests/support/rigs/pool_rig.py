@@ -33,13 +33,11 @@ class Viewer:
         session: str,
         program: str = "world",
         *,
-        trace: bool = False,
         origin: ForkOrigin | None = None,
     ) -> None:
         self.session = session
         self.origin = origin
         self.program = program
-        self.trace = trace
         self.notices: list[Notification] = []
         self.positions: list[int] = []
         self.lease: WorkerHandle | None = None
@@ -90,7 +88,6 @@ class Viewer:
             7,
             "a frozen lake",
             parameters,
-            trace=self.trace,
             origin=self.origin,
         )
         self.lease = await pool.lease(opening, self, self.positions.append)

@@ -6,10 +6,10 @@ from typing import Any
 
 from loop_rig import Clock
 from talking_stub import TalkingFamily
+from unit_log import LoopWaits, UnitRun, run_logged
 
 from reverie.engine.admission import Admission
-from reverie.engine.batch import run_batch
-from reverie.engine.emissions import Emission, FramesOut, StepTrace, TextOut
+from reverie.engine.emissions import Emission, FramesOut, TextOut
 from reverie.engine.inputs import ControlId, ControlInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
@@ -31,7 +31,8 @@ class WorkerSessionRig:
 
     Attributes:
         seen: viewers report every chunk as soon as it is out.
-        ran: the units that ran, oldest first, as their traces tell.
+        ran: the units that ran, oldest first.
+        waits: how long the loops of a session have waited for each other.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class WorkerSessionRig:
         self.scheduler = StepScheduler(max_batch)
         self.session_table: dict[str, WorkerSession] = {}
         self.heard: defaultdict[str, list[Emission]] = defaultdict(list)
-        self.ran: list[StepTrace] = []
+        self.ran: list[UnitRun] = []
+        self.waits = LoopWaits()
         self.seen = True
 
     def open(
@@ -60,9 +62,7 @@ class WorkerSessionRig:
     ) -> WorkerSession:
         """Begin a session."""
         return self.take_up(
-            OpenSession(
-                len(self.session_table), session, program, 7, "a lake", parameters, trace=True
-            )
+            OpenSession(len(self.session_table), session, program, 7, "a lake", parameters)
         )
 
     def take_up(self, message: OpenSession) -> WorkerSession:
@@ -85,14 +85,14 @@ class WorkerSessionRig:
             for each in worker_session.candidates(now_us)
         ]
         picked = self.scheduler.pick(candidates)
-        drivers: list[Any] = []
-        for candidate in picked:
-            driver = self.session_table[candidate.session].driver(candidate.owner.loop)
-            driver.waited = candidate.waited
-            drivers.append(driver)
+        self.waits.note(candidates, picked)
+        drivers: list[Any] = [
+            self.session_table[candidate.session].driver(candidate.owner.loop)
+            for candidate in picked
+        ]
         if drivers:
             kernel = self.model.kernels[drivers[0].loop]
-            run_batch(kernel, self.model.instance, drivers, self._tick)
+            self.ran += run_logged(kernel, self.model.instance, drivers, self._tick)
         for session, worker_session in self.session_table.items():
             self._hear(session, worker_session.take_emissions())
         return [(driver.session, driver.loop) for driver in drivers]
@@ -139,7 +139,6 @@ class WorkerSessionRig:
 
     def _hear(self, session: str, emissions: Sequence[Emission]) -> None:
         self.heard[session] += emissions
-        self.ran += [each for each in emissions if isinstance(each, StepTrace)]
         for emission in emissions:
             if self.seen and isinstance(emission, FramesOut):
                 self.session_table[session].seen(

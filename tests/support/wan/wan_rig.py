@@ -11,7 +11,7 @@ from tiny_wan import TinyWan, tiny_options
 from torch import Tensor
 
 from reverie.engine.driver import LoopDriver
-from reverie.engine.emissions import ControlApplied, StepTrace
+from reverie.engine.emissions import ControlApplied
 from reverie.engine.inputs import ControlId, StreamInput
 from reverie.engine.options import DriverOptions
 from reverie.models.contract.controls import MediaInput
@@ -64,7 +64,7 @@ def opened(
 ) -> LoopDriver[WanState]:
     defaults = {spec.name: spec.default for spec in rig.kernel.spec.parameters}
     request = LoopRequest(session, seed, prompt, {**defaults, **(parameters or {})})
-    return rig.open(request, DriverOptions(history_chunks=3, trace=True))
+    return rig.open(request, DriverOptions(history_chunks=3))
 
 
 def pictures(count: int, seed: int = 3) -> Pictures:
@@ -117,8 +117,7 @@ def frames_out(rig: Rig, since: int = 0, session: str = "s1") -> NDArray[np.uint
 
 def kinds(rig: Rig, chunk: int, session: str = "s1") -> list[str]:
     """Return the units up to the end of a chunk, in order."""
-    traces = rig.heard_of(session, StepTrace)
-    return [trace.kind for trace in traces if trace.chunk == chunk]
+    return [unit.kind for unit in rig.units(session) if unit.chunk == chunk]
 
 
 def applied(rig: Rig, control: str, session: str = "s1") -> int:

@@ -7,9 +7,8 @@ from loop_rig import Rig
 from numpy.typing import NDArray
 from tiny_pocket import tiny_options
 
-from reverie.engine.emissions import ControlApplied, SnapshotOut, StepTrace
+from reverie.engine.emissions import ControlApplied, SnapshotOut
 from reverie.engine.inputs import ControlId, KeysInput, ParameterInput, PromptInput
-from reverie.engine.options import DriverOptions
 from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.errors import CheckpointError, OptionError
 from reverie.models.contract.instance import LoadOptions
@@ -30,7 +29,7 @@ def request(prompt: str = "a green meadow by day", steps: float = 2) -> LoopRequ
 
 
 def kinds(rig: Rig) -> list[str]:
-    return [heard.kind for heard in rig.heard["s1"] if isinstance(heard, StepTrace)]
+    return [unit.kind for unit in rig.units("s1")]
 
 
 def receipt(rig: Rig, control: str) -> ControlApplied:
@@ -44,24 +43,24 @@ def receipt(rig: Rig, control: str) -> ControlApplied:
 
 
 def test_a_frame_goes_out_before_its_context_pass(rig: Rig) -> None:
-    rig.open(request(), DriverOptions(trace=True))
+    rig.open(request())
     rig.run_chunks("s1", 3)
     first, frame = ["begin", "first_frame", "decode"], ["context", "denoise", "denoise", "decode"]
     assert kinds(rig) == [*first, *frame, *frame]
 
 
 def test_the_number_of_denoise_steps_changes_with_the_next_frame(rig: Rig) -> None:
-    driver = rig.open(request(), DriverOptions(trace=True))
+    driver = rig.open(request())
     rig.run_chunks("s1", 2)
     driver.push([ParameterInput(ControlId("p"), "steps", 4)])
-    rig.heard["s1"].clear()
+    rig.ran.clear()
     rig.run_chunks("s1", 1)
     assert kinds(rig).count("denoise") == 4
     assert receipt(rig, "p").chunk == 2
 
 
 def test_a_prompt_is_encoded_once_and_its_unknown_words_come_with_the_receipt(rig: Rig) -> None:
-    driver = rig.open(request(), DriverOptions(trace=True))
+    driver = rig.open(request())
     rig.run_chunks("s1", 2)
     driver.push([PromptInput(ControlId("one"), "a zebra in a snowy country")])
     rig.run_chunks("s1", 1)
