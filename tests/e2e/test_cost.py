@@ -1,6 +1,7 @@
 """What the page spends on a picture, beside what the picture alone takes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from player import Player
@@ -18,6 +19,15 @@ ROUNDS = 2
 PICTURES = 48
 WARM_UP = 24
 MOST = 1.5
+MOST_MAIN_MS = 5.0
+"""Of the page's main thread, for each picture."""
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 3,
+    "is_mobile": True,
+    "has_touch": True,
+}
 COUNT_PICTURES = """
   globalThis.drawn = 0;
   const draw = CanvasRenderingContext2D.prototype.drawImage;
@@ -48,8 +58,14 @@ async def cost_s(browser: CDPSession, page: Page) -> float:
     return (await spent_s(browser) - before_s) / (last - first)
 
 
-async def new_page(browser: Browser) -> Page:
-    context = await browser.new_context(viewport={"width": 1280, "height": 800})
+async def main_thread_s(session: CDPSession) -> float:
+    """Return the processor time that the page's main thread has taken so far."""
+    told = await session.send("Performance.getMetrics")
+    return next(float(each["value"]) for each in told["metrics"] if each["name"] == "TaskDuration")
+
+
+async def new_page(browser: Browser, kind: dict[str, Any] = DESKTOP) -> Page:
+    context = await browser.new_context(**kind)
     page = await context.new_page()
     await page.add_init_script(COUNT_PICTURES)
     return page
@@ -84,6 +100,21 @@ async def test_what_decorates_the_picture_costs_less_than_half_of_it(
         await page.context.close()
     told = f"{1e3 * min(whole):.1f} ms a picture, {1e3 * min(bare):.1f} ms on a bare page"
     assert min(whole) <= MOST * min(bare), told
+
+
+@pytest.mark.parametrize("kind", [DESKTOP, PHONE], ids=["desktop", "phone"])
+async def test_a_picture_takes_little_of_the_main_thread(
+    browser: Browser, server: ServerProcess, kind: dict[str, Any]
+) -> None:
+    page = await new_page(browser, kind)
+    await Player.at(page, f"{server.url}?codec=h264")
+    session = await page.context.new_cdp_session(page)
+    await session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    first = await until_drawn(page, WARM_UP)
+    before_s = await main_thread_s(session)
+    last = await until_drawn(page, first + PICTURES)
+    spent_ms = 1e3 * (await main_thread_s(session) - before_s) / (last - first)
+    assert 0 < spent_ms <= MOST_MAIN_MS, f"{spent_ms:.2f} ms a picture"
 
 
 async def test_nothing_on_the_page_moves_by_itself_while_it_plays_or_waits(
