@@ -1,4 +1,4 @@
 """Decoder-only language models of the transformers library, a token a unit.
 
-Start with `kernel.py` (the loop), then `pages.py` (the cache) and `sampling.py`.
+Start with `kernel.py` (the loop), then `cache_pages.py` (the cache) and `sampling.py`.
 """

@@ -6,16 +6,15 @@ counts as said.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Unpack
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
-from reverie.models.causal_lm.conversation import Conversation, Message, Spelled, until_stop
+from reverie.models.causal_lm.components import ChatComponents
+from reverie.models.causal_lm.conversation import Message, Spelled, until_stop
 from reverie.models.causal_lm.durable import durable_chat, revived_chat
-from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
 from reverie.models.causal_lm.state import ChatState
 from reverie.models.contract.blocks import BlockId
@@ -35,36 +34,16 @@ from reverie.models.contract.loop import (
     WorkPlan,
 )
 from reverie.models.contract.spec import LoopSpec
-from reverie.models.services.adapters import NO_ADAPTERS, Adapters
 
 PIECE = 64
 """Tokens that one unit reads at most."""
 STREAM = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Speaker:
-    """A language model and how it speaks.
-
-    Attributes:
-        layout: what a token leaves in its cache.
-        ends: tokens that end an answer.
-        stops: texts that end it.
-        adapters: LoRAs that sessions can choose.
-    """
-
-    model: PreTrainedModel
-    conversation: Conversation
-    layout: CacheLayout
-    ends: frozenset[int]
-    stops: tuple[str, ...] = ()
-    adapters: Adapters = NO_ADAPTERS
-
-
 class ChatKernel(LoopKernel[ChatState]):
     """Answers turns, oldest first."""
 
-    def __init__(self, spec: LoopSpec, speaker: Speaker, instance: ModelInstance) -> None:
+    def __init__(self, spec: LoopSpec, speaker: ChatComponents, instance: ModelInstance) -> None:
         self.spec = spec
         self.speaker, self._instance = speaker, instance
 

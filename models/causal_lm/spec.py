@@ -40,7 +40,7 @@ from reverie.models.services.capacity import room_for
 from reverie.models.services.checkpoints import CheckpointReport
 
 if TYPE_CHECKING:
-    from reverie.models.causal_lm.loading import LoadedSpeaker
+    from reverie.models.causal_lm.checkpoint.loading import LoadedChat
 
 PARAMETERS = (
     ParameterSpec("temperature", 0.0, 0.0, 4.0, label="Temperature: 0 is the likeliest"),
@@ -120,7 +120,7 @@ class CausalLm:
     spec = chat_spec(CONTEXT)
 
     def __init__(self) -> None:
-        self._loaded: dict[str, LoadedSpeaker] = {}
+        self._loaded: dict[str, LoadedChat] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load the model that `options.checkpoint` names.
@@ -133,7 +133,7 @@ class CausalLm:
             raise CheckpointError(
                 "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        loaded: LoadedSpeaker = _part("loading").load_speaker(options)
+        loaded: LoadedChat = _module("checkpoint.loading").load_chat(options)
         spec = loaded.spec
         room = room_for(spec, options, loaded.device, loaded.dtype)
         instance = ModelInstance(
@@ -162,7 +162,7 @@ class CausalLm:
         Raises:
             CheckpointError: it is none, or the extra `lm` is not installed.
         """
-        report: CheckpointReport = _part("folders").check(Path(path))
+        report: CheckpointReport = _module("checkpoint.contents").check(Path(path))
         return report
 
     def check_adapter(
@@ -178,7 +178,7 @@ class CausalLm:
         Raises:
             CheckpointError: one of them cannot be read, or no model is named.
         """
-        report: CheckpointReport = _part("loras").check(Path(path), base, adapter)
+        report: CheckpointReport = _module("checkpoint.loras").check(Path(path), base, adapter)
         return report
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
@@ -189,7 +189,7 @@ class CausalLm:
         return ChatKernel(instance.spec.loop(loop), speaker, instance)
 
 
-def _part(name: str) -> ModuleType:
+def _module(name: str) -> ModuleType:
     """Import a module that needs the library."""
     try:
         return importlib.import_module(f"reverie.models.causal_lm.{name}")

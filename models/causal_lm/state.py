@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from reverie.models.causal_lm.cache_pages import CachedTokens
 from reverie.models.causal_lm.conversation import Message, Spelled
-from reverie.models.causal_lm.pages import CachedTokens
 from reverie.models.causal_lm.sampling import SamplingOptions
 from reverie.models.contract.blocks import BlockId
 from reverie.models.services.adapters import OFF, Mix

@@ -5,7 +5,7 @@ small, the upsampler's calls follow, off the state that the next picture is made
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -25,33 +25,21 @@ from reverie.models.contract.loop import (
     StepUnit,
     WorkPlan,
 )
-from reverie.models.contract.seeds import Draw, normal
 from reverie.models.contract.spec import LoopSpec
 from reverie.models.diamond.actions import QUALITY, action_of
-from reverie.models.diamond.config import GameConfig, SamplerConfig
-from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.components import DiamondComponents
+from reverie.models.diamond.config import SamplerConfig
 from reverie.models.diamond.sampler import SamplingState, advanced, calls_left
-from reverie.models.diamond.starts import Start, enlarged
+from reverie.models.diamond.starts import enlarged
 from reverie.models.diamond.state import DiamondPhase, DiamondState
 
 Result = StepResult[DiamondState]
 
 
-@dataclass(frozen=True, slots=True)
-class DiamondParts:
-    """Networks, the game, what worlds may begin with, and where noise is drawn from."""
-
-    world: Denoiser
-    upsampler: Denoiser | None
-    game: GameConfig
-    starts: tuple[Start, ...]
-    draw: Draw = normal
-
-
 class DiamondKernel(LoopKernel[DiamondState]):
     """A game, played."""
 
-    def __init__(self, spec: LoopSpec, parts: DiamondParts, instance: ModelInstance) -> None:
+    def __init__(self, spec: LoopSpec, parts: DiamondComponents, instance: ModelInstance) -> None:
         self.spec = spec
         self._parts, self._game, self._instance = parts, parts.game, instance
 

@@ -10,7 +10,7 @@ see `atari.py` for what that decides.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -32,19 +32,15 @@ from reverie.models.contract.spec import (
     StreamSpec,
 )
 from reverie.models.diamond.actions import control_specs, parameter_specs
-from reverie.models.diamond.agent import WEIGHTS, Agent
 from reverie.models.diamond.atari import ACTIONS, FULL, keys_of
-from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
-from reverie.models.diamond.denoiser import PICTURE, Denoiser
-from reverie.models.diamond.kernel import DiamondKernel, DiamondParts
-from reverie.models.diamond.starts import check_starts, read_starts, start_of
+from reverie.models.diamond.checkpoint import Agent, compared, load_agent, random_parts
+from reverie.models.diamond.components import DiamondComponents
+from reverie.models.diamond.config import ATARI, CSGO, GameConfig
+from reverie.models.diamond.kernel import DiamondKernel
+from reverie.models.diamond.network.denoiser import PICTURE
 from reverie.models.services.attention_choice import attention_of
 from reverie.models.services.checkpoints import (
-    NOTHING,
     CheckpointReport,
-    StoredTensor,
-    fill,
-    inspect,
 )
 from reverie.models.services.placement import device_of
 
@@ -52,22 +48,6 @@ RANDOM = "random"
 FLOAT32 = 4
 DRAWING = 3
 """Pictures that one in the making consists of, at most; see `sampler.Drawing`."""
-_TINY_UNET = UNetConfig(
-    channels=(16, 16), depths=(1, 1), attention=(False, True), condition=16, steps=2, actions=51,
-    multi_hot=True, noisy_past=True, sigma_offset=0.1,
-)  # fmt: skip
-TINY = replace(
-    CSGO,
-    height=10,
-    width=14,
-    world=_TINY_UNET,
-    sampler=SamplerConfig(steps=2, heun=True, past_sigma=0.005),
-    upsampler=replace(_TINY_UNET, steps=1, actions=0, multi_hot=False, extra=3),
-    upsampling=SamplerConfig(steps=2, churn=10.0, churn_low=0.0, churn_noise=0.9),
-    factor=4,
-    fine=SamplerConfig(steps=4, past_sigma=0.005),
-    fine_upsampling=SamplerConfig(steps=3),
-)
 
 
 def diamond_spec(game: GameConfig) -> ModelSpec:
@@ -118,7 +98,7 @@ class Diamond:
         self, atari: GameConfig = ATARI, csgo: GameConfig = CSGO, draw: Draw = normal
     ) -> None:
         self._atari, self._csgo, self._draw = atari, csgo, draw
-        self._parts: dict[str, DiamondParts] = {}
+        self._parts: dict[str, DiamondComponents] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load what `options.checkpoint` names.
@@ -136,7 +116,10 @@ class Diamond:
             parts, version = random_parts(device), RANDOM
         else:
             agent = Agent.find(Path(options.checkpoint), options.parts)
-            parts, version = self._load(agent, options.game, device), agent.version
+            parts, version = (
+                load_agent(agent, self._game_of(agent, options.game), device, self._draw),
+                agent.version,
+            )
         networks = {"world": parts.world}
         if parts.upsampler is not None:
             networks["upsampler"] = parts.upsampler
@@ -169,17 +152,7 @@ class Diamond:
             CheckpointError: there is none, or there are several.
         """
         agent = Agent.find(Path(path), parts)
-        return _looked_at(agent, self._game_of(agent, AUTO)).report
-
-    def _load(self, agent: Agent, wanted: str, device: torch.device) -> DiamondParts:
-        game = self._game_of(agent, wanted)
-        found = _looked_at(agent, game)
-        found.report.require_fit()
-        for model, stored in found.networks:
-            fill(model, stored, device, torch.float32)
-        world, *rest = (model for model, _ in found.networks)
-        starts = read_starts(agent.starts, game)
-        return DiamondParts(world, rest[0] if rest else None, game, starts, self._draw)
+        return compared(agent, self._game_of(agent, AUTO)).report
 
     def _game_of(self, agent: Agent, wanted: str) -> GameConfig:
         """Return the game: its network says which kind, `wanted` or a name which of Atari's."""
@@ -199,41 +172,3 @@ class Diamond:
         actions = agent.actions(count, wanted)
         world = replace(self._atari.world, actions=count)
         return replace(self._atari, world=world, actions=actions, keys=keys_of(actions))
-
-
-def random_parts(device: torch.device, seed: int = 0) -> DiamondParts:
-    """Make a tiny game that has learnt nothing; the same for the same seed."""
-    assert TINY.upsampler is not None, "the tiny game has both"
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        world, upsampler = Denoiser(TINY.world), Denoiser(TINY.upsampler)
-    for network in (world, upsampler):
-        network.to(device).eval().requires_grad_(False)
-    side = (3, TINY.height, TINY.width)
-    pictures = [normal(seed, "start", index, side).tanh() for index in range(3)]
-    return DiamondParts(
-        world, upsampler, TINY, tuple(start_of(picture, TINY) for picture in pictures)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """An agent's networks, compared with the public ones and not read yet."""
-
-    networks: tuple[tuple[Denoiser, Mapping[str, StoredTensor]], ...]
-    report: CheckpointReport
-
-
-def _looked_at(agent: Agent, game: GameConfig) -> _Found:
-    networks = []
-    report = NOTHING
-    for part, config in (("world", game.world), ("upsampler", game.upsampler)):
-        if config is None:
-            continue
-        stored = agent.stored(part)
-        with torch.device("meta"):
-            model = Denoiser(config)
-        networks.append((model, stored))
-        of_part = inspect(WEIGHTS[part].layout, stored, model)
-        report = report.joined(of_part.of_part(part, agent.folder, agent.files))
-    return _Found(tuple(networks), report.joined(check_starts(agent.starts, game)))

@@ -7,7 +7,7 @@ it, all that remain are computed anew, for what a frame is depends on those befo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Unpack
 
 import torch
@@ -27,35 +27,22 @@ from reverie.models.contract.loop import (
     StepUnit,
     WorkPlan,
 )
-from reverie.models.contract.seeds import Draw, normal
 from reverie.models.contract.spec import LoopSpec
+from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import ACTIONS, CAMERA
-from reverie.models.oasis.ddim import CONTEXT_LEVEL, LEVELS, NOISE_LIMIT, Ddim
-from reverie.models.oasis.guided import SPACE, WEIGHT, guided_velocity, policy_of
+from reverie.models.oasis.guidance import SPACE, WEIGHT, guided_velocity, policy_of
+from reverie.models.oasis.sampler import CONTEXT_LEVEL, LEVELS, NOISE_LIMIT
 from reverie.models.oasis.state import OasisPhase, OasisState, SeenFrame
-from reverie.models.oasis.transformer import OasisTransformer
-from reverie.models.oasis.vae import OasisVae
 from reverie.models.services.guidance.policies import GuidedCall
 
 CONTROL = "play"
 Result = StepResult[OasisState]
 
 
-@dataclass(frozen=True, slots=True)
-class OasisParts:
-    """Networks, schedule, pictures to begin with ([S, 3, H, W] in 0..1), and a source of noise."""
-
-    transformer: OasisTransformer
-    vae: OasisVae
-    ddim: Ddim
-    starts: Tensor
-    draw: Draw = normal
-
-
 class OasisKernel(LoopKernel[OasisState]):
     """Oasis, played."""
 
-    def __init__(self, spec: LoopSpec, parts: OasisParts, instance: ModelInstance) -> None:
+    def __init__(self, spec: LoopSpec, parts: OasisComponents, instance: ModelInstance) -> None:
         self.spec = spec
         self._parts, self._instance = parts, instance
         self._past = parts.transformer.config.window - 1  # frames that one in the making sees

@@ -5,11 +5,7 @@ reverie serve --model oasis --checkpoint DIR      oasis500m.safetensors, vit-l-2
 reverie serve --model oasis --checkpoint random   tiny random weights: noise, to try paths
 """
 
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from reverie.models.contract.blocks import BlockPool
 from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
@@ -29,45 +25,22 @@ from reverie.models.contract.spec import (
     StreamKind,
     StreamSpec,
 )
+from reverie.models.oasis.checkpoint import OasisCheckpoints, random_parts
+from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import BINDINGS, CAMERA, DRAGS, KEYS, DitConfig, VaeConfig
-from reverie.models.oasis.ddim import Ddim
-from reverie.models.oasis.guided import WEIGHT
-from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
-from reverie.models.oasis.transformer import OasisTransformer
-from reverie.models.oasis.vae import OasisVae
+from reverie.models.oasis.guidance import WEIGHT
+from reverie.models.oasis.kernel import CONTROL, OasisKernel
 from reverie.models.services.attention_choice import attention_of
 from reverie.models.services.capacity import room_for
 from reverie.models.services.checkpoints import (
-    CheckpointManifest,
     CheckpointReport,
-    fill,
-    inspect,
-    of_fault,
 )
 from reverie.models.services.placement import device_of, half_on_cuda, precision_of
-from reverie.models.services.start_pictures import check_starts, read_starts
-from reverie.models.services.weight_files import Places, one_network
+from reverie.models.services.weight_files import Places
 
 RANDOM = "random"
 RATE_HZ = 20.0
 FLOAT32 = 4
-STEPS = 10
-TINY_DIT = DitConfig(height=4, width=6, hidden=32, depth=2, heads=2, window=5)
-TINY_VAE = VaeConfig(rows=4, columns=6, patch=8, width=32, encoder=1, decoder=1, heads=2)
-TINY_STEPS = 3
-
-
-def _own_name(name: str) -> str | None:
-    """Leave out the angles, which are computed."""
-    return None if "rotary" in name else name
-
-
-WEIGHTS = {
-    "transformer": CheckpointManifest("Oasis 500M", ("oasis500m*.safetensors",), _own_name),
-    "vae": CheckpointManifest("ViT-VAE 20", ("vit-l-20*.safetensors",), _own_name),
-}
-NAMES = {"transformer": "transformers", "vae": "VAEs"}
-"""What several of them are called."""
 
 
 def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
@@ -131,8 +104,8 @@ class Oasis:
     def __init__(
         self, dit: DitConfig | None = None, vae: VaeConfig | None = None, draw: Draw = normal
     ) -> None:
-        self._networks = _Networks(dit or DitConfig(), vae or VaeConfig(), draw)
-        self._parts: dict[str, OasisParts] = {}
+        self._networks = OasisCheckpoints(dit or DitConfig(), vae or VaeConfig(), draw)
+        self._parts: dict[str, OasisComponents] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load what `options.checkpoint` names.
@@ -188,85 +161,3 @@ class Oasis:
             CheckpointError: there is no transformer of it.
         """
         return self._networks.look(Places.of(path, parts)).report
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    files: tuple[Path, ...]
-    report: CheckpointReport
-    model: torch.nn.Module
-    stored: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Checkpoint:
-    networks: tuple[_Found, ...]
-    report: CheckpointReport
-
-
-@dataclass(frozen=True, slots=True)
-class _Networks:
-    dit: DitConfig
-    vae: VaeConfig
-    draw: Draw
-
-    def look(self, places: Places) -> _Checkpoint:
-        """Look at every part, before any is read."""
-        networks = [self.find(places.checkpoint, "transformer")]
-        report = networks[0].report
-        if WEIGHTS["vae"].find(places.parts):
-            try:
-                networks.append(self.find(places.parts, "vae"))
-                report = report.joined(networks[1].report)
-            except CheckpointError as fault:
-                report = report.joined(of_fault(fault))
-        else:
-            lacking = f"the VAE ({' or '.join(WEIGHTS['vae'].files)})"
-            report = replace(report, lacking=(lacking,))
-        return _Checkpoint(tuple(networks), report.joined(check_starts(places.parts)))
-
-    def find(self, place: Path, part: str) -> _Found:
-        manifest = WEIGHTS[part]
-        if not place.exists():
-            raise CheckpointError(f"{place}: no such file or folder")
-        files = (place,) if place.is_file() else manifest.find(place)
-        if not files:
-            raise CheckpointError(f"{place} holds no {' or '.join(manifest.files)}")
-        folder = files[0].parent
-        files = one_network(folder, NAMES[part], files)
-        stored = manifest.tensors(files)
-        with torch.device("meta"):
-            model = OasisTransformer(self.dit) if part == "transformer" else OasisVae(self.vae)
-        report = inspect(manifest.layout, stored, model)
-        if part == "vae" and not report.matched:
-            raise CheckpointError(f"{files[0]} is no VAE of Oasis: it has none of its tensors")
-        return _Found(files, report.of_part(part, folder, files), model, stored)
-
-    def load(
-        self, places: Places, device: torch.device, dtype: torch.dtype
-    ) -> tuple[OasisParts, str]:
-        """Load what fits; return it with the version of its weights."""
-        found = self.look(places)
-        found.report.require_fit()
-        for network in found.networks:
-            fill(network.model, network.stored, device, dtype)
-        transformer, vae = (network.model for network in found.networks)
-        assert isinstance(transformer, OasisTransformer)
-        assert isinstance(vae, OasisVae)
-        width, height = vae.config.columns * vae.config.patch, vae.config.rows * vae.config.patch
-        starts = read_starts(places.parts, width, height)
-        files = [file.stat() for network in found.networks for file in network.files]
-        version = "-".join(f"{file.st_size:x}.{file.st_mtime_ns:x}" for file in files)
-        return OasisParts(transformer, vae, Ddim.of(STEPS), starts, self.draw), version
-
-
-def random_parts(device: torch.device, seed: int = 0) -> OasisParts:
-    """Make a tiny Oasis that has learnt nothing; the same for the same seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        transformer, vae = OasisTransformer(TINY_DIT), OasisVae(TINY_VAE)
-    side = (3, TINY_VAE.rows * TINY_VAE.patch, TINY_VAE.columns * TINY_VAE.patch)
-    starts = torch.stack([normal(seed, "start", index, side).sigmoid() for index in range(3)])
-    for network in (transformer, vae):
-        network.to(device).eval().requires_grad_(False)
-    return OasisParts(transformer, vae, Ddim.of(TINY_STEPS), starts)

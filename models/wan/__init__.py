@@ -1,5 +1,6 @@
 """Causal Wan: Self-Forcing and LongLive, video made block by block from text.
 
-Start with `transformer.py` (one call), `window.py` (what a call sees), then `kernel.py` (the loop).
-Facts of the public models are followed by the numbers in `tests/goldens`; the code is our own.
+Start with `network/transformer.py` (one call), `window.py` (which frames a call attends to), then
+`kernel.py` (the loop). The numbers in `tests/goldens` hold it to the public models; the code is our
+own.
 """

@@ -26,15 +26,15 @@ from reverie.models.contract.loop import (
 )
 from reverie.models.contract.spec import LoopSpec
 from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.controls import hears, on_prompt, pushed, taken
 from reverie.models.wan.durable import durable_state, revived_state
-from reverie.models.wan.guided import in_one_batch
+from reverie.models.wan.guidance import in_one_batch
 from reverie.models.wan.input_frames import is_last_group, next_group
 from reverie.models.wan.network.features import FIRST_GROUP, GROUP, shape_key
-from reverie.models.wan.parts import WanParts
-from reverie.models.wan.picture_units import decoder_of
 from reverie.models.wan.state import PromptInForce, WanPhase, WanState
 from reverie.models.wan.units import WanUnits
+from reverie.models.wan.vae_units import decoder_of
 from reverie.models.wan.window import block_at, due_block, seen_past, unmoved
 
 
@@ -47,7 +47,7 @@ class WanKernel(LoopKernel[WanState]):
     def __init__(
         self,
         spec: LoopSpec,
-        parts: WanParts,
+        parts: WanComponents,
         instance: ModelInstance,
         guiding: Guiding = in_one_batch,
     ) -> None:

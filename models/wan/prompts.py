@@ -13,8 +13,8 @@ from torch import Tensor
 from reverie.models.contract.encoder_cache import CacheKey
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.services.adapters import Mix
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.network.transformer import Prompt
-from reverie.models.wan.parts import WanParts
 
 COMPONENT = "text"
 EMPTY = ""
@@ -27,7 +27,7 @@ _stream = cast(Callable[[torch.device], torch.cuda.Stream], torch.cuda.Stream)
 class WanPrompts:
     """Encodes prompts with an instance's text encoder."""
 
-    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+    def __init__(self, parts: WanComponents, instance: ModelInstance) -> None:
         self._encoder, self._adapters = parts.text, parts.adapters
         self._instance = instance
         self._beside: torch.cuda.Stream | None = None
@@ -92,7 +92,7 @@ class EmptyPrompt:
     Kept under the mix of adapters that was asked for last; most sessions have the same.
     """
 
-    def __init__(self, parts: WanParts, instance: ModelInstance) -> None:
+    def __init__(self, parts: WanComponents, instance: ModelInstance) -> None:
         self._parts, self._instance = parts, instance
         self._prompts = WanPrompts(parts, instance)
         self._kept: tuple[tuple[str, Mix], Prompt] | None = None

@@ -39,6 +39,7 @@ from reverie.models.services.checkpoints import CheckpointReport
 from reverie.models.services.guidance.select import Guiding, guiding_of
 from reverie.models.services.weight_files import Places
 from reverie.models.wan.checkpoint.loras import check as check_lora
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.config import (
     CELL_PX,
     GRID,
@@ -48,16 +49,15 @@ from reverie.models.wan.config import (
     CausalConfig,
     WanConfig,
 )
-from reverie.models.wan.guided import SPACE, in_one_batch
+from reverie.models.wan.guidance import SPACE, in_one_batch
 from reverie.models.wan.input_frames import CAMERA_PICTURES, CLIP_PICTURES
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.network.fast_decoder import check as check_decoder
 from reverie.models.wan.network.fast_decoder import holds_fast_decoder
-from reverie.models.wan.parts import WanParts
 from reverie.models.wan.prompts import WanPrompts
 from reverie.models.wan.restyle import WanRestyleKernel
-from reverie.models.wan.sizes import StateSize
 from reverie.models.wan.state import PromptInForce
+from reverie.models.wan.state_size import StateSize
 
 if TYPE_CHECKING:
     from reverie.models.wan.checkpoint.contents import FoundCheckpoint
@@ -169,7 +169,7 @@ class Wan:
     )
 
     def __init__(self) -> None:
-        self._parts: dict[str, WanParts] = {}
+        self._parts: dict[str, WanComponents] = {}
         self._guiding: dict[str, Guiding] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
@@ -237,7 +237,7 @@ class Wan:
         return check_lora(Path(path), config, adapter)
 
 
-def assemble(parts: WanParts, version: str, options: LoadOptions) -> ModelInstance:
+def assemble(parts: WanComponents, version: str, options: LoadOptions) -> ModelInstance:
     """Put an instance together; its cache pool holds as many sessions as were asked for."""
     config = parts.transformer.config
     spec = wan_spec(config, parts.causal, parts.grid, adapters=parts.adapters.parameters)

@@ -9,12 +9,12 @@ from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import StepResult, StepUnit
 from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.controls import taken
-from reverie.models.wan.frame_units import WanFrameUnits
-from reverie.models.wan.parts import WanParts
-from reverie.models.wan.picture_units import PictureUnits
 from reverie.models.wan.prompts import WanPrompts
 from reverie.models.wan.state import PromptInForce, WanPhase, WanState
+from reverie.models.wan.transformer_units import WanFrameUnits
+from reverie.models.wan.vae_units import PictureUnits
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
@@ -23,7 +23,7 @@ Result = StepResult[WanState]
 class WanUnits:
     """Runs planned units of one kind, of one or several sessions."""
 
-    def __init__(self, parts: WanParts, instance: ModelInstance, guiding: Guiding) -> None:
+    def __init__(self, parts: WanComponents, instance: ModelInstance, guiding: Guiding) -> None:
         self._parts, self._instance = parts, instance
         self._causal = parts.causal
         self.frames = WanFrameUnits(parts, instance, guiding)

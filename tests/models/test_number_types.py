@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from wan_folders import original, self_forcing, write_rest
 
 from reverie.cli import main
-from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption, LoadOptions
 from reverie.models.number_types import type_faults

@@ -1,11 +1,11 @@
 """Every part of a Wan checkpoint, looked at before any is read: one report for all of it.
 
-A folder holds the transformer in one of the public layouts (`layouts.py`; `places.py` says which
-file is taken), the VAE (`vae/` as diffusers has it, or the original `Wan2.1_VAE.pth`), the text
-encoder (`text_encoder/` and `tokenizer/` as transformers has them), and may hold `causal.json` with
-fields of `CausalConfig` and `"height"` and `"width"` in pixels. LongLive's `lora.pt` next to its
-base is part of the model. `reverie models check` prints the report; loading begins with it, so they
-agree.
+A folder holds the transformer in one of the public layouts (`layouts.py`; `transformer_files.py`
+says which file is taken), the VAE (`vae/` as diffusers has it, or the original `Wan2.1_VAE.pth`),
+the text encoder (`text_encoder/` and `tokenizer/` as transformers has them), and may hold
+`causal.json` with fields of `CausalConfig` and `"height"` and `"width"` in pixels. LongLive's
+`lora.pt` next to its base is part of the model. `reverie models check` prints the report, and
+loading begins with it, so they agree.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -28,8 +28,13 @@ from reverie.models.services.checkpoints import (
 from reverie.models.services.weight_files import Places
 from reverie.models.wan.checkpoint import loras
 from reverie.models.wan.checkpoint.layouts import TEXT_PARTS, VAES, config_of, lacking
-from reverie.models.wan.checkpoint.places import TransformerFiles, brought_lora, find_files, used
 from reverie.models.wan.checkpoint.text_files import check_text
+from reverie.models.wan.checkpoint.transformer_files import (
+    TransformerFiles,
+    brought_lora,
+    find_files,
+    used,
+)
 from reverie.models.wan.checkpoint.vae_files import FoundVae, find_vae, latent_channels
 from reverie.models.wan.config import CELL_PX, GRID, LONGLIVE, SELF_FORCING, CausalConfig, WanConfig
 from reverie.models.wan.network.fast_decoder import LATENT_CHANNELS

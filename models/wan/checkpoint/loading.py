@@ -15,16 +15,16 @@ from reverie.models.services.placement import device_of, half_on_cuda, precision
 from reverie.models.services.weight_files import Places
 from reverie.models.wan.checkpoint import loras
 from reverie.models.wan.checkpoint.contents import FoundTransformer, check_checkpoint, check_more
-from reverie.models.wan.checkpoint.places import used
 from reverie.models.wan.checkpoint.text_files import load_text
+from reverie.models.wan.checkpoint.transformer_files import used
 from reverie.models.wan.checkpoint.vae_files import load_vae
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.config import RANDOM, CausalConfig, WanConfig
 from reverie.models.wan.network.fast_decoder import load_fast_decoder, random_fast_decoder
 from reverie.models.wan.network.text_encoder import HashedText, Umt5Text
 from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.network.vae import StreamingVae
 from reverie.models.wan.noise import SeededNoise
-from reverie.models.wan.parts import WanParts
 
 Part = TypeVar("Part", bound=torch.nn.Module)
 
@@ -41,7 +41,7 @@ TINY_GRID = (6, 6)
 class LoadedWan:
     """Parts, and what changes when any weight does."""
 
-    parts: WanParts
+    parts: WanComponents
     version: str
 
 
@@ -73,7 +73,7 @@ def load_parts(options: LoadOptions) -> LoadedWan:
     adapters = (*loras.brought_along(found.transformer.files), *options.adapters)
     fitted = loras.fit(adapters, transformer, text.encoder, found.transformer.stored)
     causal, grid = found.causal
-    parts = WanParts(
+    parts = WanComponents(
         transformer=transformer,
         decoder=fast or vae,
         encoder=vae,
@@ -112,7 +112,7 @@ def random_parts(
         vae = AutoencoderKLWan(base_dim=4, z_dim=16, num_res_blocks=1).eval()
     streaming = StreamingVae(vae.requires_grad_(False))
     fitted = loras.fit(adapters, transformer, None)
-    parts = WanParts(
+    parts = WanComponents(
         transformer=transformer,
         decoder=random_fast_decoder(seed) if fast else streaming,
         encoder=streaming,

@@ -17,7 +17,7 @@ from reverie.models.services.adapters import FittedAdapters, fit_adapters
 from reverie.models.services.checkpoints import CheckpointReport, StoredTensor
 from reverie.models.services.lora import LoraFile, read_lora
 from reverie.models.wan.checkpoint.layouts import from_diffusers, from_training
-from reverie.models.wan.checkpoint.places import TransformerFiles, brought_lora
+from reverie.models.wan.checkpoint.transformer_files import TransformerFiles, brought_lora
 from reverie.models.wan.config import T2V_1_3B, T2V_14B, WanConfig
 from reverie.models.wan.network.transformer import WanTransformer
 

@@ -16,9 +16,9 @@ from reverie.cli import main
 from reverie.engine.emissions import ControlApplied, TextOut
 from reverie.engine.inputs import ControlId, ParameterInput, TurnInput
 from reverie.engine.options import DriverOptions
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.causal_lm.conversation import Message
 from reverie.models.causal_lm.kernel import ChatKernel
-from reverie.models.causal_lm.loading import random_model
 from reverie.models.contract.instance import AdapterOption
 from reverie.models.contract.loop import LoopRequest
 

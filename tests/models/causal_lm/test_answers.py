@@ -24,10 +24,11 @@ from transformers import (
 from reverie.engine.emissions import StepFailed, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
+from reverie.models.causal_lm.checkpoint.loading import random_model
+from reverie.models.causal_lm.components import ChatComponents
 from reverie.models.causal_lm.config import RANDOM
 from reverie.models.causal_lm.conversation import Message
-from reverie.models.causal_lm.kernel import PIECE, ChatKernel, Speaker
-from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.kernel import PIECE, ChatKernel
 from reverie.models.causal_lm.spec import CausalLm
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import LoadOptions
@@ -65,14 +66,14 @@ def answer(rig: Rig, text: str) -> str:
     return "".join(said.text for said in texts(rig)[before:])
 
 
-def speaker_of(rig: Rig) -> Speaker:
+def chat_of(rig: Rig) -> ChatComponents:
     assert isinstance(rig.kernel, ChatKernel)
     return rig.kernel.speaker
 
 
 def generated(rig: Rig, messages: tuple[Message, ...], seed: int = 7, **options: Any) -> str:
     """Return what `generate` says to the same messages."""
-    speaker = speaker_of(rig)
+    speaker = chat_of(rig)
     ids = torch.tensor([speaker.conversation.ids(messages, 40)])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -143,7 +144,7 @@ class TestEqualToGenerate:
         )
         assert second == generated(rig, messages, do_sample=False)
         later = rig.units("s1")[units:]
-        whole = len(speaker_of(rig).conversation.ids(messages, 40))
+        whole = len(chat_of(rig).conversation.ids(messages, 40))
         assert [unit.kind for unit in later].count("prefill") < whole // PIECE
 
 
@@ -215,7 +216,7 @@ class TestUnits:
 
     def test_an_answer_ends_where_the_context_does(self, loaded: Rig) -> None:
         rig = opened(loaded, longest=4096, temperature=1.0)
-        pool, context = rig.instance.blocks, speaker_of(rig).conversation.context
+        pool, context = rig.instance.blocks, chat_of(rig).conversation.context
         assert pool is not None
         for _ in range(3):
             answer(rig, LONG)
@@ -223,7 +224,7 @@ class TestUnits:
         assert max(unit.step for unit in rig.units("s1")) > context
 
     def test_text_comes_in_whole_characters(self, loaded: Rig) -> None:
-        conversation = speaker_of(loaded).conversation
+        conversation = chat_of(loaded).conversation
         ids = tuple(conversation.tokenizer.encode("un lac gelé ❄️ la nuit"))
         said = [conversation.text(ids[:count]) for count in range(len(ids) + 1)]
         assert all(later.startswith(earlier) for earlier, later in pairwise(said))

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from reverie.models.causal_lm.cache_pages import CachedTokens
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.causal_lm.config import PAGE_TOKENS
 from reverie.models.causal_lm.conversation import Conversation, Message, until_stop
-from reverie.models.causal_lm.loading import random_model
-from reverie.models.causal_lm.pages import CachedTokens
 
 
 class TestStopStrings:

@@ -15,11 +15,11 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from reverie.engine.emissions import ControlApplied, StepFailed, TextOut
 from reverie.engine.inputs import ControlId, TurnInput
 from reverie.engine.options import DriverOptions
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.causal_lm.config import CONTEXT, PAGE_TOKENS, RANDOM
-from reverie.models.causal_lm.context import context_for
+from reverie.models.causal_lm.context_length import context_for
 from reverie.models.causal_lm.conversation import UNFINISHED, Conversation, Spelled
 from reverie.models.causal_lm.kernel import ChatKernel
-from reverie.models.causal_lm.loading import random_model
 from reverie.models.causal_lm.spec import CausalLm, chat_spec
 from reverie.models.contract.blocks import BlockId
 from reverie.models.contract.controls import NO_CONTROLS

@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from reverie.models.causal_lm.kernel import Speaker
-from reverie.models.causal_lm.loading import load_speaker, random_model
+from reverie.models.causal_lm.checkpoint.loading import load_chat, random_model
+from reverie.models.causal_lm.components import ChatComponents
 from reverie.models.contract.instance import AdapterOption, LoadOptions
 
 GOLDEN = Path(__file__).resolve().parents[2] / "goldens" / "peft" / "lora.safetensors"
@@ -48,14 +48,14 @@ def published(tmp_path_factory: pytest.TempPathFactory, numbers: dict[str, Tenso
     return folder
 
 
-def loaded(published: Path, *adapters: AdapterOption) -> Speaker:
+def loaded(published: Path, *adapters: AdapterOption) -> ChatComponents:
     options = LoadOptions(
         device="cpu", checkpoint=str(published / "base"), sessions=1, adapters=adapters
     )
-    return load_speaker(options).speaker
+    return load_chat(options).speaker
 
 
-def assert_logits(speaker: Speaker, numbers: dict[str, Tensor], wanted: str) -> None:
+def assert_logits(speaker: ChatComponents, numbers: dict[str, Tensor], wanted: str) -> None:
     model: Any = speaker.model
     with torch.no_grad():
         made = model(numbers["in.ids"]).logits[0]

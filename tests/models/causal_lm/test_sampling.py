@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from transformers import GenerationConfig
 
-from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, scores_of, seeded_state
 
 MODEL, _ = random_model()

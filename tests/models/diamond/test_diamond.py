@@ -20,7 +20,7 @@ from reverie.models.diamond.actions import KEYS, QUALITY, action_of
 from reverie.models.diamond.config import (
     CSGO,
 )
-from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.network.denoiser import Denoiser
 from reverie.models.diamond.spec import Diamond
 from reverie.models.diamond.starts import read_starts
 from reverie.models.diamond.state import DiamondState

@@ -19,7 +19,7 @@ from reverie.models.contract.instance import LoadOptions
 from reverie.models.contract.loop import LoopRequest
 from reverie.models.diamond.actions import KEYS, QUALITY, action_of
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig, SamplerConfig, UNetConfig
-from reverie.models.diamond.denoiser import Conditioners, Denoiser
+from reverie.models.diamond.network.denoiser import Conditioners, Denoiser
 from reverie.models.diamond.spec import Diamond
 from reverie.models.diamond.state import DiamondState
 

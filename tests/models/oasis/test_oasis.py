@@ -5,18 +5,19 @@ import torch
 from torch import Tensor
 
 from reverie.models.contract.controls import Controls, KeyEdge, KeyInput
+from reverie.models.oasis.checkpoint import TINY_DIT, random_parts
+from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import ACTIONS, DitConfig, VaeConfig
-from reverie.models.oasis.ddim import CONTEXT_LEVEL
-from reverie.models.oasis.kernel import CONTROL, OasisParts, action_row
-from reverie.models.oasis.spec import TINY_DIT, random_parts
-from reverie.models.oasis.transformer import OasisTransformer
-from reverie.models.oasis.vae import OasisVae
+from reverie.models.oasis.kernel import CONTROL, action_row
+from reverie.models.oasis.network.transformer import OasisTransformer
+from reverie.models.oasis.network.vae import OasisVae
+from reverie.models.oasis.sampler import CONTEXT_LEVEL
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def parts() -> OasisParts:
+def parts() -> OasisComponents:
     return random_parts(CPU)
 
 
@@ -34,7 +35,7 @@ class TestTransformer:
     """One call."""
 
     def test_a_frame_beside_a_cached_past_is_the_frame_of_the_whole_window(
-        self, parts: OasisParts
+        self, parts: OasisComponents
     ) -> None:
         x, levels, actions = window(4)
         with torch.no_grad():

@@ -18,13 +18,15 @@ from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import LoopKernel, LoopRequest, StepBatch, StepResult
 from reverie.models.contract.spec import LoopSpec
+from reverie.models.oasis.checkpoint import STEPS
+from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import CAMERA, DitConfig, VaeConfig
-from reverie.models.oasis.ddim import LEVELS, Ddim
-from reverie.models.oasis.kernel import CONTROL, OasisKernel, OasisParts
-from reverie.models.oasis.spec import STEPS, Oasis
+from reverie.models.oasis.kernel import CONTROL, OasisKernel
+from reverie.models.oasis.network.transformer import OasisTransformer
+from reverie.models.oasis.network.vae import OasisVae
+from reverie.models.oasis.sampler import LEVELS, Ddim
+from reverie.models.oasis.spec import Oasis
 from reverie.models.oasis.state import OasisPhase, OasisState
-from reverie.models.oasis.transformer import OasisTransformer
-from reverie.models.oasis.vae import OasisVae
 
 TOLERANCE = 1e-5
 """Of one pass of a network."""
@@ -63,7 +65,7 @@ def sizes(golden: Golden) -> tuple[DitConfig, VaeConfig]:
 class Listening(OasisKernel):
     """Notes the frames in the making and those that are made."""
 
-    def __init__(self, spec: LoopSpec, parts: OasisParts, instance: ModelInstance) -> None:
+    def __init__(self, spec: LoopSpec, parts: OasisComponents, instance: ModelInstance) -> None:
         super().__init__(spec, parts, instance)
         self.points: list[Tensor] = []
         self.made: list[Tensor] = []

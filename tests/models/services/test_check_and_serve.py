@@ -18,9 +18,9 @@ from wan_folders import original, weights, write_rest
 
 from reverie.cli import main
 from reverie.gpu_pool import ModelUnavailableError, Pool, PoolOptions
-from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.diamond.config import ATARI
-from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.network.denoiser import Denoiser
 
 POINTER = Path(__file__).parent.parent.parent / "inputs" / "git_lfs_pointer.txt"
 PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to download</body></html>\n"

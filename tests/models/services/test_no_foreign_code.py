@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from wan_folders import original, write_rest
 
-from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.checkpoint.loading import random_model
 
 CODE = """
 from pathlib import Path

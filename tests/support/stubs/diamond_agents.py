@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from reverie.models.diamond.config import ATARI
-from reverie.models.diamond.denoiser import Denoiser
+from reverie.models.diamond.network.denoiser import Denoiser
 
 
 def write_agent(path: Path, actions: int) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.wan.checkpoint.loading import random_parts
-from reverie.models.wan.parts import PromptEncoder
+from reverie.models.wan.components import PromptEncoder
 from reverie.models.wan.spec import assemble
 
 LOCATION = f"{Path(__file__).resolve()}:SlowWan"

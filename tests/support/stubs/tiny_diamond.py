@@ -1,7 +1,8 @@
 """DIAMOND with tiny random weights: the real loop, Heun, churn and upsampler included."""
 
 from reverie.models.contract.instance import LoadOptions
-from reverie.models.diamond.spec import RANDOM, TINY, Diamond, diamond_spec
+from reverie.models.diamond.checkpoint import TINY
+from reverie.models.diamond.spec import RANDOM, Diamond, diamond_spec
 
 
 class TinyDiamond(Diamond):

@@ -1,7 +1,8 @@
 """Oasis with tiny random weights: the real loop."""
 
 from reverie.models.contract.instance import LoadOptions
-from reverie.models.oasis.spec import RANDOM, TINY_DIT, TINY_VAE, Oasis, oasis_spec
+from reverie.models.oasis.checkpoint import TINY_DIT, TINY_VAE
+from reverie.models.oasis.spec import RANDOM, Oasis, oasis_spec
 
 
 class TinyOasis(Oasis):

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.network.block import KeysAndValues
 from reverie.models.wan.network.transformer import CallOutput, Prompt
-from reverie.models.wan.parts import WanParts
 
 
 class SlotCache:
@@ -48,7 +48,7 @@ class BareWan:
         keys: what the newest clean call of each frame left, [2, L, N, A, d].
     """
 
-    parts: WanParts
+    parts: WanComponents
     seed: int
     prompt: str
     latents: list[Tensor] = field(default_factory=list)

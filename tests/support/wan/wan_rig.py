@@ -18,8 +18,8 @@ from reverie.models.contract.controls import MediaInput
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import LoopRequest
 from reverie.models.wan.checkpoint.loading import TINY_GRID, random_parts
+from reverie.models.wan.components import LatentDecoder, WanComponents
 from reverie.models.wan.config import CausalConfig
-from reverie.models.wan.parts import LatentDecoder, WanParts
 from reverie.models.wan.spec import assemble, wan_spec
 from reverie.models.wan.state import WanState
 
@@ -50,7 +50,7 @@ def wan_rig(loop: str = "", sessions: int = 4) -> Rig:
     return Rig(TinyWan(), tiny_options(sessions=sessions), loop=loop)
 
 
-def parts_of(rig: Rig) -> WanParts:
+def parts_of(rig: Rig) -> WanComponents:
     assert isinstance(rig.family, TinyWan)
     return rig.family._parts[rig.instance.name]
 

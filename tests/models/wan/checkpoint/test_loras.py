@@ -15,9 +15,9 @@ from reverie.cli import main
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption, LoadOptions, ModelInstance
 from reverie.models.wan.checkpoint.loras import own_name
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.network.text_encoder import Umt5Text
 from reverie.models.wan.network.transformer import WanTransformer
-from reverie.models.wan.parts import WanParts
 from reverie.models.wan.prompts import WanPrompts
 from reverie.models.wan.spec import Wan
 
@@ -30,14 +30,14 @@ def pairs(paths: tuple[str, ...] = (Q, "blocks.1.ffn.2")) -> Pairs:
     return pairs_for(model, paths, seed=1)
 
 
-def load(folder: Path, *adapters: AdapterOption) -> tuple[ModelInstance, WanParts]:
+def load(folder: Path, *adapters: AdapterOption) -> tuple[ModelInstance, WanComponents]:
     family = Wan()
     options = LoadOptions(device="cpu", checkpoint=str(folder), sessions=1, adapters=adapters)
     instance = family.load(options)
     return instance, family._parts[instance.name]
 
 
-def weight(parts: WanParts, path: str) -> Tensor:
+def weight(parts: WanComponents, path: str) -> Tensor:
     return linear(parts.transformer, path).weight
 
 
@@ -135,7 +135,7 @@ class TestText:
     """A LoRA for the text encoder."""
 
     @pytest.fixture
-    def loaded(self, tmp_path: Path) -> tuple[ModelInstance, WanParts]:
+    def loaded(self, tmp_path: Path) -> tuple[ModelInstance, WanComponents]:
         self_forcing(tmp_path)
         write_rest(tmp_path)
         _, parts = load(tmp_path)
@@ -147,7 +147,7 @@ class TestText:
         return load(tmp_path, AdapterOption("words", str(lora)))
 
     def test_prompts_are_read_anew_under_it_and_as_before_without(
-        self, loaded: tuple[ModelInstance, WanParts]
+        self, loaded: tuple[ModelInstance, WanComponents]
     ) -> None:
         instance, parts = loaded
         prompts, known = WanPrompts(parts, instance), len(instance.encodings)
@@ -159,7 +159,7 @@ class TestText:
         assert torch.equal(parts.text.encode("a lake"), before)
 
     def test_what_is_read_beforehand_is_what_is_found(
-        self, loaded: tuple[ModelInstance, WanParts]
+        self, loaded: tuple[ModelInstance, WanComponents]
     ) -> None:
         instance, parts = loaded
         assert instance.prepare_prompt is not None

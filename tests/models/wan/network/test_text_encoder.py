@@ -13,8 +13,8 @@ from torch import Tensor
 from transformers import UMT5Config, UMT5EncoderModel
 
 from reverie.models.contract.instance import LoadOptions
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.network.text_encoder import cleaned
-from reverie.models.wan.parts import WanParts
 from reverie.models.wan.spec import Wan
 
 GOLDEN = GOLDENS / "umt5" / "encode.safetensors"
@@ -27,7 +27,7 @@ TOLERANCE = 1e-5
 class Published:
     """A folder's parts, and the numbers that its text encoder is held to."""
 
-    parts: WanParts
+    parts: WanComponents
     numbers: dict[str, Tensor]
 
     def encoded(self, prompt: str) -> Tensor:

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from reverie.kernels.attention import AttentionBackend, sdpa
 from reverie.models.oasis.config import VaeConfig
-from reverie.models.oasis.rotary import place_angles, turn
+from reverie.models.oasis.network.rotary import place_angles, turn
 
 MLP = 4
 

@@ -10,9 +10,9 @@ from tiny_oasis import TinyOasis, tiny_options
 from reverie.engine.inputs import ControlId, KeysInput
 from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.loop import LoopRequest
+from reverie.models.oasis.checkpoint import TINY_DIT, random_parts
 from reverie.models.oasis.config import ACTIONS
-from reverie.models.oasis.guided import SPACE, WEIGHT, guided_velocity, policy_of
-from reverie.models.oasis.spec import TINY_DIT, random_parts
+from reverie.models.oasis.guidance import SPACE, WEIGHT, guided_velocity, policy_of
 from reverie.models.services.guidance.policies import GuidedCall
 
 CALL = GuidedCall(0.5, "v1", "", 3, SPACE)

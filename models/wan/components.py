@@ -41,7 +41,7 @@ class LatentEncoder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class WanParts:
+class WanComponents:
     """Networks and configuration.
 
     Attributes:

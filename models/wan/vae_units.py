@@ -13,6 +13,7 @@ from torch import Tensor
 
 from reverie.models.contract.controls import MediaInput
 from reverie.models.contract.loop import FrameOutput, StepResult, StepUnit
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.controls import taken
 from reverie.models.wan.input_frames import (
     CAMERA_PICTURES,
@@ -22,7 +23,6 @@ from reverie.models.wan.input_frames import (
     resampled,
 )
 from reverie.models.wan.network.features import FeatureCache, joined, parted
-from reverie.models.wan.parts import WanParts
 from reverie.models.wan.state import LatentFrame, PendingLatents, WanPhase, WanState
 from reverie.models.wan.window import block_at, due_block, renumbered
 
@@ -35,7 +35,7 @@ class PictureUnits:
 
     def __init__(
         self,
-        parts: WanParts,
+        parts: WanComponents,
         device: torch.device,
         repainting: Callable[[float], tuple[float, ...]],
         committed: Callable[[WanState, Sequence[Tensor]], WanState],

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reverie.models.diamond.config import UNetConfig
-from reverie.models.diamond.unet import GroupNorm, UNet
+from reverie.models.diamond.network.unet import GroupNorm, UNet
 
 PICTURE = 3
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import T5Config
 
 from reverie.cli import main
-from reverie.models.causal_lm.loading import random_model
+from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.causal_lm.spec import CausalLm
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import LoadOptions

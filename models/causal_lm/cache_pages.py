@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from reverie.models.causal_lm.cache_layout import CacheLayout
 from reverie.models.causal_lm.config import PAGE_TOKENS
-from reverie.models.causal_lm.layout import CacheLayout
 from reverie.models.causal_lm.working_cache import WorkingCache, empty_cache
 from reverie.models.contract.blocks import BlockId, BlockPool
 

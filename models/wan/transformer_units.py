@@ -18,9 +18,10 @@ from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import StepResult, StepUnit
 from reverie.models.services.guidance.policies import GuidedCall
 from reverie.models.services.guidance.select import Guiding
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.context import Past, left_in_place, read_rows, seen_by
 from reverie.models.wan.controls import taken
-from reverie.models.wan.guided import (
+from reverie.models.wan.guidance import (
     SPACE,
     WanGuidedRow,
     WanRow,
@@ -32,7 +33,6 @@ from reverie.models.wan.network.block import KeysAndValues
 from reverie.models.wan.network.features import FIRST_GROUP, GROUP
 from reverie.models.wan.network.schedule import FlowSchedule
 from reverie.models.wan.network.transformer import Prompt
-from reverie.models.wan.parts import WanParts
 from reverie.models.wan.prompts import EmptyPrompt
 from reverie.models.wan.state import LatentFrame, PendingLatents, WanPhase, WanState
 from reverie.models.wan.window import block_at, due_block, kept, seen_past, unmoved
@@ -44,7 +44,7 @@ Result = StepResult[WanState]
 class WanFrameUnits:
     """Runs units of a kind on the transformer, together."""
 
-    def __init__(self, parts: WanParts, instance: ModelInstance, guiding: Guiding) -> None:
+    def __init__(self, parts: WanComponents, instance: ModelInstance, guiding: Guiding) -> None:
         assert instance.blocks is not None, "causal Wan keeps a cache"
         self._parts, self._instance = parts, instance
         self._guiding, self._empty = guiding, EmptyPrompt(parts, instance)

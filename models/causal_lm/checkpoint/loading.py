@@ -19,14 +19,17 @@ from transformers import (
 )
 
 from reverie.kernels.attention import AUTO
-from reverie.models.causal_lm import loras
+from reverie.models.causal_lm.cache_layout import probed
+from reverie.models.causal_lm.checkpoint import loras
+from reverie.models.causal_lm.checkpoint.contents import check
+from reverie.models.causal_lm.checkpoint.generation_defaults import (
+    SpeakingDefaults,
+    speaking_defaults,
+)
+from reverie.models.causal_lm.components import ChatComponents
 from reverie.models.causal_lm.config import PAGE_TOKENS, RANDOM
-from reverie.models.causal_lm.context import context_for
+from reverie.models.causal_lm.context_length import context_for
 from reverie.models.causal_lm.conversation import Conversation
-from reverie.models.causal_lm.defaults import SpeakingDefaults, speaking_defaults
-from reverie.models.causal_lm.folders import check
-from reverie.models.causal_lm.kernel import Speaker
-from reverie.models.causal_lm.layout import probed
 from reverie.models.causal_lm.spec import chat_spec
 from reverie.models.contract.errors import CheckpointError, OptionError
 from reverie.models.contract.instance import LoadOptions
@@ -42,21 +45,21 @@ _ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_atte
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedSpeaker:
+class LoadedChat:
     """A model that speaks.
 
     Attributes:
         spec: the family's description, with this model's sizes and defaults.
     """
 
-    speaker: Speaker
+    speaker: ChatComponents
     version: str
     spec: ModelSpec
     device: torch.device
     dtype: torch.dtype
 
 
-def load_speaker(options: LoadOptions) -> LoadedSpeaker:
+def load_chat(options: LoadOptions) -> LoadedChat:
     """Load a folder as transformers saves it; nothing is downloaded, and no code of it runs.
 
     Raises:
@@ -72,13 +75,13 @@ def load_speaker(options: LoadOptions) -> LoadedSpeaker:
         model, tokenizer = random_model()
         fitted = loras.fit(options.adapters, model)
         torch.nn.Module.to(model, device=device)
-        return speaker_of(model, tokenizer, "random", device, options, fitted)
+        return chat_of(model, tokenizer, "random", device, options, fitted)
     folder = Path(options.checkpoint or "")
     model, tokenizer = _read(folder, dtype)
     version = version_of(folder)
     torch.nn.Module.to(model, device=device, dtype=dtype)
     fitted = loras.fit(options.adapters, model)
-    return speaker_of(model, tokenizer, version, device, options, fitted)
+    return chat_of(model, tokenizer, version, device, options, fitted)
 
 
 def _read(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -110,14 +113,14 @@ def version_of(folder: Path) -> str:
     return f"{folder.name}-{digest.hexdigest()}"
 
 
-def speaker_of(
+def chat_of(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     version: str,
     device: torch.device,
     options: LoadOptions,
     fitted: FittedAdapters = NONE_FITTED,
-) -> LoadedSpeaker:
+) -> LoadedChat:
     """Let a loaded model speak.
 
     Args:
@@ -145,11 +148,11 @@ def speaker_of(
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     precision = str(model.dtype).removeprefix("torch.")
     context = context_for(longest, options, spec_of, precision, free_bytes_of(device))
-    speaker = Speaker(
+    speaker = ChatComponents(
         model, Conversation(tokenizer, context), layout, defaults.ends, defaults.stops,
         fitted.beside,
     )  # fmt: skip
-    return LoadedSpeaker(speaker, fitted.version(version), spec_of(context), device, model.dtype)
+    return LoadedChat(speaker, fitted.version(version), spec_of(context), device, model.dtype)
 
 
 def _values(defaults: SpeakingDefaults) -> dict[str, float]:

@@ -5,8 +5,8 @@ from pathlib import Path
 from torch import nn
 from transformers import PreTrainedModel
 
+from reverie.models.causal_lm.checkpoint.contents import bare_model
 from reverie.models.causal_lm.config import COMPONENT, RANDOM
-from reverie.models.causal_lm.folders import bare_model
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption
 from reverie.models.services.adapters import FittedAdapters, fit_adapters

@@ -14,8 +14,8 @@ from wan_folders import longlive, original, self_forcing, weights, write_rest
 from reverie.cli import main
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import LoadOptions
+from reverie.models.wan.components import WanComponents
 from reverie.models.wan.config import LONGLIVE, SELF_FORCING
-from reverie.models.wan.parts import WanParts
 from reverie.models.wan.spec import Wan
 
 Q = "blocks.0.self_attn.q"
@@ -33,7 +33,7 @@ def marked(folder: Path, name: str, mark: float) -> Path:
     return path
 
 
-def load(checkpoint: Path, parts: Path | None = None) -> tuple[WanParts, str]:
+def load(checkpoint: Path, parts: Path | None = None) -> tuple[WanComponents, str]:
     family = Wan()
     options = LoadOptions(
         device="cpu",
@@ -45,7 +45,7 @@ def load(checkpoint: Path, parts: Path | None = None) -> tuple[WanParts, str]:
     return family._parts[instance.name], instance.weights_version
 
 
-def mark_of(parts: WanParts) -> float:
+def mark_of(parts: WanComponents) -> float:
     bias = parts.transformer.head.head.bias
     return float(bias[0])
 

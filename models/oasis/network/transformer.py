@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from reverie.kernels.attention import AttentionBackend, sdpa
 from reverie.models.oasis.config import DitConfig
-from reverie.models.oasis.rotary import frame_angles, place_angles, turn
+from reverie.models.oasis.network.rotary import frame_angles, place_angles, turn
 
 TIME_FEATURES = 256
 TOP_FREQUENCY = 128.0

@@ -6,7 +6,7 @@ The branch without the action is that of an idle row; both look back on the same
 import torch
 from torch import Tensor
 
-from reverie.models.oasis.transformer import OasisTransformer
+from reverie.models.oasis.network.transformer import OasisTransformer
 from reverie.models.services.guidance.policies import (
     Branch,
     CFGPolicy,

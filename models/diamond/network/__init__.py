@@ -1,0 +1,1 @@
+"""The network of DIAMOND: a denoiser around a U-Net."""

@@ -1,0 +1,1 @@
+"""The networks of Oasis: the transformer and the picture codec."""
