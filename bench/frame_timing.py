@@ -3,7 +3,8 @@
 import time
 from collections.abc import AsyncIterator, Callable
 
-from reverie.sessions.protocol.events import AnyEvent, MediaChunk
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import MediaChunk
 
 OnFrames = Callable[[float], None]
 """Called with the number of frames that were taken."""

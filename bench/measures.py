@@ -28,7 +28,8 @@ from reverie.models.contract.registry import find_family
 from reverie.models.contract.spec import LoopSpec
 from reverie.sessions import SessionRequest
 from reverie.sessions.client.session import Session
-from reverie.sessions.protocol.events import AnyEvent, ControlApplied, MediaChunk
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied
+from reverie.sessions.protocol.media_events import MediaChunk
 
 SETTLE_CHUNKS = 2
 """Chunks after a pause that are not counted, because the lead still fills."""

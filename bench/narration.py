@@ -15,7 +15,8 @@ from reverie.host import Engine
 from reverie.models.contract.spec import ModelSpec, ProgramSpec, StreamKind
 from reverie.sessions import SessionRequest
 from reverie.sessions.client.session import Session
-from reverie.sessions.protocol.events import AnyEvent, TextDelta
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import TextDelta
 
 LIMIT_S = 300.0
 

@@ -1,9 +1,10 @@
 """Where models live: a worker for each, supervised, and the sessions' way to it.
 
-`Pool` is what the rooms above use: `lease` a slot for a session, `send` and `ask` through the
-lease, hear everything through a sink. Start reading at `pool.py` for the server's side and at
-`worker.py` for the worker's, where `worker_session.py` is a session; between them lie
-`connection.py` (messages) and `ring.py` (frames).
+`Pool` is what the packages above use: `lease` a slot for a session, `send` and `ask` through the
+lease, get everything through a sink. Start at `server/pool.py` for the server's side and at
+`worker/worker.py` for the worker's, where `worker_session.py` is a session. Between them lie
+`wire/messages.py` and `wire/session_messages.py`, `wire/connection.py` and, for frames,
+`wire/ring.py`.
 
 Imports engine and models; never sessions, rtc or a codec.
 """

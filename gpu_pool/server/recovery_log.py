@@ -1,12 +1,9 @@
 """What the pool remembers of a session, so that a new worker can take it up. Pure.
 
-A crash must not lose what a person asked for. So every input is kept until its receipt; what has
-acted is folded into the prompt, the parameters and the keys now in effect; and from all that, with
-the newest snapshot, come the messages that bring the session back.
+A crash must not lose what a person asked for. From the controls (`control_log.py`) and the newest
+snapshots come the messages that bring the session back.
 """
 
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from reverie.engine.emissions import (
@@ -19,24 +16,16 @@ from reverie.engine.emissions import (
     SnapshotOut,
     TextOut,
 )
-from reverie.engine.inputs import (
-    ControlId,
-    ControlInput,
-    KeysInput,
-    ParameterInput,
-    PromptInput,
-    StreamInput,
-)
-from reverie.gpu_pool.wire.errors import RequestRefusedError
-from reverie.gpu_pool.wire.messages import (
-    Done,
+from reverie.gpu_pool.server.control_log import ControlLog
+from reverie.gpu_pool.server.snapshot_log import SnapshotLog
+from reverie.gpu_pool.wire.messages import Done, ToWorker
+from reverie.gpu_pool.wire.session_messages import (
     GoBack,
     Interrupt,
     KeptSnapshot,
     OneWay,
     OpenSession,
     Pause,
-    PlayheadMoved,
     PushInputs,
     ReleaseKeys,
     Request,
@@ -44,17 +33,12 @@ from reverie.gpu_pool.wire.messages import (
     RestoreSnapshot,
     Resume,
     TakeSnapshot,
-    ToWorker,
     Watched,
 )
 from reverie.gpu_pool.wire.start_request import StartRequest
-from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.loop import Durable
 
 _SNAPSHOTS = 4
-_PENDING = 4096
-_SHOWN = 64
-"""Pictures that have acted and are in no snapshot yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +64,19 @@ class RecoveryLog:
     """One session, as its messages and emissions show it."""
 
     def __init__(self, opening: StartRequest) -> None:
-        """Begin as the session was asked for."""
         self._chunks = 0
         self._utterances: dict[str, int] = {}  # begun, of each loop of text
         self._spoken: dict[str, Durable] = {}  # the newest state of each of those
         self._opening = opening
         self._pts_us = 0
         self._seed = opening.seed
-        self._prompt = opening.prompt
-        self._parameters = dict(opening.parameters)
-        self._held: dict[tuple[str, str], ControlId] = {}
-        self._pending: dict[ControlId, list[ControlInput]] = {}
-        self._shown: deque[tuple[int, StreamInput]] = deque(maxlen=_SHOWN)  # and when they acted
-        self._replayed: set[ControlId] = set()
+        self._controls = ControlLog(opening.prompt, opening.parameters)
         self._watched: bool | None = None
         self._paused = False
         self._timing = ""  # the first loop with media
         self._numbers: dict[str, int] = {}  # chunks of each loop with media
         self._snapshots: dict[str, list[SnapshotOut]] = {}  # of each of those
-        self._kept: dict[str, KeptSnapshot | None] = {}
-        self._lost: set[str] = set()
+        self._named = SnapshotLog()
 
     @property
     def chunks(self) -> int:
@@ -111,24 +88,16 @@ class RecoveryLog:
         """Whether a client takes what the session puts out."""
         return bool(self._watched)
 
-    @property
-    def pts_us(self) -> int:
-        """Media time at which the next frame begins."""
-        return self._pts_us
-
     def sent(self, message: OneWay) -> None:
         """Note what is told to the worker."""
         match message:
             case PushInputs(inputs=inputs):
-                for item in inputs:
-                    self._pending.setdefault(item.control, []).append(item)
-                while len(self._pending) > _PENDING:
-                    self._pending.pop(next(iter(self._pending)))
+                self._controls.pushed(inputs)
             case ReleaseKeys():
-                self._release_keys()
+                self._controls.release_keys()
             case Watched(watched=watched):
                 self._watched = watched
-            case PlayheadMoved():
+            case _:  # the playhead: the next worker begins from what was put out
                 pass
 
     def check(self, asked: Request) -> None:
@@ -137,12 +106,8 @@ class RecoveryLog:
         Raises:
             RequestRefusedError: that snapshot was lost with a worker.
         """
-        match asked:
-            case RestoreSnapshot(name=name) if name in self._lost:
-                text = f"snapshot {name!r} was lost with the worker that kept it"
-                raise RequestRefusedError("unknown_snapshot", text)
-            case _:
-                pass
+        if isinstance(asked, RestoreSnapshot):
+            self._named.check(asked.name)
 
     def opened(self, done: Done) -> None:
         """Note that a worker has begun it; a fork is independent of its origin from now on."""
@@ -167,12 +132,14 @@ class RecoveryLog:
                 self._seed = self._seed if seed is None else seed
                 self._snapshots.clear()
                 self._spoken.clear()
-                self._shown.clear()
+                self._controls.drop_shown()
             case TakeSnapshot(name=name):
-                self._keep(name, done)
-            case RestoreSnapshot(name=name) if kept := self._kept.get(name):
+                leads = [each for each in done.durables if each.loop not in self._utterances]
+                lasts = bool(leads) or (bool(done.durables) and not self._chunks)
+                self._named.keep(name, KeptSnapshot(name, done.chunk, done.durables), lasts=lasts)
+            case RestoreSnapshot(name=name) if kept := self._named.get(name):
                 self._restore(done.session, kept)
-                self._shown.clear()
+                self._controls.drop_shown()
             case _ if isinstance(asked, GoBack):
                 # What came after the chunk gone back to is a world that is no more.
                 loop = asked.loop if isinstance(asked, Interrupt) else None
@@ -180,8 +147,7 @@ class RecoveryLog:
                     if loop in (None, name):
                         kept_of = [each for each in snapshots if each.media_us <= done.back_us]
                         self._snapshots[name] = kept_of
-                kept_shown = [(at, item) for at, item in self._shown if at < done.back_us]
-                self._shown = deque(kept_shown, _SHOWN)
+                self._controls.drop_shown(since_us=done.back_us)
             case _:
                 pass
         self._pts_us = max(self._pts_us, done.pts_us)
@@ -203,14 +169,11 @@ class RecoveryLog:
                 before = self._snapshots.get(durable.loop, [])
                 self._snapshots[durable.loop] = [*before, emission][-_SNAPSHOTS:]
                 if self._timing in ("", durable.loop):
-                    self._shown.clear()
+                    self._controls.drop_shown()
             case ControlApplied(control=control, pts_us=pts_us):
-                for item in self._pending.pop(control, ()):
-                    self._fold(item, pts_us)
-                return not self._heard_before(control)
+                return self._controls.applied(control, pts_us)
             case ControlSuperseded(control=control) | ControlFailed(control=control):
-                self._pending.pop(control, None)
-                return not self._heard_before(control)
+                return self._controls.dropped(control)
             case _:
                 pass
         return True
@@ -218,18 +181,18 @@ class RecoveryLog:
     def recovery_plan(self) -> RecoveryPlan:
         """Return how a worker takes the session up, be it for the first time or again."""
         session = self._opening.session
-        self._lose_what_does_not_last()
+        self._named.lose_what_does_not_last()
         snapshots = self._together()
         opening = OpenSession(
             request=0,
             session=session,
             program=self._opening.program,
             seed=self._seed,
-            prompt=self._prompt,
-            parameters=dict(self._parameters),
+            prompt=self._controls.prompt,
+            parameters=dict(self._controls.parameters),
             stop=self._opening.stop,
             durables=(*(each.durable for each in snapshots), *self._spoken.values()),
-            kept=tuple(kept for kept in self._kept.values() if kept),
+            kept=self._named.all,
             chunks=self._chunks,
             pts_us=self._pts_us,
             numbers=dict(self._numbers),
@@ -241,7 +204,7 @@ class RecoveryLog:
             messages.append(Watched(session, self._watched))
         if self._paused:
             messages.append(Pause(0, session))
-        if inputs := tuple(self._inputs()):
+        if inputs := tuple(self._controls.replayed()):
             messages.append(PushInputs(session, inputs))
         return RecoveryPlan(snapshots[0].chunk if snapshots else -1, opening, tuple(messages))
 
@@ -267,45 +230,6 @@ class RecoveryLog:
         self._numbers[loop] = number
         self._chunks = max(self._chunks, number)
 
-    def _inputs(self) -> Iterator[ControlInput]:
-        """Yield keys that are held, what no snapshot holds yet, then what never got a receipt."""
-        for (name, key), control in self._held.items():
-            self._replayed.add(control)
-            yield KeysInput(control, name, (KeyEdge(key, True),))
-        for _, shown in self._shown:
-            self._replayed.add(shown.control)
-            yield shown
-        for inputs in self._pending.values():
-            yield from inputs
-
-    def _heard_before(self, control: ControlId) -> bool:
-        if control not in self._replayed:
-            return False
-        self._replayed.remove(control)
-        return True
-
-    def _fold(self, item: ControlInput, pts_us: int) -> None:
-        match item:
-            case StreamInput():
-                self._shown.append((pts_us, item))
-            case PromptInput(text=text):
-                self._prompt = text
-            case ParameterInput(name=name, value=value):
-                self._parameters[name] = value
-            case KeysInput(name=name, edges=edges, control=control):
-                for edge in edges:
-                    self._held.pop((name, edge.key), None)
-                    if edge.down:
-                        self._held[name, edge.key] = control
-            case _:
-                pass
-
-    def _keep(self, name: str, done: Done) -> None:
-        leads = [durable for durable in done.durables if durable.loop not in self._utterances]
-        lasts = bool(leads) or (bool(done.durables) and not self._chunks)
-        self._kept[name] = KeptSnapshot(name, done.chunk, done.durables) if lasts else None
-        self._lost.discard(name)
-
     def _restore(self, session: str, kept: KeptSnapshot) -> None:
         self._snapshots.clear()
         self._spoken.clear()
@@ -315,28 +239,8 @@ class RecoveryLog:
             else:
                 self._snapshots[durable.loop] = [SnapshotOut(session, kept.chunk, durable)]
 
-    def _lose_what_does_not_last(self) -> None:
-        gone = [name for name, kept in self._kept.items() if kept is None]
-        for name in gone:
-            del self._kept[name]
-        self._lost.update(gone)
-
-    def _release_keys(self) -> None:
-        self._held.clear()
-        for control, inputs in self._pending.items():
-            self._pending[control] = [_let_go(item) for item in inputs]
-
 
 def _until(snapshots: list[SnapshotOut], media_us: int) -> SnapshotOut:
     """Return the newest that was made by a media time; the oldest when none was."""
     earlier = [each for each in snapshots if each.media_us <= media_us]
     return earlier[-1] if earlier else snapshots[0]
-
-
-def _let_go(item: ControlInput) -> ControlInput:
-    """Return the input with a release after every press."""
-    if not isinstance(item, KeysInput):
-        return item
-    down = {edge.key: edge.down for edge in item.edges}
-    releases = tuple(KeyEdge(key, False) for key, held in down.items() if held)
-    return replace(item, edges=item.edges + releases)

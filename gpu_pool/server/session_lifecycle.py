@@ -8,8 +8,9 @@ from reverie.gpu_pool.server.pending_requests import PendingRequests
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.worker_link import WorkerLink
 from reverie.gpu_pool.wire.errors import PoolError, RequestRefusedError
-from reverie.gpu_pool.wire.messages import CloseSession, Done
+from reverie.gpu_pool.wire.messages import Done
 from reverie.gpu_pool.wire.notifications import Recovered
+from reverie.gpu_pool.wire.session_messages import CloseSession
 
 
 class SessionLifecycle:

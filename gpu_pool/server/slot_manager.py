@@ -4,40 +4,28 @@ Synchronous and on the event loop only, so that between two awaits nothing is ev
 supervisor says when there is a worker and when it is lost.
 """
 
-import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from functools import partial
 
-from reverie.engine.emissions import Emission, SnapshotOut
 from reverie.gpu_pool.server.pending_requests import PendingRequests
 from reverie.gpu_pool.server.session_entry import EntryState, OnPosition, SessionEntry
 from reverie.gpu_pool.server.session_lifecycle import SessionLifecycle
+from reverie.gpu_pool.server.slot_shares import SlotShares
 from reverie.gpu_pool.server.wait_queue import WaitQueue
 from reverie.gpu_pool.server.worker_link import WorkerLink
+from reverie.gpu_pool.server.worker_traffic import WorkerTraffic
 from reverie.gpu_pool.wire.errors import (
-    LeaseEndedError,
     ModelUnavailableError,
     PoolError,
     PoolFullError,
     SessionExistsError,
     WorkerLostError,
 )
-from reverie.gpu_pool.wire.messages import (
-    Done,
-    Emitted,
-    FromWorker,
-    ModelLoaded,
-    OneWay,
-    Refused,
-    Request,
-)
+from reverie.gpu_pool.wire.messages import ModelLoaded
 from reverie.gpu_pool.wire.notifications import SessionLost, Sink, WorkerLost
 from reverie.gpu_pool.wire.options import PoolOptions
-from reverie.gpu_pool.wire.shares import Accounts, held_by, who_gives_way
+from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import StartRequest
 
 logger = logging.getLogger(__name__)
@@ -49,6 +37,8 @@ class SlotManager:
     Attributes:
         slots: sessions that fit at once; 0 until the first worker has loaded.
         failure: why the model is not served any more; None while it is.
+        line: the sessions that wait.
+        traffic: what sessions and the worker send to each other.
     """
 
     def __init__(
@@ -66,10 +56,12 @@ class SlotManager:
         """
         self.slots = 0
         self.failure: PoolError | None = None
-        self.line = WaitQueue(options.waiting_line, options.retry_after_s, self._held)
-        self._give_way = options.give_way
+        self._entries: dict[str, SessionEntry] = {}
+        self._shares = SlotShares(self._entries, options.give_way)
+        self.line = WaitQueue(options.waiting_line, options.retry_after_s, self._shares.held)
         self._poison_chunks = options.poison_chunks
         self._pending_requests = PendingRequests(options.ask_limit_s, on_trouble)
+        self.traffic = WorkerTraffic(self._entries, self._pending_requests)
         self._lifecycle = SessionLifecycle(
             self._pending_requests,
             on_out=self._drop,
@@ -78,8 +70,6 @@ class SlotManager:
         )
         self._on_restored = on_restored
         self._lost = False  # a worker was, and not all of its sessions are recovered
-        self._entries: dict[str, SessionEntry] = {}
-        self._link: WorkerLink | None = None
 
     def __contains__(self, session: str) -> bool:
         return session in self._entries or session in self.line
@@ -87,7 +77,7 @@ class SlotManager:
     @property
     def ready(self) -> bool:
         """Whether there is a worker that serves."""
-        return self._link is not None
+        return self.traffic.link is not None
 
     @property
     def busy(self) -> int:
@@ -116,8 +106,8 @@ class SlotManager:
         elif opening.origin is not None:
             raise PoolFullError("every slot is taken", self.line.retry_after_s, self.slots)
         else:
-            cleared = self._who_gives_way(opening.accounts, self._held()) is not None
-            self.line.join(entry, beyond=cleared or self._coming > len(self.line))
+            cleared = self._has_leaver(opening.accounts)
+            self.line.join(entry, beyond=cleared or self._shares.coming > len(self.line))
             self._clear_slots()
         return entry
 
@@ -132,8 +122,8 @@ class SlotManager:
             raise copy(self.failure)
         if self._free and not self.line:
             return 0
-        cleared = self._who_gives_way(accounts, self._held()) is not None
-        beyond = cleared or self._coming > len(self.line)
+        cleared = self._has_leaver(accounts)
+        beyond = cleared or self._shares.coming > len(self.line)
         position = self.line.expected_position(accounts, beyond=beyond)
         return 0 if cleared and position == 1 else position
 
@@ -148,61 +138,23 @@ class SlotManager:
             case EntryState.CLOSING | EntryState.GONE:
                 pass
 
-    def tell(self, entry: SessionEntry, message: OneWay) -> None:
-        """Pass a message on; while there is no worker it is remembered for the next one."""
-        if entry.state in (EntryState.OPEN, EntryState.AWAY):
-            entry.recovery_log.sent(message)
-            if self._link:
-                self._link.send(message)
-
-    def ask(self, entry: SessionEntry, message: Request) -> asyncio.Future[Done]:
-        """Pass a request on and return its answer to come.
-
-        Raises:
-            WorkerLostError: the worker is being replaced.
-            LeaseEndedError: the session has been released or lost.
-            RequestRefusedError: what is asked for was lost with an earlier worker.
-        """
-        if entry.state is EntryState.AWAY:
-            raise WorkerLostError("the worker is being replaced")
-        if entry.state is not EntryState.OPEN or self._link is None:
-            raise LeaseEndedError(f"session {entry.session} is {entry.state}")
-        entry.recovery_log.check(message)
-        question = self._pending_requests.put(
-            type(message).__name__,
-            entry.session,
-            on_done=partial(entry.recovery_log.answered, message),
-        )
-        self._link.send(replace(message, request=question.number))
-        return question.answer
-
     @property
     def crowded(self) -> bool:
         """Whether sessions wait, and one of an owner without a session would have to as well."""
         if self._free > 0 or not len(self.line):
             return False
-        return self._who_gives_way(("a newcomer",), self._held()) is None
+        return not self._has_leaver(("a newcomer",))
 
     # --- workers ---
 
     def begin(self, link: WorkerLink, loaded: ModelLoaded) -> None:
         """Serve with a new worker: recover its sessions, then open those that wait."""
-        self._link = link
+        self.traffic.link = link
         self.slots = loaded.slots
         for entry in list(self._entries.values()):
             self._lifecycle.bring_back(link, entry)
         self._look_whether_all_are_back()
         self._admit()
-
-    def received(self, message: FromWorker) -> None:
-        """Take a message of the worker that serves."""
-        match message:
-            case Done() | Refused():
-                self._pending_requests.answer(message)
-            case Emitted(emission=emission):
-                self._heard(emission)
-            case _:
-                raise AssertionError(f"{type(message).__name__} from a worker that serves")
 
     def lose(self, reason: str, suspects: frozenset[int]) -> None:
         """Handle the loss of the worker.
@@ -214,7 +166,7 @@ class SlotManager:
             suspects: those whose step ran while the worker died by itself; no other session can
                 have had a part in it.
         """
-        self._link = None
+        self.traffic.link = None
         self._lost = True
         for entry in reversed(list(self._entries.values())):
             if entry.state is EntryState.OPENING and entry.serial not in suspects:
@@ -233,7 +185,7 @@ class SlotManager:
     def give_up(self, code: str, error: PoolError) -> None:
         """End every session, for this reason."""
         self.failure = error
-        self._link = None
+        self.traffic.link = None
         self.line.dissolve(error)
         self._pending_requests.fail_all(error)
         for entry in list(self._entries.values()):
@@ -243,12 +195,7 @@ class SlotManager:
 
     @property
     def _free(self) -> int:
-        return self.slots - len(self._entries) if self._link else 0
-
-    @property
-    def _coming(self) -> int:
-        """Slots that will be free as soon as the worker says so."""
-        return sum(each.state is EntryState.CLOSING for each in self._entries.values())
+        return self.slots - len(self._entries) if self.traffic.link else 0
 
     def _admit(self) -> None:
         while self._free > 0 and (entry := self.line.next()):
@@ -256,29 +203,13 @@ class SlotManager:
         self._clear_slots()
         self.line.tell()
 
-    def _clear_slots(self) -> None:
-        """Take slots from accounts that hold far more than others, for as many sessions as wait."""
-        given, held = self._free + self._coming, self._held()
-        for place, (_, waiting) in enumerate(self.line.turns):
-            accounts = waiting.opening.accounts
-            if place >= given:
-                leaver = self._who_gives_way(accounts, held)
-                if leaver is None:
-                    return
-                held.subtract(leaver.opening.accounts)
-                self._send_away(leaver)
-            held.update(accounts)
+    def _has_leaver(self, newcomer: Accounts) -> bool:
+        """Tell whether a session would end for one of these accounts."""
+        return self.traffic.link is not None and self._shares.leaver(newcomer) is not None
 
-    def _who_gives_way(self, newcomer: Accounts, held: Counter[str]) -> SessionEntry | None:
-        """Return the session that ends for a newcomer; those without a viewer go first."""
-        if self._link is None or self._give_way == "none":
-            return None
-        staying = [each for each in self._entries.values() if each.state is not EntryState.CLOSING]
-        newest_first = [each for each in reversed(staying) if not each.recovery_log.watched]
-        if self._give_way == "all":
-            newest_first += [each for each in reversed(staying) if each.recovery_log.watched]
-        holders = [(each, each.opening.accounts) for each in newest_first]
-        return who_gives_way(holders, newcomer, held)
+    def _clear_slots(self) -> None:
+        if self.traffic.link is not None:
+            self._shares.clear(self._free, self.line.turns, self._send_away)
 
     def _send_away(self, leaver: SessionEntry) -> None:
         logger.info("session %s gives way to an owner or address that holds less", leaver.session)
@@ -287,23 +218,16 @@ class SlotManager:
         leaver.refuse(PoolFullError(text, self.line.retry_after_s, self.slots))
         self._close(leaver)
 
-    def _held(self) -> Counter[str]:
-        """Return how many slots each account holds, without those that it is giving back."""
-        entries = self._entries.values()
-        return held_by(
-            each.opening.accounts for each in entries if each.state is not EntryState.CLOSING
-        )
-
     def _let_in(self, entry: SessionEntry) -> None:
-        assert self._link is not None, "only a worker has free slots"
+        assert self.traffic.link is not None, "only a worker has free slots"
         self._entries[entry.session] = entry
-        self._lifecycle.let_in(self._link, entry)
+        self._lifecycle.let_in(self.traffic.link, entry)
 
     def _close(self, entry: SessionEntry) -> None:
-        if self._link is None:
+        if self.traffic.link is None:
             self._drop(entry)
         else:
-            self._lifecycle.let_out(self._link, entry)
+            self._lifecycle.let_out(self.traffic.link, entry)
 
     def _drop(self, entry: SessionEntry) -> None:
         self._entries.pop(entry.session, None)
@@ -313,7 +237,7 @@ class SlotManager:
 
     def _look_whether_all_are_back(self) -> None:
         states = [entry.state for entry in self._entries.values()]
-        if self._lost and self._link and EntryState.AWAY not in states:
+        if self._lost and self.traffic.link and EntryState.AWAY not in states:
             self._lost = False
             self._on_restored(states.count(EntryState.OPEN))
 
@@ -321,10 +245,3 @@ class SlotManager:
         entry.tell(SessionLost(entry.session, code, message))
         entry.refuse(ModelUnavailableError(message))
         self._drop(entry)
-
-    def _heard(self, emission: Emission) -> None:
-        entry = self._entries.get(emission.session)
-        if entry is None or not entry.recovery_log.heard(emission):
-            return
-        if not isinstance(emission, SnapshotOut):
-            entry.tell(emission)

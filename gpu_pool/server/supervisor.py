@@ -106,7 +106,7 @@ class Supervisor:
             case DeviceLost(message=text):
                 self._replace(text)
             case _:
-                self.slot_manager.received(message)
+                self.slot_manager.traffic.received(message)
 
     def ended(self, link: WorkerLink, reason: str) -> None:
         """Take notice of a worker's end, be it wanted or not."""

@@ -2,7 +2,8 @@
 
 from reverie.gpu_pool.server.session_entry import SessionEntry
 from reverie.gpu_pool.server.slot_manager import SlotManager
-from reverie.gpu_pool.wire.messages import Done, OneWay, Request
+from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.session_messages import OneWay, Request
 
 
 class WorkerHandle:
@@ -23,7 +24,7 @@ class WorkerHandle:
 
         After the release it means nothing.
         """
-        self._slot_manager.tell(self._entry, message)
+        self._slot_manager.traffic.tell(self._entry, message)
 
     async def ask(self, message: Request) -> Done:
         """Ask the worker for something; `message.request` is numbered here, so give 0.
@@ -36,7 +37,7 @@ class WorkerHandle:
             AskTimeoutError: no answer within the limit; the worker is replaced.
             LeaseEndedError: the lease was released, or its session lost.
         """
-        return await self._slot_manager.ask(self._entry, message)
+        return await self._slot_manager.traffic.ask(self._entry, message)
 
     async def release(self) -> None:
         """End the session; return when no unit of it is running and its slot is free.

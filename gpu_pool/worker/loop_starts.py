@@ -9,7 +9,7 @@ from reverie.engine.driver import LoopDriver
 from reverie.engine.errors import ChunkNotKeptError
 from reverie.engine.loop_context import Course
 from reverie.engine.loop_start import LoopStart
-from reverie.gpu_pool.wire.messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.models.contract.blocks import LoopState
 from reverie.models.contract.loop import LoopRequest

@@ -9,7 +9,7 @@ from reverie.engine.errors import (
     UnknownSnapshotError,
 )
 from reverie.engine.loop_status import Position
-from reverie.gpu_pool.wire.messages import (
+from reverie.gpu_pool.wire.session_messages import (
     Advance,
     Interrupt,
     Pause,

@@ -10,15 +10,14 @@ from reverie.engine.errors import AdmissionError, EngineRefusedError
 from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
-from reverie.gpu_pool.wire.messages import (
+from reverie.gpu_pool.wire.messages import Done, Refused
+from reverie.gpu_pool.wire.session_messages import (
     CloseSession,
-    Done,
     Interrupt,
     OneWay,
     OpenSession,
     PlayheadMoved,
     PushInputs,
-    Refused,
     ReleaseKeys,
     Request,
     Reset,

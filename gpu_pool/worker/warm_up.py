@@ -32,7 +32,7 @@ from reverie.engine.inputs import (
 )
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.wire.errors import WarmUpError
-from reverie.gpu_pool.wire.messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.controls import KeyEdge, MediaInput, Merge, ParameterRole

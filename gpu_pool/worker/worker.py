@@ -22,23 +22,25 @@ from reverie.gpu_pool.wire.connection import Connection
 from reverie.gpu_pool.wire.errors import WarmUpError
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import (
-    CloseSession,
     DeviceLost,
     FreeSlot,
     FromWorker,
     LoadFailed,
     LoadModel,
     ModelLoaded,
-    OpenSession,
     Ping,
+    Shutdown,
+    ToWorker,
+)
+from reverie.gpu_pool.wire.ring import RingWriter, layout_for
+from reverie.gpu_pool.wire.session_messages import (
+    CloseSession,
+    OpenSession,
     PlayheadMoved,
     PushInputs,
     ReleaseKeys,
-    Shutdown,
-    ToWorker,
     Watched,
 )
-from reverie.gpu_pool.wire.ring import RingWriter, layout_for
 from reverie.gpu_pool.wire.shared_memory import SharedMemory
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.outgoing import OutgoingMessages

@@ -15,7 +15,7 @@ from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, Te
 from reverie.engine.inputs import ControlInput, TurnInput
 from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
-from reverie.gpu_pool.wire.messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts
 from reverie.gpu_pool.worker.prompt_prefetch import InEffect

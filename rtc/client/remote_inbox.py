@@ -8,13 +8,8 @@ import asyncio
 from collections import Counter, deque
 
 from reverie.sessions import AttachmentEndedError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    MediaChunk,
-    MediaComplete,
-    SessionAttached,
-    SessionInterrupted,
-)
+from reverie.sessions.protocol.events import AnyEvent, SessionAttached, SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete
 
 WAITING_EVENTS = 4096
 """Events that may wait for the consumer; then the oldest are dropped."""

@@ -19,8 +19,8 @@ from reverie.sessions.protocol.events import (
     SessionAttached,
     SessionClosed,
     SessionUpdated,
-    SessionView,
 )
+from reverie.sessions.protocol.session_view import SessionView
 
 CLOSE_S = 5.0
 

@@ -12,7 +12,7 @@ from livekit import rtc
 
 from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.vocabulary import TOPIC_CAPTIONS
-from reverie.sessions.protocol.events import TextDelta
+from reverie.sessions.protocol.media_events import TextDelta
 
 WAITING = 256
 HEARD_CHARS = 2000

@@ -13,7 +13,7 @@ from typing import Literal
 
 from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.inputs import AnyInput, RoomAxesInput, RoomKeyInput
-from reverie.sessions.protocol.events import ControlView
+from reverie.sessions.protocol.session_view import ControlView
 
 WAITING = 256
 """Inputs that may wait."""

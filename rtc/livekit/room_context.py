@@ -12,7 +12,8 @@ from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.rest_rules import RestRules
 from reverie.rtc.livekit.status import StatusBoard
 from reverie.sessions import Session
-from reverie.sessions.protocol.events import ControlApplied, ControlSuperseded, MediaInit
+from reverie.sessions.protocol.events import ControlApplied, ControlSuperseded
+from reverie.sessions.protocol.media_events import MediaInit
 
 REMEMBERED = 256
 

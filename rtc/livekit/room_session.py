@@ -31,12 +31,10 @@ from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,
     Error,
-    MediaChunk,
-    MediaInit,
     SessionClosed,
     SessionInterrupted,
-    TextDelta,
 )
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit, TextDelta
 
 LEFT = "left"
 """The reason of a room session that was cancelled."""

@@ -15,7 +15,7 @@ from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.picture_track import PictureShape, PictureTrack
 from reverie.rtc.livekit.sound_track import SoundTrack
 from reverie.sessions import Session
-from reverie.sessions.protocol.events import MediaChunk, MediaInit
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 VOICE = "voice"
 """The stream of synthesized speech (`docs/protocol.md`)."""

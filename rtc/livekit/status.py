@@ -23,8 +23,8 @@ from reverie.sessions.protocol.events import (
     SessionClosed,
     SessionRecovering,
     SessionUpdated,
-    SessionView,
 )
+from reverie.sessions.protocol.session_view import SessionView
 
 ANSWER_S = 1.0
 """Limit for the answer to an update. The SDK misses an answer that arrives before it listens for

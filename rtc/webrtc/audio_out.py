@@ -7,7 +7,7 @@ from aiortc import RTCRtpSender
 from reverie.rtc.webrtc.pacer import PacketPacer
 from reverie.rtc.webrtc.packet_track import PacedPacket, PacketTrack
 from reverie.rtc.webrtc.rtp_time import RtpTime
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 AUDIO_CLOCK_HZ = 48_000
 

@@ -13,13 +13,8 @@ from reverie.rtc.webrtc.video_out import VideoOut
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions import Attachment, ServerSession
 from reverie.sessions.protocol.commands import Playhead, RequestKeyFrame
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    MediaChunk,
-    MediaInit,
-    SessionInterrupted,
-    TextDelta,
-)
+from reverie.sessions.protocol.events import AnyEvent, SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit, TextDelta
 from reverie.sessions.streams.output_streams import VOICE
 
 

@@ -10,7 +10,7 @@ from reverie.rtc.webrtc.pacer import PacketPacer
 from reverie.rtc.webrtc.packet_track import PacedPacket, PacketTrack
 from reverie.rtc.webrtc.rtp_time import RtpTime
 from reverie.rtc.webrtc_options import WebRtcOptions
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 VIDEO_CLOCK_HZ = 90_000
 

@@ -14,7 +14,7 @@ from reverie.rtc.wire.errors import PeerLeftError, first_of
 from reverie.rtc.wire.framing import close_code, encode_event
 from reverie.sessions.attachments.attachment import Attachment
 from reverie.sessions.protocol.errors import AttachmentEndedError
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 MESSAGES_A_TURN = 16
 """Messages that a task handles before it yields to the event loop."""

@@ -20,7 +20,8 @@ from reverie.rtc.wire.strict_json import ROOT, command_id, parse_object, printab
 from reverie.sessions.protocol.commands import AnyCommand, PushMedia
 from reverie.sessions.protocol.error_text import sentence
 from reverie.sessions.protocol.errors import CommandError, ErrorCode, Refusal
-from reverie.sessions.protocol.events import EVENT, AnyEvent, Error, MediaChunk
+from reverie.sessions.protocol.events import EVENT, AnyEvent, Error
+from reverie.sessions.protocol.media_events import MediaChunk
 from reverie.sessions.protocol.parsing import parse_command
 
 _LENGTH = struct.Struct(">I")

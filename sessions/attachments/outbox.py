@@ -17,13 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from reverie.sessions.protocol.errors import AttachmentEndedError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    MediaChunk,
-    MediaComplete,
-    MediaInit,
-    TextDelta,
-)
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit, TextDelta
 
 ROOM_DIVISOR = 16
 """A sender is slowed while more than this part of the allowed events wait."""

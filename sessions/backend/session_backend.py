@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from reverie.gpu_pool.wire.messages import Done, OneWay, Request
+from reverie.gpu_pool.wire.messages import Done
 from reverie.gpu_pool.wire.notifications import Sink
+from reverie.gpu_pool.wire.session_messages import OneWay, Request
 from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.spec import ModelSpec

@@ -12,8 +12,8 @@ from reverie.gpu_pool.wire.errors import (
     RequestRefusedError,
     WorkerLostError,
 )
-from reverie.gpu_pool.wire.messages import (
-    Done,
+from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.session_messages import (
     OneWay,
     PlayheadMoved,
     PushInputs,

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.sessions.protocol.errors import NotPixelsError, NotSamplesError
-from reverie.sessions.protocol.events import MediaChunk, MediaInit
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
 def to_picture(chunk: MediaChunk, init: MediaInit) -> NDArray[np.uint8]:

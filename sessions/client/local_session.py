@@ -8,7 +8,8 @@ from reverie.sessions.attachments.attachment import Attachment, AttachOptions, R
 from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.commands import AnyCommand, Playhead
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
-from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted, SessionView
+from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
+from reverie.sessions.protocol.session_view import SessionView
 from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.runtime.session_store import SessionStore
 

@@ -26,7 +26,7 @@ from reverie.sessions.client.push_commands import (
     picture_push,
     sound_pushes,
 )
-from reverie.sessions.protocol.events import InputView, SessionView
+from reverie.sessions.protocol.session_view import InputView, SessionView
 
 
 class MediaUpload(ABC):

@@ -27,7 +27,7 @@ from reverie.media import (
 )
 from reverie.media.video.jpeg import JpegEncoder
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
-from reverie.sessions.protocol.events import InputView
+from reverie.sessions.protocol.session_view import InputView
 
 Pixels = NDArray[np.uint8]
 """A picture [H, W, 3] of any size."""

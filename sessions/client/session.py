@@ -25,15 +25,10 @@ from reverie.sessions.client.event_stream import EventStream
 from reverie.sessions.client.media_upload import MediaUpload
 from reverie.sessions.protocol.commands import AnyCommand, Playhead
 from reverie.sessions.protocol.errors import CommandError, NotPixelsError, NotSamplesError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    Error,
-    MediaChunk,
-    MediaInit,
-    RequestAccepted,
-    SessionView,
-)
+from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.protocol.parsing import parse_command
+from reverie.sessions.protocol.session_view import SessionView
 
 
 class Session(MediaUpload):

@@ -1,121 +1,62 @@
 """What a session says: one frozen model an event, the same on every transport.
 
-Every event carries the session, a sequence number that counts what this attachment was sent (+1
-always), and a monotonic time in microseconds. The outbox fills those three in, so that the code
-that makes an event says only what happened. `media.init` comes before the first chunk of a stream
-and again after any change of codec or size; `media.complete` comes exactly once, after the last
-chunk.
+Those of its streams are in `media_events.py`, and what it tells of itself in `session_view.py`.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from reverie.sessions.protocol.commands import CutReason
+from reverie.sessions.protocol.event_base import Event
+from reverie.sessions.protocol.media_events import (
+    MediaChunk,
+    MediaComplete,
+    MediaInit,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from reverie.sessions.protocol.session_view import (
+    ControlView,
+    InputView,
+    LimitsView,
+    ParameterView,
+    SessionView,
+    StreamView,
+)
 
-
-class Value(BaseModel):
-    """Base of all parts of events."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
-
-
-class Event(Value):
-    """Base of all events."""
-
-    session: str = ""
-    sequence: int = Field(default=0, ge=0)
-    time_us: int = Field(default=0, ge=0, description="The server's monotonic clock.")
-
-
-class ControlView(Value):
-    """A control that the program takes."""
-
-    name: str
-    merge: Literal["latest", "sum", "edges", "fifo"]
-    keys: tuple[str, ...] = ()
-    low: float = -1.0
-    high: float = 1.0
-    label: str = ""
-    bindings: Mapping[str, tuple[str, ...]] = Field(
-        default={},
-        description="For a key, what presses it: a KeyboardEvent.code, MouseLeft or MouseRight.",
-    )
-    drag: Literal["", "x", "y"] = Field(
-        default="", description="Which way the picture is dragged to move the control."
-    )
-
-
-class ParameterView(Value):
-    """A parameter that can be changed while the session runs."""
-
-    name: str
-    value: float
-    default: float
-    low: float
-    high: float
-    integer: bool = False
-    label: str = ""
-    stream: str = Field(default="", description="The output that it switches on and off.")
-
-
-class InputView(Value):
-    """An input stream that the program takes. Pictures fill its size: what overhangs is cut."""
-
-    name: str
-    kind: Literal["video", "audio"]
-    merge: Literal["latest", "fifo"] = Field(
-        description="latest: only the newest counts, as for a camera; fifo: all do, as for a clip."
-    )
-    width: int = 0
-    height: int = 0
-    rate_hz: float = 0.0
-    channels: int = 0
-    label: str = ""
-
-
-class StreamView(Value):
-    """An output of the program."""
-
-    name: str
-    kind: Literal["video", "audio", "text"]
-    loop: str = Field(description="The loop that puts it out; `interrupt` can name it.")
-
-
-class SessionView(Value):
-    """What a client shows of a session."""
-
-    state: Literal["created", "queued", "active", "paused", "detached", "failed", "closed"]
-    model: str
-    program: str
-    prompt: str
-    seed: int
-    controls: tuple[ControlView, ...] = ()
-    parameters: tuple[ParameterView, ...] = ()
-    inputs: tuple[InputView, ...] = ()
-    streams: tuple[StreamView, ...] = ()
-    takes_prompt: bool = Field(default=True, description="Whether a prompt changes anything.")
-    takes_turns: bool = Field(default=False, description="Whether push_text takes mode turn.")
-    example_prompts: tuple[str, ...] = Field(
-        default=(), description="Prompts that the program understands, to be offered to people."
-    )
-    example_turns: tuple[str, ...] = Field(
-        default=(), description="Likewise texts for push_text in mode turn."
-    )
-    viewers: int = 0
-    lead_chunks: int = 1
-    recording: str | None = Field(default=None, description="The running recording, if any.")
-
-
-class LimitsView(Value):
-    """The deployment's limits that a client can reach."""
-
-    message_bytes: int
-    commands_per_s: int
-    prompt_chars: int
-    recording: bool = Field(default=False, description="Whether the session can be recorded.")
-    clip_s: float = Field(default=0.0, description="Seconds that are kept for clips; 0: none.")
+__all__ = [
+    "EVENT",
+    "AnyEvent",
+    "ArtifactCompleted",
+    "ArtifactCreated",
+    "ArtifactUpdated",
+    "ControlApplied",
+    "ControlSuperseded",
+    "ControlView",
+    "Error",
+    "Event",
+    "InputView",
+    "LimitsView",
+    "MediaChunk",
+    "MediaComplete",
+    "MediaInit",
+    "ParameterView",
+    "RequestAccepted",
+    "RequestQueued",
+    "RequestStarted",
+    "SessionAttached",
+    "SessionClosed",
+    "SessionInterrupted",
+    "SessionRecovering",
+    "SessionUpdated",
+    "SessionView",
+    "StreamView",
+    "TextDelta",
+    "TurnEnded",
+    "TurnStarted",
+]
 
 
 # --- requests and the session itself ---
@@ -218,103 +159,6 @@ class ControlSuperseded(Event):
     type: Literal["control.superseded"] = "control.superseded"
     control: str
     by: str | None = None
-
-
-# --- media ---
-
-
-class MediaInit(Event):
-    """How to decode what follows on a stream."""
-
-    type: Literal["media.init"] = "media.init"
-    stream: str
-    kind: Literal["video", "audio"]
-    codec: str = Field(
-        description="As for WebCodecs: avc1.42001f, vp8, opus; or jpeg, rgb24, pcm16."
-    )
-    container: Literal["annexb", "vp8", "jpeg", "raw", "opus", "rtp"]
-    width: int = Field(default=0, description="Pixels; 0 for sound.")
-    height: int = 0
-    rate_hz: float = Field(description="Frames or samples a second.")
-    channels: int = Field(default=0, description="Of sound.")
-    timebase_hz: int = Field(default=1_000_000, description="Units of all times of the stream.")
-    seed: int
-
-
-class MediaChunk(Event):
-    """One access unit, picture or packet of sound; its bytes come with it.
-
-    `index` counts what this attachment was sent of the stream, +1 always.
-    """
-
-    type: Literal["media.chunk"] = "media.chunk"
-    stream: str
-    index: int = Field(ge=0)
-    pts_us: int
-    duration_us: int
-    key: bool
-    chunk: int = Field(description="The loop's chunk that the frame belongs to.")
-    frame: int = Field(ge=0, description="Number of the frame in its chunk.")
-    last: bool = Field(description="Whether it is the last frame of its chunk.")
-    step: int
-    discontinuity: bool = False
-    dropped: int = Field(
-        default=0, ge=0, description="Frames, or packets, skipped before this one."
-    )
-    size_bytes: int = Field(ge=0)
-    rtp_timestamp: int | None = Field(
-        default=None, ge=0, lt=2**32, description="On WebRTC: of the frame that carries the bytes."
-    )
-    data: bytes = Field(default=b"", exclude=True, repr=False)
-
-
-class MediaComplete(Event):
-    """A stream has ended; nothing of it comes after this."""
-
-    type: Literal["media.complete"] = "media.complete"
-    stream: str
-    reason: str
-    chunks: int
-    size_bytes: int
-
-
-class TextDelta(Event):
-    """More text of an utterance: whole words, each with the space behind it.
-
-    After `session.attached` the first one holds all of the newest utterance so far.
-    """
-
-    type: Literal["text.delta"] = "text.delta"
-    stream: str
-    text: str
-    utterance: int = Field(ge=0, description="Its number; a higher one ends those before.")
-    pts_us: int = Field(description="Media time of the session when it was said.")
-    final: bool = Field(default=False, description="Whether the utterance ends with it.")
-    cut: bool = Field(
-        default=False, description="Whether the utterance was broken off: no more will come."
-    )
-    answers: str | None = Field(default=None, description="The push_text that it answers.")
-
-
-# --- speech in input streams ---
-
-
-class TurnStarted(Event):
-    """Speech begins in the sound that a client pushes into a stream."""
-
-    type: Literal["turn.started"] = "turn.started"
-    stream: str
-    pts_us: int = Field(description="Where in the stream, on the clock of the client that pushes.")
-    interrupts: bool = Field(default=False, description="Whether it makes the model stop speaking.")
-
-
-class TurnEnded(Event):
-    """Speech has ended in the sound that a client pushes."""
-
-    type: Literal["turn.ended"] = "turn.ended"
-    stream: str
-    pts_us: int
-    duration_us: int = Field(ge=0)
 
 
 # --- artifacts, errors ---

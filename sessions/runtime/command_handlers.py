@@ -3,8 +3,8 @@
 from reverie.engine.errors import SnapshotLimitError
 from reverie.engine.inputs import ControlInput, PromptInput, TurnInput
 from reverie.engine.options import DEFAULT_OPTIONS
-from reverie.gpu_pool.wire import messages
-from reverie.gpu_pool.wire.messages import Request
+from reverie.gpu_pool.wire import session_messages as messages
+from reverie.gpu_pool.wire.session_messages import Request
 from reverie.sessions.attachments.attachment import Attachment, CommandRequest
 from reverie.sessions.backend.control_receipts import Receipt
 from reverie.sessions.protocol import commands

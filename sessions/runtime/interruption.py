@@ -9,7 +9,7 @@ A loop of text does not return to an earlier state: its utterance is broken off,
 
 import asyncio
 
-from reverie.gpu_pool.wire.messages import Interrupt, Request
+from reverie.gpu_pool.wire.session_messages import Interrupt, Request
 from reverie.sessions.protocol.commands import CutReason
 from reverie.sessions.protocol.events import SessionInterrupted
 from reverie.sessions.runtime.event_relay import EventRelay

@@ -16,7 +16,7 @@ from av import VideoFrame
 from numpy.typing import NDArray
 
 from reverie.gpu_pool.wire.errors import PoolError, PoolFullError
-from reverie.gpu_pool.wire.messages import Pause
+from reverie.gpu_pool.wire.session_messages import Pause
 from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import ForkOrigin, StartRequest
 from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
@@ -26,13 +26,8 @@ from reverie.sessions.attachments.attachment import Attachment, AttachOptions, C
 from reverie.sessions.backend import public_errors
 from reverie.sessions.backend.session_backend import SessionBackend
 from reverie.sessions.protocol.errors import CommandError, SessionEndedError
-from reverie.sessions.protocol.events import (
-    Error,
-    RequestQueued,
-    RequestStarted,
-    SessionClosed,
-    SessionView,
-)
+from reverie.sessions.protocol.events import Error, RequestQueued, RequestStarted, SessionClosed
+from reverie.sessions.protocol.session_view import SessionView
 from reverie.sessions.recording.recording import Keys
 from reverie.sessions.recording.recordings import Recordings
 from reverie.sessions.runtime.attachment_lifecycle import AttachmentLifecycle

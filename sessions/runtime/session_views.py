@@ -5,7 +5,8 @@ import asyncio
 from reverie.media import Clock
 from reverie.sessions.attachments.attached_clients import AttachedClients
 from reverie.sessions.attachments.attachment import AttachOptions
-from reverie.sessions.protocol.events import LimitsView, SessionUpdated, SessionView
+from reverie.sessions.protocol.events import SessionUpdated
+from reverie.sessions.protocol.session_view import LimitsView, SessionView
 from reverie.sessions.recording.options import NOT_ENABLED
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.state.program_controls import ProgramControls

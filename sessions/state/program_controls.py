@@ -7,7 +7,7 @@ from reverie.models.contract.controls import ControlSpec, KeyEdge, Merge, Parame
 from reverie.models.contract.spec import InputSpec, LoopSpec, ModelSpec, StreamKind, StreamSpec
 from reverie.sessions.protocol.commands import PushAction
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
-from reverie.sessions.protocol.events import ControlView, InputView, ParameterView, StreamView
+from reverie.sessions.protocol.session_view import ControlView, InputView, ParameterView, StreamView
 
 NewId = Callable[[], ControlId]
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from reverie.engine.emissions import SamplesOut
 from reverie.media import AudioFanout, AudioSubscription, SoundFormat, SoundPacket, SoundTag
 from reverie.sessions.attachments.attachment import Attachment
-from reverie.sessions.protocol.events import MediaChunk, MediaInit
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.state.session_state import SessionState, StreamState
 from reverie.sessions.streams.media_stream import MediaStream
 

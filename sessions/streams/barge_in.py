@@ -12,7 +12,7 @@ from typing import Protocol
 from reverie.media import SpeechEdge
 from reverie.sessions.attachments.attached_clients import AttachedClients
 from reverie.sessions.protocol.errors import CommandError
-from reverie.sessions.protocol.events import TurnEnded, TurnStarted
+from reverie.sessions.protocol.media_events import TurnEnded, TurnStarted
 from reverie.sessions.state.program_controls import ProgramControls
 from reverie.sessions.state.session_state import SessionState
 

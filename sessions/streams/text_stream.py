@@ -7,7 +7,7 @@ An utterance that is broken off ends with a delta that says `cut`; its unsent wo
 from reverie.engine.emissions import TextOut
 from reverie.sessions.attachments.attached_clients import AttachedClients
 from reverie.sessions.attachments.attachment import Attachment
-from reverie.sessions.protocol.events import TextDelta
+from reverie.sessions.protocol.media_events import TextDelta
 from reverie.sessions.state.session_state import StreamState
 from reverie.sessions.streams.pending_turns import PendingTurns
 from reverie.sessions.streams.speech_stream import SpeechStream

@@ -13,7 +13,7 @@ from reverie.media import (
     VideoSubscription,
 )
 from reverie.sessions.attachments.attachment import Attachment
-from reverie.sessions.protocol.events import MediaChunk, MediaInit
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.state.session_state import SessionState, StreamState
 from reverie.sessions.streams.media_stream import MediaStream
 from reverie.sessions.streams.speech_stream import SpeechStream

@@ -11,7 +11,7 @@ from rtc_serving import RawSocket
 from reverie.rtc.client.connect import connect as connect_client
 from reverie.rtc.http.connection import HttpConnection
 from reverie.rtc.websocket.connection import WebSocketConnection
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 ROUNDS = 24
 ACKNOWLEDGED_S = 0.04

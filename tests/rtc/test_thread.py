@@ -2,7 +2,8 @@
 
 from rtc_rig import server_rig
 
-from reverie.sessions.protocol.events import MediaChunk, MediaInit, SessionAttached
+from reverie.sessions.protocol.events import SessionAttached
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
 async def test_a_client_sees_the_frames_of_its_session() -> None:

@@ -11,7 +11,7 @@ from waiting import until
 
 from reverie.engine.emissions import FramesOut
 from reverie.gpu_pool import Pool, WorkerHandle
-from reverie.gpu_pool.wire.messages import Pause
+from reverie.gpu_pool.wire.session_messages import Pause
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

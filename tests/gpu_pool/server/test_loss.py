@@ -22,7 +22,7 @@ from reverie.gpu_pool import (
     WorkerLost,
     WorkerLostError,
 )
-from reverie.gpu_pool.wire.messages import Pause, RestoreSnapshot, Resume, TakeSnapshot
+from reverie.gpu_pool.wire.session_messages import Pause, RestoreSnapshot, Resume, TakeSnapshot
 from reverie.gpu_pool.wire.start_request import ForkOrigin
 
 pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine

@@ -17,7 +17,7 @@ from reverie.gpu_pool import (
     SessionLost,
     StartRequest,
 )
-from reverie.gpu_pool.wire.messages import Pause
+from reverie.gpu_pool.wire.session_messages import Pause
 
 pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine
 

@@ -19,8 +19,8 @@ from reverie.engine.inputs import (
 )
 from reverie.gpu_pool import RequestRefusedError, StartRequest
 from reverie.gpu_pool.server.recovery_log import RecoveryLog
-from reverie.gpu_pool.wire.messages import (
-    Done,
+from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.session_messages import (
     Interrupt,
     KeptSnapshot,
     Pause,

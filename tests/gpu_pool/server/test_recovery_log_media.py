@@ -5,7 +5,8 @@ import numpy as np
 from reverie.engine.emissions import ControlApplied, ControlSuperseded, SnapshotOut
 from reverie.engine.inputs import ControlId, StreamInput
 from reverie.gpu_pool.server.recovery_log import RecoveryLog
-from reverie.gpu_pool.wire.messages import Done, Interrupt, PushInputs, Reset
+from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.session_messages import Interrupt, PushInputs, Reset
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.controls import MediaInput
 from reverie.models.contract.loop import Durable

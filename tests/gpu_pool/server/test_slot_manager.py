@@ -24,19 +24,10 @@ from reverie.gpu_pool import (
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.slot_manager import SlotManager
 from reverie.gpu_pool.server.worker_link import WorkerLink
-from reverie.gpu_pool.wire.messages import (
-    CloseSession,
-    Done,
-    Emitted,
-    FromWorker,
-    ModelLoaded,
-    OpenSession,
-    Pause,
-    Refused,
-    ToWorker,
-)
+from reverie.gpu_pool.wire.messages import Done, Emitted, FromWorker, ModelLoaded, Refused, ToWorker
 from reverie.gpu_pool.wire.notifications import Notification, SessionLost
 from reverie.gpu_pool.wire.ring import RingLayout
+from reverie.gpu_pool.wire.session_messages import CloseSession, OpenSession, Pause
 
 SLOTS = 2
 LINE = 2
@@ -108,7 +99,7 @@ class SlotRig:
         if expected:
             assert positions[0] == expected
         else:  # it has a slot, or one is being cleared for it
-            assert not positions or (positions[0] == 1 and self.slot_manager._coming)
+            assert not positions or (positions[0] == 1 and self.slot_manager._shares.coming)
 
     def leave(self, which: int) -> None:
         if self.visitors:
@@ -123,7 +114,7 @@ class SlotRig:
         if self.visitors:
             visitor = self.visitors[which % len(self.visitors)]
             try:
-                self.slot_manager.ask(visitor, Pause(0, visitor.session))
+                self.slot_manager.traffic.ask(visitor, Pause(0, visitor.session))
             except PoolError:
                 assert visitor.state is not EntryState.OPEN
 
@@ -141,7 +132,7 @@ class SlotRig:
 
     def answer(self, which: int) -> None:
         if self.worker and (message := self.worker.answer_next(refuse=which % 7 == 0)):
-            self.slot_manager.received(message)
+            self.slot_manager.traffic.received(message)
 
     def play(self, _: int) -> None:
         """Put a chunk out for every session that is open."""
@@ -149,14 +140,14 @@ class SlotRig:
         for session in self.worker.open if self.worker else ():
             pixels = np.zeros((1, 1, 1, 3), np.uint8)
             out = FramesOut(FramesHeader(session, "video", self._chunks, 0, 0, 1), pixels)
-            self.slot_manager.received(Emitted(out))
+            self.slot_manager.traffic.received(Emitted(out))
 
     def settle(self) -> None:
         """Give the worker time to answer everything."""
         self.begin(0)
         assert self.worker is not None
         while message := self.worker.answer_next(refuse=False):
-            self.slot_manager.received(message)
+            self.slot_manager.traffic.received(message)
 
     def check(self) -> None:
         taken = [v for v in self.visitors if v.state not in (EntryState.WAITING, EntryState.GONE)]

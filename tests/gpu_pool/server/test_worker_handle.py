@@ -17,7 +17,7 @@ from reverie.gpu_pool import (
     StartRequest,
     UnknownDeploymentError,
 )
-from reverie.gpu_pool.wire.messages import (
+from reverie.gpu_pool.wire.session_messages import (
     Interrupt,
     Pause,
     Reset,

@@ -12,16 +12,10 @@ from reverie.gpu_pool import PoolFullError, PoolOptions, StartRequest
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.slot_manager import SlotManager
 from reverie.gpu_pool.server.worker_link import WorkerLink
-from reverie.gpu_pool.wire.messages import (
-    CloseSession,
-    Done,
-    ModelLoaded,
-    OpenSession,
-    ToWorker,
-    Watched,
-)
+from reverie.gpu_pool.wire.messages import Done, ModelLoaded, ToWorker
 from reverie.gpu_pool.wire.notifications import Notification, SessionLost
 from reverie.gpu_pool.wire.ring import RingLayout
+from reverie.gpu_pool.wire.session_messages import CloseSession, OpenSession, Watched
 from reverie.gpu_pool.wire.shares import held_by, in_turn, load, who_gives_way
 
 SLOTS = 4
@@ -49,9 +43,9 @@ class Town:
         while self.waiting_answers:
             match self.waiting_answers.pop(0):
                 case OpenSession(request=request, session=session):
-                    self.slot_manager.received(Done(request, session))
+                    self.slot_manager.traffic.received(Done(request, session))
                 case CloseSession(request=request, session=session):
-                    self.slot_manager.received(Done(request, session))
+                    self.slot_manager.traffic.received(Done(request, session))
                 case _:
                     pass
 
@@ -65,7 +59,7 @@ class Town:
             lambda position: self.positions.__setitem__(name, position),
         )
         self.settle()
-        self.slot_manager.tell(entry, Watched(name, watched))
+        self.slot_manager.traffic.tell(entry, Watched(name, watched))
         return entry
 
     def fill(self, address: str, count: int, **how: bool) -> list[SessionEntry]:

@@ -7,7 +7,7 @@ from stub_model import Fault
 
 from reverie.engine.emissions import ControlFailed, FaultCode, FramesOut, StepFailed
 from reverie.gpu_pool import ModelUnavailableError, Pool, RequestRefusedError, StartRequest
-from reverie.gpu_pool.wire.messages import Reset
+from reverie.gpu_pool.wire.session_messages import Reset
 
 pytestmark = pytest.mark.timeout(150)
 

@@ -23,8 +23,8 @@ from reverie.engine.emissions import (
 )
 from reverie.engine.inputs import ControlId
 from reverie.gpu_pool import Pool, Recovered, StartRequest
-from reverie.gpu_pool.wire.messages import Reset
 from reverie.gpu_pool.wire.notifications import Notification
+from reverie.gpu_pool.wire.session_messages import Reset
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

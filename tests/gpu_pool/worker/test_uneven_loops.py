@@ -8,7 +8,7 @@ from worker_session_rig import WorkerSessionRig
 
 from reverie.engine.emissions import FramesOut, SamplesOut
 from reverie.engine.errors import ChunkNotKeptError
-from reverie.gpu_pool.wire.messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.wire.start_request import ForkOrigin
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 

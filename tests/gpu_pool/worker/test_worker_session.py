@@ -12,7 +12,7 @@ from reverie.engine.emissions import (
     TextOut,
 )
 from reverie.engine.inputs import OPENING, ControlId, ParameterInput, PromptInput
-from reverie.gpu_pool.wire.messages import KeptSnapshot, OpenSession
+from reverie.gpu_pool.wire.session_messages import KeptSnapshot, OpenSession
 from reverie.gpu_pool.worker.worker_session import RESTARTS
 
 LAKE = f"I see p{prompt_mark('a lake')} with nothing held. "

@@ -15,7 +15,8 @@ from reverie.bench.machine import resident_mib
 from reverie.models.echo import SIDE_PX
 from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
-from reverie.sessions.protocol.events import AnyEvent, Error, MediaChunk, RequestAccepted
+from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
+from reverie.sessions.protocol.media_events import MediaChunk
 
 
 def binary(header: str | bytes, data: bytes = b"") -> bytes:

@@ -5,13 +5,8 @@ from contextlib import suppress
 
 from reverie.rtc.client.remote_inbox import WAITING_EVENTS, RemoteInbox
 from reverie.sessions import AttachmentEndedError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    MediaChunk,
-    MediaComplete,
-    SessionClosed,
-    SessionInterrupted,
-)
+from reverie.sessions.protocol.events import AnyEvent, SessionClosed, SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete
 
 
 def frame(number: int) -> MediaChunk:

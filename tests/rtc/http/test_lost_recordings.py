@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 
 from reverie.media.files.mp4_survey import survey
 from reverie.rtc.wire.framing import decode_event
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 LIMIT_S = 40.0
 

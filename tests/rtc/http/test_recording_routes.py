@@ -12,7 +12,7 @@ from projection import played
 from rtc_rig import ServerRig, WireClient, bearer, server_rig
 from stub_model import read_stamp
 
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 from reverie.sessions.recording.options import RecordingOptions
 
 

@@ -16,7 +16,7 @@ from rtc_serving import RawSocket
 
 from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 INPUTS = Path(__file__).parent.parent.parent / "inputs"
 LEVELS = list(range(20, 240, 20))

@@ -15,7 +15,8 @@ from reverie.rtc.livekit.command_gateway import Author
 from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.event_publisher import WAITING, EventPublisher
 from reverie.rtc.livekit.options import BridgeOptions
-from reverie.sessions.protocol.events import ControlApplied, MediaChunk, SessionUpdated, TextDelta
+from reverie.sessions.protocol.events import ControlApplied, SessionUpdated
+from reverie.sessions.protocol.media_events import MediaChunk, TextDelta
 
 OPTIONS = BridgeOptions(room_s=0.05)
 APPLIED = ControlApplied(session="s", sequence=4, control="c1", step=1, chunk=2, pts_us=3)

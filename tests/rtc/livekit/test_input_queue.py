@@ -7,7 +7,7 @@ import pytest
 from reverie.rtc.livekit.errors import InputRefusedError
 from reverie.rtc.livekit.input_queue import WAITING, InputStep, RoomInputQueue
 from reverie.rtc.livekit.inputs import RoomAxesInput, RoomKeyInput, RoomReleaseInput
-from reverie.sessions.protocol.events import ControlView
+from reverie.sessions.protocol.session_view import ControlView
 
 CONTROLS = (
     ControlView(name="move", merge="edges", keys=("left", "right")),

@@ -12,15 +12,13 @@ from reverie.rtc.livekit.options import BridgeOptions
 from reverie.rtc.livekit.status import Status, StatusBoard, changed, note
 from reverie.sessions.protocol.events import (
     ControlApplied,
-    ControlView,
     Error,
-    InputView,
     RequestQueued,
     SessionClosed,
     SessionRecovering,
     SessionUpdated,
-    SessionView,
 )
+from reverie.sessions.protocol.session_view import ControlView, InputView, SessionView
 
 VIEW = SessionView(
     state="active",

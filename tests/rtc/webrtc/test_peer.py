@@ -14,7 +14,8 @@ from waiting import until
 
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.webrtc_options import WebRtcOptions
-from reverie.sessions.protocol.events import ControlApplied, Error, MediaChunk
+from reverie.sessions.protocol.events import ControlApplied, Error
+from reverie.sessions.protocol.media_events import MediaChunk
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,7 +7,8 @@ from listening import heard_opus, pitch_hz
 from rtc_rig import server_rig
 
 from reverie.rtc import connect
-from reverie.sessions.protocol.events import AnyEvent, MediaChunk, MediaInit
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
 @pytest.mark.timeout(120)

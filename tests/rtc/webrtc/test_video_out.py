@@ -10,7 +10,7 @@ from aiortc.rtp import RTCP_PSFB_APP, RTCP_PSFB_PLI, RtcpPsfbPacket, pack_remb_f
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.webrtc.video_out import MAX_FRAMES, REFRESH_INTERVAL_US, STILL_US, VideoOut
 from reverie.rtc.webrtc_options import WebRtcOptions
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 FRAME_US = 33_333
 

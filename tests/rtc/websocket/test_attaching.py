@@ -16,7 +16,8 @@ from websockets.exceptions import ConnectionClosed
 
 from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
-from reverie.sessions.protocol.events import Error, MediaChunk, SessionAttached, SessionClosed
+from reverie.sessions.protocol.events import Error, SessionAttached, SessionClosed
+from reverie.sessions.protocol.media_events import MediaChunk
 
 
 async def turned_away(

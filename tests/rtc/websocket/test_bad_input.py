@@ -17,9 +17,9 @@ from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,
     Error,
-    MediaChunk,
     RequestAccepted,
 )
+from reverie.sessions.protocol.media_events import MediaChunk
 
 NUMBERS = {
     "NaN": "non_finite",

@@ -9,7 +9,7 @@ from rtc_rig import ServerRig, server_rig, together
 from stub_model import prompt_mark, read_stamp, session_mark
 
 from reverie.rtc.options import ServerOptions
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 WATCH_S = 2.0
 

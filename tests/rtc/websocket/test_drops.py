@@ -20,7 +20,7 @@ from websockets.frames import Frame, Opcode
 
 from reverie.rtc.options import ServerOptions
 from reverie.sessions import SessionLimits
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 
 DOOMED = Path(__file__).parents[2] / "support" / "rigs" / "rtc_doomed_client.py"
 

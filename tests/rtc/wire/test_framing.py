@@ -16,7 +16,9 @@ from reverie.rtc.wire.framing import (
     error_event,
 )
 from reverie.sessions.protocol.commands import PushAction, PushText, Update
-from reverie.sessions.protocol.events import ControlApplied, Error, MediaChunk, ParameterView
+from reverie.sessions.protocol.events import ControlApplied, Error
+from reverie.sessions.protocol.media_events import MediaChunk
+from reverie.sessions.protocol.session_view import ParameterView
 
 CHUNK = MediaChunk(
     stream="video",

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 
 from reverie.sessions.attachments.outbox import Outbox, OutboxLimits
 from reverie.sessions.protocol.errors import AttachmentEndedError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    Error,
-    MediaChunk,
-    MediaInit,
-    RequestAccepted,
-    SessionClosed,
-)
+from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted, SessionClosed
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
 def init(width: int = 16) -> MediaInit:

@@ -5,7 +5,7 @@ import pytest
 
 from reverie.sessions.client.decode import to_picture
 from reverie.sessions.protocol.errors import NotPixelsError
-from reverie.sessions.protocol.events import MediaChunk, MediaInit
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
 def init(**changes: object) -> MediaInit:

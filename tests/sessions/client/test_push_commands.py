@@ -15,7 +15,7 @@ from reverie.sessions.client.push_commands import (
     sound_pushes,
 )
 from reverie.sessions.protocol.errors import CommandError
-from reverie.sessions.protocol.events import InputView
+from reverie.sessions.protocol.session_view import InputView
 
 CLIP = InputView(name="clip", kind="video", merge="fifo", width=64, height=48, rate_hz=30.0)
 CAMERA = InputView(name="camera", kind="video", merge="latest", width=640, height=480)

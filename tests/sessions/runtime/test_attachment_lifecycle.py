@@ -3,7 +3,7 @@
 import pytest
 from session_rig import session_rig
 
-from reverie.gpu_pool.wire.messages import PlayheadMoved, Watched
+from reverie.gpu_pool.wire.session_messages import PlayheadMoved, Watched
 from reverie.media import Codec
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.protocol.commands import AnyCommand

@@ -4,8 +4,8 @@ import pytest
 from session_rig import session_rig
 from waiting import until
 
-from reverie.gpu_pool.wire.messages import PushInputs, ReleaseKeys
 from reverie.gpu_pool.wire.notifications import Recovered, WorkerLost
+from reverie.gpu_pool.wire.session_messages import PushInputs, ReleaseKeys
 from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,

@@ -4,7 +4,7 @@ from fake_pool import FRAMES
 from session_rig import Client, session_rig
 from waiting import until
 
-from reverie.gpu_pool.wire.messages import PlayheadMoved
+from reverie.gpu_pool.wire.session_messages import PlayheadMoved
 from reverie.sessions.attachments.attachment import AttachOptions, Role
 from reverie.sessions.protocol.commands import AnyCommand, Playhead
 from reverie.sessions.protocol.events import (

@@ -16,7 +16,7 @@ from reverie.host import Engine
 from reverie.media import Codec
 from reverie.sessions.attachments.attachment import AttachOptions, Role
 from reverie.sessions.client.decode import to_picture
-from reverie.sessions.protocol.events import MediaChunk, MediaInit
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.runtime.session_request import SessionRequest
 

@@ -5,19 +5,17 @@ from fake_pool import FRAMES
 from session_rig import assert_well_formed, session_rig
 
 from reverie.engine import emissions
-from reverie.gpu_pool.wire.messages import Pause
 from reverie.gpu_pool.wire.notifications import SessionLost
+from reverie.gpu_pool.wire.session_messages import Pause
 from reverie.media import Codec
 from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,
     Error,
-    MediaChunk,
-    MediaComplete,
-    MediaInit,
     RequestAccepted,
     SessionClosed,
 )
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit
 
 
 async def test_the_first_events_are_the_session_its_format_and_its_frames() -> None:

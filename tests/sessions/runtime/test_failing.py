@@ -12,8 +12,9 @@ from reverie.gpu_pool.wire.errors import (
     RequestRefusedError,
     WorkerLostError,
 )
-from reverie.gpu_pool.wire.messages import Done, Request
+from reverie.gpu_pool.wire.messages import Done
 from reverie.gpu_pool.wire.notifications import Recovered, SessionLost, WorkerLost
+from reverie.gpu_pool.wire.session_messages import Request
 from reverie.media import Codec, EncodedFrame, EncodeError, Picture, Size, VideoEncoder, VideoFanout
 from reverie.media.video.rgb24 import Rgb24Encoder
 from reverie.sessions.attachments.attachment import Role

@@ -6,13 +6,9 @@ from fake_pool import FRAMES
 from session_rig import assert_well_formed, session_rig
 from waiting import until
 
-from reverie.gpu_pool.wire.messages import Interrupt
-from reverie.sessions.protocol.events import (
-    MediaChunk,
-    MediaInit,
-    RequestAccepted,
-    SessionInterrupted,
-)
+from reverie.gpu_pool.wire.session_messages import Interrupt
+from reverie.sessions.protocol.events import RequestAccepted, SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
 async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:

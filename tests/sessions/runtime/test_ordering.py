@@ -22,11 +22,10 @@ from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,
     Error,
-    MediaChunk,
-    MediaInit,
     RequestAccepted,
     SessionInterrupted,
 )
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.runtime.session_request import SessionRequest
 

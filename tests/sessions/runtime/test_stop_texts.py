@@ -13,7 +13,8 @@ from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.models.causal_lm.config import RANDOM
 from reverie.sessions.protocol.errors import BadRequestError
-from reverie.sessions.protocol.events import ControlApplied, TextDelta
+from reverie.sessions.protocol.events import ControlApplied
+from reverie.sessions.protocol.media_events import TextDelta
 
 
 @pytest.fixture

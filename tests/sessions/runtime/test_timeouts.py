@@ -9,10 +9,8 @@ from waiting import until
 
 from reverie.media import Codec
 from reverie.sessions.attachments.attachment import Role
-from reverie.sessions.protocol.events import (
-    Error,
-    MediaChunk,
-)
+from reverie.sessions.protocol.events import Error
+from reverie.sessions.protocol.media_events import MediaChunk
 from reverie.sessions.state.limits import SessionLimits
 
 

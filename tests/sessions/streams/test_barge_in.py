@@ -16,7 +16,8 @@ from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.media.audio import voice_activity
 from reverie.sessions import CommandError, LocalSession
-from reverie.sessions.protocol.events import AnyEvent, TextDelta, TurnEnded, TurnStarted
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import TextDelta, TurnEnded, TurnStarted
 
 LIMIT_S = 40.0
 

@@ -15,7 +15,8 @@ from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.media import AudioCodec
 from reverie.sessions import LocalSession, NotSamplesError, Role
-from reverie.sessions.protocol.events import AnyEvent, MediaChunk, MediaInit, SessionInterrupted
+from reverie.sessions.protocol.events import AnyEvent, SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 LIMIT_S = 30.0
 CHUNK_US = round(FRAMES / RATE_HZ * 1e6)

@@ -15,7 +15,8 @@ from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
 from reverie.sessions import BadRequestError
 from reverie.sessions.protocol.errors import VoiceError
-from reverie.sessions.protocol.events import AnyEvent, MediaChunk, MediaInit, TextDelta
+from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit, TextDelta
 from reverie.sessions.streams.speech_stream import AHEAD_US
 from reverie.sessions.streams.voice_options import VoiceOptions
 

@@ -11,7 +11,7 @@ from reverie.media import AudioCodec, AudioFanout, Sound, SoundShape, SpeechErro
 from reverie.models.contract.spec import StreamKind
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, CommandRequest, Role
 from reverie.sessions.attachments.outbox import Outbox, OutboxLimits
-from reverie.sessions.protocol.events import MediaChunk
+from reverie.sessions.protocol.media_events import MediaChunk
 from reverie.sessions.state.prompt_memory import PromptMemory
 from reverie.sessions.state.session_state import SessionId, SessionState, StreamState
 from reverie.sessions.streams.audio_stream import AudioStream

@@ -8,13 +8,14 @@ from waiting import until
 
 from reverie.engine.emissions import ControlApplied, ControlSuperseded
 from reverie.engine.inputs import OPENING, PromptInput, TurnInput
-from reverie.gpu_pool.wire import messages
-from reverie.gpu_pool.wire.messages import PushInputs
+from reverie.gpu_pool.wire import session_messages as messages
 from reverie.gpu_pool.wire.notifications import Recovered, WorkerLost
+from reverie.gpu_pool.wire.session_messages import PushInputs
 from reverie.sessions.attachments.attachment import Role
 from reverie.sessions.protocol import events
 from reverie.sessions.protocol.commands import Interrupt
-from reverie.sessions.protocol.events import Error, RequestAccepted, SessionInterrupted, TextDelta
+from reverie.sessions.protocol.events import Error, RequestAccepted, SessionInterrupted
+from reverie.sessions.protocol.media_events import TextDelta
 from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.state.limits import SessionLimits
 

@@ -9,7 +9,8 @@ from session_suite import Screen, looking
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
 from reverie.host import Engine
-from reverie.sessions.protocol.events import MediaChunk, SessionInterrupted
+from reverie.sessions.protocol.events import SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk
 
 SECOND = 1_000_000
 

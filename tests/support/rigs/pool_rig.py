@@ -12,7 +12,7 @@ from reverie.engine.emissions import ControlApplied, ControlSuperseded, FramesOu
 from reverie.engine.inputs import OPENING, ControlId, KeysInput, PromptInput
 from reverie.gpu_pool import ForkOrigin, Notification, Pool, PoolOptions, StartRequest, WorkerHandle
 from reverie.gpu_pool.server.worker_process import ProcessHost
-from reverie.gpu_pool.wire.messages import PlayheadMoved, PushInputs
+from reverie.gpu_pool.wire.session_messages import PlayheadMoved, PushInputs
 from reverie.models.contract.controls import KeyEdge
 
 LIMIT_S = 40.0

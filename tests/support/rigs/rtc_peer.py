@@ -23,7 +23,8 @@ from av import AudioFrame, VideoFrame
 from numpy.typing import NDArray
 
 from reverie.rtc.wire.framing import decode_event
-from reverie.sessions.protocol.events import AnyEvent, ControlApplied, MediaChunk, MediaInit
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied
+from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 LIMIT_S = 20.0
 PING_S = 0.5

@@ -19,7 +19,8 @@ from reverie.rtc.app_context import AppContext
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.wire.framing import decode_event
 from reverie.sessions import SessionLimits, SessionStore
-from reverie.sessions.protocol.events import AnyEvent, ControlApplied, MediaChunk
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied
+from reverie.sessions.protocol.media_events import MediaChunk
 from reverie.sessions.recording.options import RecordingOptions
 from reverie.sessions.recording.recordings import Recordings
 

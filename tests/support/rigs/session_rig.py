@@ -10,14 +10,8 @@ from waiting import until
 from reverie.media import Clock, Codec, MonotonicClock, VideoFanout
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.protocol.errors import AttachmentEndedError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    Error,
-    MediaChunk,
-    MediaComplete,
-    MediaInit,
-    RequestAccepted,
-)
+from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit
 from reverie.sessions.protocol.parsing import parse_command
 from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.runtime.session_request import SessionRequest

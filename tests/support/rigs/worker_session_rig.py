@@ -13,7 +13,7 @@ from reverie.engine.emissions import Emission, FramesOut, TextOut
 from reverie.engine.inputs import ControlId, ControlInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
-from reverie.gpu_pool.wire.messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.instance import LoadOptions

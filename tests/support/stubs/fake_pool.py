@@ -15,15 +15,9 @@ from reverie.engine.emissions import (
 )
 from reverie.engine.inputs import ControlId
 from reverie.gpu_pool.wire.errors import PoolFullError, RequestRefusedError
-from reverie.gpu_pool.wire.messages import (
-    Done,
-    Interrupt,
-    OneWay,
-    PushInputs,
-    Request,
-    Rewind,
-)
+from reverie.gpu_pool.wire.messages import Done
 from reverie.gpu_pool.wire.notifications import Notification, Sink
+from reverie.gpu_pool.wire.session_messages import Interrupt, OneWay, PushInputs, Request, Rewind
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.contract.spec import (

@@ -51,12 +51,10 @@ from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,
     Error,
-    MediaChunk,
-    MediaComplete,
-    MediaInit,
     SessionClosed,
     SessionInterrupted,
 )
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit
 from reverie.sessions.state.limits import SessionLimits
 
 CHUNK = 12

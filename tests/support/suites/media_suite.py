@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from reverie.models.echo import SIDE_PX
 from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.errors import CommandError
-from reverie.sessions.protocol.events import AnyEvent, ControlApplied, ControlSuperseded, MediaChunk
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied, ControlSuperseded
+from reverie.sessions.protocol.media_events import MediaChunk
 
 ECHO = "reverie.models.echo:Echo"
 LIMIT_S = 30.0

@@ -27,12 +27,10 @@ from reverie.sessions.protocol.events import (
     ControlApplied,
     ControlSuperseded,
     Error,
-    MediaChunk,
-    MediaComplete,
-    MediaInit,
     SessionInterrupted,
     SessionUpdated,
 )
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit
 
 LIMIT_S = 20.0
 """For anything that a test waits for, on a busy machine."""

@@ -12,14 +12,8 @@ from stub_model import Fault, prompt_mark
 
 from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.errors import CommandError
-from reverie.sessions.protocol.events import (
-    AnyEvent,
-    ControlApplied,
-    Error,
-    MediaChunk,
-    SessionInterrupted,
-    TextDelta,
-)
+from reverie.sessions.protocol.events import AnyEvent, ControlApplied, Error, SessionInterrupted
+from reverie.sessions.protocol.media_events import MediaChunk, TextDelta
 
 LAKE = f"I see p{prompt_mark('a lake')} with nothing held. "
 LONG = " ".join(f"word{number}" for number in range(40))
