@@ -17,7 +17,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class FittedMessages:
+class PromptTokens:
     """What of a conversation the model reads.
 
     Attributes:
@@ -34,7 +34,7 @@ class FittedMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class DecodedSpan:
     """Up to where the tokens of an answer have become text.
 
     Attributes:
@@ -57,7 +57,7 @@ class Conversation:
         """Return the tokens that lead up to the assistant's next words; see `fitted`."""
         return self.fitted(messages, room).ids
 
-    def fitted(self, messages: tuple[Message, ...], room: int) -> FittedMessages:
+    def fitted(self, messages: tuple[Message, ...], room: int) -> PromptTokens:
         """Return what leads up to the assistant's next words, as far as there is room for it.
 
         When it leaves no `room` for an answer, half of the context at most, the oldest messages
@@ -68,16 +68,16 @@ class Conversation:
         while len(ids := self._rendered(messages)) > limit:
             oldest = next((i for i, m in enumerate(messages[:-1]) if m.role != "system"), None)
             if oldest is None:
-                return FittedMessages(ids[-limit:], messages, dropped, limit)
+                return PromptTokens(ids[-limit:], messages, dropped, limit)
             messages = messages[:oldest] + messages[oldest + 1 :]
             dropped += 1
-        return FittedMessages(ids, messages, dropped)
+        return PromptTokens(ids, messages, dropped)
 
     def text(self, ids: tuple[int, ...]) -> str:
         """Return the whole characters of an answer; one that is unfinished is left out."""
         return self._decoded(ids).rstrip(UNFINISHED)
 
-    def spell(self, ids: tuple[int, ...], spelled: Spelled) -> tuple[str, Spelled]:
+    def spell(self, ids: tuple[int, ...], spelled: DecodedSpan) -> tuple[str, DecodedSpan]:
         """Return the text that an answer's newest tokens add, once their characters are whole.
 
         Only the last few tokens are decoded, however long the answer is.
@@ -86,7 +86,7 @@ class Conversation:
         whole = self._decoded(ids[spelled.start :])
         if len(whole) <= len(before) or whole.endswith(UNFINISHED):
             return "", spelled
-        return whole[len(before) :], Spelled(spelled.end, len(ids))
+        return whole[len(before) :], DecodedSpan(spelled.end, len(ids))
 
     def _decoded(self, ids: tuple[int, ...]) -> str:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from reverie.models.causal_lm.components import ChatComponents
-from reverie.models.causal_lm.conversation import Message, Spelled, until_stop
+from reverie.models.causal_lm.conversation import DecodedSpan, Message, until_stop
 from reverie.models.causal_lm.durable import durable_chat, revived_chat
 from reverie.models.causal_lm.sampling import SamplingOptions, draw, seeded_state
 from reverie.models.causal_lm.state import ChatState
@@ -43,14 +43,14 @@ STREAM = "text"
 class ChatKernel(LoopKernel[ChatState]):
     """Answers turns, oldest first."""
 
-    def __init__(self, spec: LoopSpec, speaker: ChatComponents, instance: ModelInstance) -> None:
+    def __init__(self, spec: LoopSpec, components: ChatComponents, instance: ModelInstance) -> None:
         self.spec = spec
-        self.speaker, self._instance = speaker, instance
+        self.components, self._instance = components, instance
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> ChatState:
         """Bind prompt, seed and parameters."""
         sampling, longest = _options(request.parameters, SamplingOptions(), 1)
-        mix = self.speaker.adapters.mix(request.parameters)
+        mix = self.components.adapters.mix(request.parameters)
         random = seeded_state(request.seed)
         return ChatState(request.prompt, sampling, longest, random, mix=mix, stops=request.stop)
 
@@ -78,7 +78,7 @@ class ChatKernel(LoopKernel[ChatState]):
 
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> ChatState:
         """Go on from a conversation; the first answer reads all of it anew."""
-        mix = self.speaker.adapters.mix(request.parameters)
+        mix = self.components.adapters.mix(request.parameters)
         return replace(revived_chat(durable), mix=mix, stops=request.stop)
 
     def cancel(self, state: ChatState) -> ChatState | None:
@@ -103,9 +103,9 @@ class ChatKernel(LoopKernel[ChatState]):
         sampling, longest = _options(controls.parameters, state.sampling, state.longest)
         messages = (*state.messages, Message("user", turn.text))
         system = (Message("system", prompt),) if prompt else ()
-        fitted = self.speaker.conversation.fitted((*system, *messages), longest)
+        fitted = self.components.conversation.fitted((*system, *messages), longest)
         ids = fitted.ids
-        mix = self.speaker.adapters.mix(controls.parameters, state.mix)
+        mix = self.components.adapters.mix(controls.parameters, state.mix)
         # Under other adapters all is read anew, else what is new; the last one always, for it is
         # drawn from.
         kept = ids[:-1] if mix == state.mix else ()
@@ -129,10 +129,10 @@ class ChatKernel(LoopKernel[ChatState]):
         """Let the model read the next piece; return the logits behind it as well."""
         assert self._instance.blocks is not None, "a language model keeps a cache"
         piece = _piece(state)
-        layout, pool = self.speaker.layout, self._instance.blocks
+        layout, pool = self.components.layout, self._instance.blocks
         working = state.cached.opened(pool, layout)
-        with self.speaker.adapters.applied(state.mix):
-            output = self.speaker.model(
+        with self.components.adapters.applied(state.mix):
+            output = self.components.model(
                 input_ids=torch.tensor([piece], device=self._instance.device),
                 cache=working.cache,
                 use_cache=True,
@@ -146,13 +146,13 @@ class ChatKernel(LoopKernel[ChatState]):
         state, logits_V = self._read(state, reserved)
         token, random = draw(logits_V, state.sampling, state.random, state.cached.tokens)
         state = replace(state, random=random)
-        if token in self.speaker.ends:
+        if token in self.components.ends:
             return StepResult(replace(state, done=True), checks=(logits_V,))
         answer = (*state.answer, token)
-        new, spelled = self.speaker.conversation.spell(answer, state.spelled)
+        new, spelled = self.components.conversation.spell(answer, state.spelled)
         pending = state.held + new
-        new, stopped = until_stop(pending, (*self.speaker.stops, *state.stops))
-        full = len(state.cached.tokens) >= self.speaker.conversation.context
+        new, stopped = until_stop(pending, (*self.components.stops, *state.stops))
+        full = len(state.cached.tokens) >= self.components.conversation.context
         done = stopped or full or len(answer) >= state.longest
         state = replace(
             state,
@@ -175,7 +175,7 @@ class ChatKernel(LoopKernel[ChatState]):
         self, state: ChatState, kind: str, count: int = 0, **options: Unpack[PlanOptions]
     ) -> WorkPlan:
         """Plan a unit that reads `count` tokens."""
-        adapters = self.speaker.adapters.versions(state.mix)
+        adapters = self.components.adapters.versions(state.mix)
         options["writes"] = state.cached.pages_filled_by(count)
         return WorkPlan.of(self._instance, self.spec, kind, (count,), adapters, **options)
 
@@ -192,7 +192,7 @@ def _closed(state: ChatState) -> ChatState:
         messages=(*state.messages, *answer),
         unread=(),
         answer=(),
-        spelled=Spelled(),
+        spelled=DecodedSpan(),
         said="",
         held="",
         done=False,

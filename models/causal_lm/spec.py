@@ -142,10 +142,10 @@ class CausalLm:
             device=loaded.device,
             dtype=loaded.dtype,
             weights_version=loaded.version,
-            components={COMPONENT: loaded.speaker.model},
+            components={COMPONENT: loaded.components.model},
             blocks=BlockPool(
                 room.sessions * spec.blocks_a_session(room.history_chunks),
-                (PAGE_TOKENS, loaded.speaker.layout.width),
+                (PAGE_TOKENS, loaded.components.layout.width),
                 loaded.dtype,
                 loaded.device,
             ),
@@ -185,8 +185,8 @@ class CausalLm:
         """Return the kernel of `ar_decode`, the one loop."""
         from reverie.models.causal_lm.kernel import ChatKernel
 
-        speaker = self._loaded[instance.name].speaker
-        return ChatKernel(instance.spec.loop(loop), speaker, instance)
+        components = self._loaded[instance.name].components
+        return ChatKernel(instance.spec.loop(loop), components, instance)
 
 
 def _module(name: str) -> ModuleType:

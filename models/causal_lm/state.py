@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from reverie.models.causal_lm.cache_pages import CachedTokens
-from reverie.models.causal_lm.conversation import Message, Spelled
+from reverie.models.causal_lm.conversation import DecodedSpan, Message
 from reverie.models.causal_lm.sampling import SamplingOptions
 from reverie.models.contract.blocks import BlockId
 from reverie.models.services.adapters import OFF, Mix
@@ -40,7 +40,7 @@ class ChatState:
     cached: CachedTokens = field(default_factory=CachedTokens)
     unread: tuple[int, ...] = ()
     answer: tuple[int, ...] = ()
-    spelled: Spelled = field(default_factory=Spelled)
+    spelled: DecodedSpan = field(default_factory=DecodedSpan)
     said: str = ""
     held: str = ""
     stops: tuple[str, ...] = ()

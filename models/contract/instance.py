@@ -49,8 +49,8 @@ class LoadOptions:
         decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
         decoder_path: its weights.
         attention: a backend of `kernels`; `auto` lets the family choose for the device.
-        guidance: how sessions are guided: in one batch, in two passes, ... (`guiding.py`); `auto`
-            lets the family choose.
+        guidance: how classifier-free guidance is computed: in one batch, in two passes, ...
+            (`models/services/guidance/policies.py`); `auto` lets the family choose.
         game: which game the weights were trained on, for a model of several; `auto` lets the family
             find out.
         parallel: devices to spread the instance over.

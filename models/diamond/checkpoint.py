@@ -145,7 +145,7 @@ def load_agent(
     return DiamondComponents(world, rest[0] if rest else None, game, starts, draw)
 
 
-def random_parts(device: torch.device, seed: int = 0) -> DiamondComponents:
+def random_components(device: torch.device, seed: int = 0) -> DiamondComponents:
     """Make a tiny game that has learnt nothing; the same for the same seed."""
     assert TINY.upsampler is not None, "the tiny game has both"
     with torch.random.fork_rng(devices=[]):

@@ -39,13 +39,18 @@ Result = StepResult[DiamondState]
 class DiamondKernel(LoopKernel[DiamondState]):
     """A game, played."""
 
-    def __init__(self, spec: LoopSpec, parts: DiamondComponents, instance: ModelInstance) -> None:
+    def __init__(
+        self, spec: LoopSpec, components: DiamondComponents, instance: ModelInstance
+    ) -> None:
         self.spec = spec
-        self._parts, self._game, self._instance = parts, parts.game, instance
+        self._components, self._game, self._instance = components, components.game, instance
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> DiamondState:
         """Bind the seed, and the start that it chooses."""
-        start, device = self._parts.starts[request.seed % len(self._parts.starts)], instance.device
+        start, device = (
+            self._components.starts[request.seed % len(self._components.starts)],
+            instance.device,
+        )
         return DiamondState(
             request.seed,
             start.pictures_PCHW.to(device).unbind(),
@@ -113,7 +118,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         if not drawing.done(sampler):
             return StepResult(replace(state, drawing=drawing), checks=(drawing.x_CHW,))
         made = drawing.x_CHW
-        large = self._parts.upsampler is not None
+        large = self._components.upsampler is not None
         state = replace(
             state,
             phase=DiamondPhase.UPSAMPLE if large else DiamondPhase.SHOW,
@@ -135,7 +140,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         for step in range(state.drawing.step + 1 if level else 0):
             past = past + level * self._noise(state, "past", step, past.shape)
         actions = torch.stack(state.actions)[None]
-        clean: Tensor = self._parts.world(x_CHW[None], sigma, past, actions, level)
+        clean: Tensor = self._components.world(x_CHW[None], sigma, past, actions, level)
         return clean[0]
 
     def _upsample(self, state: DiamondState) -> Result:
@@ -156,17 +161,17 @@ class DiamondKernel(LoopKernel[DiamondState]):
         return StepResult(state, checks=(drawing.x_CHW,))
 
     def _large(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
-        assert self._parts.upsampler is not None, "there is an upsampler"
+        assert self._components.upsampler is not None, "there is an upsampler"
         small = enlarged(state.pictures[-1], self._game.factor)
         seen = torch.stack((state.shown_CHW, small))[None]
-        clean: Tensor = self._parts.upsampler(x_CHW[None], sigma, seen, None)
+        clean: Tensor = self._components.upsampler(x_CHW[None], sigma, seen, None)
         return clean[0]
 
     def _churn(self, state: DiamondState, stream: str, shape: tuple[int, ...], step: int) -> Tensor:
         return self._noise(state, stream, step, shape)
 
     def _noise(self, state: DiamondState, stream: str, step: int, shape: tuple[int, ...]) -> Tensor:
-        drawn = self._parts.draw(state.seed, f"{stream} {step}", state.frame, tuple(shape))
+        drawn = self._components.draw(state.seed, f"{stream} {step}", state.frame, tuple(shape))
         return drawn.to(self._instance.device)
 
     def _show(self, state: DiamondState) -> Result:

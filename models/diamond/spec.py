@@ -33,7 +33,7 @@ from reverie.models.contract.spec import (
 )
 from reverie.models.diamond.actions import control_specs, parameter_specs
 from reverie.models.diamond.atari import ACTIONS, FULL, keys_of
-from reverie.models.diamond.checkpoint import Agent, compared, load_agent, random_parts
+from reverie.models.diamond.checkpoint import Agent, compared, load_agent, random_components
 from reverie.models.diamond.components import DiamondComponents
 from reverie.models.diamond.config import ATARI, CSGO, GameConfig
 from reverie.models.diamond.kernel import DiamondKernel
@@ -98,7 +98,7 @@ class Diamond:
         self, atari: GameConfig = ATARI, csgo: GameConfig = CSGO, draw: Draw = normal
     ) -> None:
         self._atari, self._csgo, self._draw = atari, csgo, draw
-        self._parts: dict[str, DiamondComponents] = {}
+        self._components: dict[str, DiamondComponents] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load what `options.checkpoint` names.
@@ -113,33 +113,33 @@ class Diamond:
             )
         device = device_of(options)
         if options.checkpoint == RANDOM:
-            parts, version = random_parts(device), RANDOM
+            components, version = random_components(device), RANDOM
         else:
             agent = Agent.find(Path(options.checkpoint), options.parts)
-            parts, version = (
+            components, version = (
                 load_agent(agent, self._game_of(agent, options.game), device, self._draw),
                 agent.version,
             )
-        networks = {"world": parts.world}
-        if parts.upsampler is not None:
-            networks["upsampler"] = parts.upsampler
+        networks = {"world": components.world}
+        if components.upsampler is not None:
+            networks["upsampler"] = components.upsampler
         attention = attention_of(options, device, torch.float32)
         for network in networks.values():
             network.inner_model.unet.attend_with(attention)
         instance = ModelInstance(
             name="diamond",
-            spec=diamond_spec(parts.game),
+            spec=diamond_spec(components.game),
             device=device,
             dtype=torch.float32,
             weights_version=version,
             components=networks,
         )
-        self._parts[instance.name] = parts
+        self._components[instance.name] = components
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of `world_model`, the one loop."""
-        return DiamondKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
+        return DiamondKernel(instance.spec.loop(loop), self._components[instance.name], instance)
 
     def check(self, path: str, parts: str | None = None) -> CheckpointReport:
         """Compare the networks of a checkpoint with the public ones.

@@ -21,7 +21,7 @@ from reverie.models.services.checkpoints import (
     of_fault,
 )
 from reverie.models.services.start_pictures import check_starts, read_starts
-from reverie.models.services.weight_files import Places, one_network
+from reverie.models.services.weight_files import CheckpointPaths, one_network
 
 STEPS = 10
 """Denoise calls of a frame."""
@@ -65,7 +65,7 @@ class OasisCheckpoints:
     vae: VaeConfig
     draw: Draw
 
-    def look(self, places: Places) -> _CheckpointContents:
+    def look(self, places: CheckpointPaths) -> _CheckpointContents:
         """Look at every part, before any is read."""
         networks = [self._find(places.checkpoint, "transformer")]
         report = networks[0].report
@@ -98,7 +98,7 @@ class OasisCheckpoints:
         return _NetworkContents(files, report.of_part(part, folder, files), model, stored)
 
     def load(
-        self, places: Places, device: torch.device, dtype: torch.dtype
+        self, places: CheckpointPaths, device: torch.device, dtype: torch.dtype
     ) -> tuple[OasisComponents, str]:
         """Load what fits; return it with the version of its weights."""
         found = self.look(places)
@@ -115,7 +115,7 @@ class OasisCheckpoints:
         return OasisComponents(transformer, vae, Ddim.of(STEPS), starts, self.draw), version
 
 
-def random_parts(device: torch.device, seed: int = 0) -> OasisComponents:
+def random_components(device: torch.device, seed: int = 0) -> OasisComponents:
     """Make a tiny Oasis that has learnt nothing; the same for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)

@@ -13,8 +13,8 @@ from reverie.models.services.guidance.policies import (
     CombineSpace,
     Condition,
     GuidedCall,
-    PerModality,
-    Unguided,
+    NoGuidance,
+    PerModalityGuidance,
     guide,
 )
 
@@ -25,7 +25,11 @@ WEIGHT = "action_guidance"
 
 def policy_of(weight: float) -> CFGPolicy:
     """Return how a session is guided."""
-    return Unguided(SPACE) if weight == 1 else PerModality(((Condition.ACTION, weight),), SPACE)
+    return (
+        NoGuidance(SPACE)
+        if weight == 1
+        else PerModalityGuidance(((Condition.ACTION, weight),), SPACE)
+    )
 
 
 def guided_velocity(

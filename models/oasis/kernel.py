@@ -32,7 +32,7 @@ from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import ACTIONS, CAMERA
 from reverie.models.oasis.guidance import SPACE, WEIGHT, guided_velocity, policy_of
 from reverie.models.oasis.sampler import CONTEXT_LEVEL, LEVELS, NOISE_LIMIT
-from reverie.models.oasis.state import OasisPhase, OasisState, SeenFrame
+from reverie.models.oasis.state import ContextFrame, OasisPhase, OasisState
 from reverie.models.services.guidance.policies import GuidedCall
 
 CONTROL = "play"
@@ -42,10 +42,12 @@ Result = StepResult[OasisState]
 class OasisKernel(LoopKernel[OasisState]):
     """Oasis, played."""
 
-    def __init__(self, spec: LoopSpec, parts: OasisComponents, instance: ModelInstance) -> None:
+    def __init__(
+        self, spec: LoopSpec, components: OasisComponents, instance: ModelInstance
+    ) -> None:
         self.spec = spec
-        self._parts, self._instance = parts, instance
-        self._past = parts.transformer.config.window - 1  # frames that one in the making sees
+        self._components, self._instance = components, instance
+        self._past = components.transformer.config.window - 1  # frames that one in the making sees
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> OasisState:
         """Bind seed and parameters."""
@@ -53,7 +55,7 @@ class OasisKernel(LoopKernel[OasisState]):
 
     def plan_step(self, state: OasisState, controls: Controls) -> WorkPlan | Idle:
         """Name the next unit; its order is that of `OasisPhase`."""
-        last = state.step + 1 == len(self._parts.ddim.levels)
+        last = state.step + 1 == len(self._components.ddim.levels)
         match state.phase:
             case OasisPhase.BEGIN:
                 return self._plan(state, "encode", commits=True)
@@ -84,12 +86,12 @@ class OasisKernel(LoopKernel[OasisState]):
                 return self._denoise(unit.state, unit.controls)
 
     def _encode(self, state: OasisState) -> Result:
-        picture = self._parts.starts[state.seed % len(self._parts.starts)]
-        latents = self._parts.vae.encode(picture[None].to(self._instance.device))[0]
-        first = SeenFrame(latents, torch.zeros(len(ACTIONS), device=latents.device))
+        picture = self._components.starts[state.seed % len(self._components.starts)]
+        latents = self._components.vae.encode(picture[None].to(self._instance.device))[0]
+        first = ContextFrame(latents, torch.zeros(len(ACTIONS), device=latents.device))
         return StepResult(self._made(state, first), checks=(latents,))
 
-    def _made(self, state: OasisState, frame: SeenFrame) -> OasisState:
+    def _made(self, state: OasisState, frame: ContextFrame) -> OasisState:
         window = (*state.window, frame)
         return replace(
             state,
@@ -102,7 +104,7 @@ class OasisKernel(LoopKernel[OasisState]):
         )
 
     def _decode(self, state: OasisState) -> Result:
-        pictures_BCHW = self._parts.vae.decode(state.window[-1].latents_Zhw[None])
+        pictures_BCHW = self._components.vae.decode(state.window[-1].latents_Zhw[None])
         frames = pictures_BCHW.clamp(0, 1).permute(0, 2, 3, 1)
         state = replace(state, phase=OasisPhase.CONTEXT)
         return StepResult(state, (FrameOutput("video", frames),))
@@ -114,7 +116,7 @@ class OasisKernel(LoopKernel[OasisState]):
         kept = () if state.slid else state.blocks
         past = pool.gather(kept)[None] if kept else None
         levels = torch.full((1, len(due)), CONTEXT_LEVEL, device=self._instance.device)
-        output = self._parts.transformer(
+        output = self._components.transformer(
             torch.stack([frame.latents_Zhw for frame in due])[None],
             levels,
             torch.stack([frame.action_E for frame in due])[None],
@@ -130,12 +132,12 @@ class OasisKernel(LoopKernel[OasisState]):
             state = self._begun(state, controls)
         assert state.point_Zhw is not None, "a frame begins with noise"
         assert state.action_E is not None, "and with an action"
-        pool, ddim = self._instance.blocks, self._parts.ddim
+        pool, ddim = self._instance.blocks, self._components.ddim
         assert pool is not None, "Oasis keeps a cache"
         level = ddim.levels[state.step]
         call = GuidedCall(level / LEVELS, self._instance.weights_version, "", state.frame, SPACE)
         velocity = guided_velocity(
-            self._parts.transformer,
+            self._components.transformer,
             state.point_Zhw,
             level,
             state.action_E,
@@ -145,14 +147,14 @@ class OasisKernel(LoopKernel[OasisState]):
         )
         point = ddim.step(state.point_Zhw, velocity, state.step)
         if state.step + 1 == len(ddim.levels):
-            made = self._made(state, SeenFrame(point, state.action_E))
+            made = self._made(state, ContextFrame(point, state.action_E))
             return StepResult(made, checks=(point,))
         state = replace(state, phase=OasisPhase.DENOISE, step=state.step + 1, point_Zhw=point)
         return StepResult(state, checks=(point,))
 
     def _begun(self, state: OasisState, controls: Controls) -> OasisState:
         shape = tuple(state.window[-1].latents_Zhw.shape)
-        noise = self._parts.draw(state.seed, "frame", state.frame, shape)
+        noise = self._components.draw(state.seed, "frame", state.frame, shape)
         device = self._instance.device
         return replace(
             state,

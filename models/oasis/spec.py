@@ -25,7 +25,7 @@ from reverie.models.contract.spec import (
     StreamKind,
     StreamSpec,
 )
-from reverie.models.oasis.checkpoint import OasisCheckpoints, random_parts
+from reverie.models.oasis.checkpoint import OasisCheckpoints, random_components
 from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import BINDINGS, CAMERA, DRAGS, KEYS, DitConfig, VaeConfig
 from reverie.models.oasis.guidance import WEIGHT
@@ -36,7 +36,7 @@ from reverie.models.services.checkpoints import (
     CheckpointReport,
 )
 from reverie.models.services.placement import device_of, half_on_cuda, precision_of
-from reverie.models.services.weight_files import Places
+from reverie.models.services.weight_files import CheckpointPaths
 
 RANDOM = "random"
 RATE_HZ = 20.0
@@ -105,7 +105,7 @@ class Oasis:
         self, dit: DitConfig | None = None, vae: VaeConfig | None = None, draw: Draw = normal
     ) -> None:
         self._networks = OasisCheckpoints(dit or DitConfig(), vae or VaeConfig(), draw)
-        self._parts: dict[str, OasisComponents] = {}
+        self._components: dict[str, OasisComponents] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load what `options.checkpoint` names.
@@ -120,17 +120,17 @@ class Oasis:
             )
         device = device_of(options)
         if options.checkpoint == RANDOM:
-            parts, version = random_parts(device), RANDOM
+            components, version = random_components(device), RANDOM
         else:
             dtype = precision_of(options, self.spec.precisions, half_on_cuda(device), "oasis")
-            places = Places.of(options.checkpoint, options.parts)
-            parts, version = self._networks.load(places, device, dtype)
-        dit = parts.transformer.config
-        spec = oasis_spec(dit, parts.vae.config)
-        dtype = parts.transformer.dtype
+            places = CheckpointPaths.of(options.checkpoint, options.parts)
+            components, version = self._networks.load(places, device, dtype)
+        dit = components.transformer.config
+        spec = oasis_spec(dit, components.vae.config)
+        dtype = components.transformer.dtype
         attention = attention_of(options, device, dtype)
-        parts.transformer.attend_with(attention)
-        parts.vae.attend_with(attention)
+        components.transformer.attend_with(attention)
+        components.vae.attend_with(attention)
         room = room_for(spec, options, device, dtype)
         blocks = room.sessions * spec.blocks_a_session(room.history_chunks)
         instance = ModelInstance(
@@ -139,16 +139,16 @@ class Oasis:
             device=device,
             dtype=dtype,
             weights_version=version,
-            components={"transformer": parts.transformer, "vae": parts.vae},
+            components={"transformer": components.transformer, "vae": components.vae},
             blocks=BlockPool(blocks, spec.caches[0].shape, dtype, device),
             room=room,
         )
-        self._parts[instance.name] = parts
+        self._components[instance.name] = components
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of `world_model`, the one loop."""
-        return OasisKernel(instance.spec.loop(loop), self._parts[instance.name], instance)
+        return OasisKernel(instance.spec.loop(loop), self._components[instance.name], instance)
 
     def check(self, path: str, parts: str | None = None) -> CheckpointReport:
         """Compare a checkpoint with the public one; only headers and pictures are read.
@@ -160,4 +160,4 @@ class Oasis:
         Raises:
             CheckpointError: there is no transformer of it.
         """
-        return self._networks.look(Places.of(path, parts)).report
+        return self._networks.look(CheckpointPaths.of(path, parts)).report

@@ -27,7 +27,7 @@ class OasisPhase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFrame:
+class ContextFrame:
     """A frame of the window, and the action that led to it."""
 
     latents_Zhw: Tensor
@@ -55,7 +55,7 @@ class OasisState:
     step: int = 0
     point_Zhw: Tensor | None = None
     action_E: Tensor | None = None
-    window: tuple[SeenFrame, ...] = ()
+    window: tuple[ContextFrame, ...] = ()
     blocks: tuple[BlockId, ...] = ()
     slid: bool = False
     action_guidance: float = 1.0

@@ -43,7 +43,7 @@ from reverie.models.pocket.world.state import PocketPhase
 from reverie.models.services.attention_choice import attention_of
 from reverie.models.services.checkpoints import CheckpointReport
 from reverie.models.services.guidance.policies import CombineSpace
-from reverie.models.services.guidance.select import Guiding, guiding_of
+from reverie.models.services.guidance.select import GuidanceFactory, guidance_of
 from reverie.models.services.placement import device_of, precision_of
 
 WINDOW = 6
@@ -233,7 +233,7 @@ class Pocket:
 
     def __init__(self) -> None:
         self._nets: dict[str, PocketNets] = {}
-        self._guiding: dict[str, Guiding] = {}
+        self._policies: dict[str, GuidanceFactory] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load the shipped weights, or those at `options.checkpoint`.
@@ -246,9 +246,11 @@ class Pocket:
         dtype = precision_of(options, self.spec.precisions, fast_dtype(device), "pocket")
         nets = _load(options.checkpoint, device, dtype)
         takes_scale = nets.world.config.takes_guidance
-        guiding = guiding_of(options, CombineSpace.CLEAN, takes_scale=takes_scale, model="pocket")
+        policy_for = guidance_of(
+            options, CombineSpace.CLEAN, takes_scale=takes_scale, model="pocket"
+        )
         instance = instance_of(nets, options.sessions, options.history_chunks, options)
-        self._guiding[instance.name] = guiding
+        self._policies[instance.name] = policy_for
         self._nets[instance.name] = nets
         return instance
 
@@ -265,7 +267,7 @@ class Pocket:
         nets, spec = self._nets[instance.name], self.spec.loop(loop)
         if loop == AR_DECODE.name:
             return NarratorKernel(spec, nets, instance)
-        return _KERNELS[loop](spec, nets, instance, self._guiding[instance.name])
+        return _KERNELS[loop](spec, nets, instance, self._policies[instance.name])
 
 
 def instance_of(

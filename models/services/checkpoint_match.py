@@ -16,21 +16,21 @@ from reverie.models.services.lora import is_lora
 from reverie.models.services.weight_files import refuse_no_weights
 
 
-class ChecksCheckpoints(Protocol):
+class CheckpointChecker(Protocol):
     """A family that can look at a checkpoint without loading it."""
 
     def check(self, path: str) -> CheckpointReport:
         """Return how the checkpoint fits; raise `CheckpointError` when it is none."""
 
 
-class ChecksParts(Protocol):
+class PartsChecker(Protocol):
     """A family whose checkpoints may lie in two places."""
 
     def check(self, path: str, parts: str | None = None) -> CheckpointReport:
         """Return how the checkpoint fits, with the folder of its other parts."""
 
 
-class ChecksAdapters(Protocol):
+class AdapterChecker(Protocol):
     """A family that can look at a LoRA without loading it."""
 
     def check_adapter(
@@ -110,13 +110,13 @@ def _look(model: str, family: ModelFamily, request: CheckRequest) -> CheckpointR
     if is_lora(Path(request.path)):
         if not hasattr(family, "check_adapter"):
             raise UnknownModelError(f"model {model!r} takes no LoRA, which {request.path} is")
-        checks = cast(ChecksAdapters, family)
+        checks = cast(AdapterChecker, family)
         named = () if request.adapter is None else (request.adapter,)
         return checks.check_adapter(request.path, request.base, *named)
     if not hasattr(family, "check"):
         raise UnknownModelError(f"model {model!r} cannot check a checkpoint; --model names another")
     if request.parts is None:
-        return cast(ChecksCheckpoints, family).check(request.path)
+        return cast(CheckpointChecker, family).check(request.path)
     if not family.spec.has_parts:
         raise OptionError(f"--parts: a checkpoint of {model} is in one place")
-    return cast(ChecksParts, family).check(request.path, request.parts)
+    return cast(PartsChecker, family).check(request.path, request.parts)

@@ -13,8 +13,8 @@ from torch.overrides import TorchFunctionMode
 def uninitialised() -> Iterator[None]:
     """Make modules in this block with whatever is in memory instead of drawn weights.
 
-    On the device `meta` drawing also makes torch import its compiler, as does arithmetic; that takes
-    longer than the rest of a worker's start.
+    On the device `meta`, drawing also makes torch import its compiler, as does arithmetic; that
+    takes longer than the rest of a worker's start.
     """
     with _NothingDrawn():
         yield

@@ -28,7 +28,7 @@ _LONGEST_HEADER = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CheckpointPaths:
     """Where an operator says that a checkpoint is.
 
     Attributes:
@@ -40,7 +40,7 @@ class Places:
     parts: Path
 
     @classmethod
-    def of(cls, checkpoint: str | Path, parts: str | Path | None = None) -> "Places":
+    def of(cls, checkpoint: str | Path, parts: str | Path | None = None) -> "CheckpointPaths":
         """Read the settings; without `parts` they are next to the transformer."""
         path = Path(checkpoint)
         return cls(path, Path(parts) if parts else path.parent if path.is_file() else path)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from reverie.models.contract.controls import Controls, MediaInput
 from reverie.models.services.adapters import Adapters
-from reverie.models.wan.state import PromptInForce, WanState
+from reverie.models.wan.state import OnPrompt, WanState
 
 
 def taken(state: WanState, controls: Controls) -> WanState:
@@ -30,9 +30,9 @@ def pushed(controls: Controls) -> tuple[MediaInput, ...]:
     return tuple(picture for stream in controls.media.values() for picture in stream)
 
 
-def on_prompt(state: WanState, controls: Controls) -> PromptInForce:
+def on_prompt(state: WanState, controls: Controls) -> OnPrompt:
     """Return what a new prompt does once the controls act."""
-    return PromptInForce(int(controls.parameters.get("on_prompt", state.on_prompt)))
+    return OnPrompt(int(controls.parameters.get("on_prompt", state.on_prompt)))
 
 
 def strength(state: WanState, controls: Controls) -> float:

@@ -17,13 +17,13 @@ from reverie.models.services.guidance.policies import (
     CFGPolicy,
     CombineSpace,
     Condition,
-    Delta,
+    GuidanceDelta,
     GuidedCall,
     GuidedResult,
-    PerModality,
+    PerModalityGuidance,
     one_batch,
 )
-from reverie.models.services.guidance.select import Guiding
+from reverie.models.services.guidance.select import GuidanceFactory
 from reverie.models.wan.context import Past
 from reverie.models.wan.network.transformer import Prompt
 from reverie.models.wan.state import WanState
@@ -62,7 +62,7 @@ class WanGuidedRow:
     empty: Callable[[], Prompt]
     policy: CFGPolicy
     call: GuidedCall
-    kept: Delta | None
+    kept: GuidanceDelta | None
 
 
 def in_one_batch(scale: float) -> CFGPolicy:
@@ -70,12 +70,12 @@ def in_one_batch(scale: float) -> CFGPolicy:
     return one_batch(scale, SPACE)
 
 
-def policy_of(state: WanState, guiding: Guiding) -> CFGPolicy:
+def policy_of(state: WanState, policy_for: GuidanceFactory) -> CFGPolicy:
     """Return how a session is guided: by its prompt, and by its past where that has a weight."""
     if state.past_guidance == 1:
-        return guiding(state.guidance)
+        return policy_for(state.guidance)
     chain = ((Condition.PAST, state.past_guidance), (Condition.PROMPT, state.guidance))
-    return PerModality(chain, SPACE)
+    return PerModalityGuidance(chain, SPACE)
 
 
 def guided_flows(

@@ -25,14 +25,14 @@ from reverie.models.contract.loop import (
     WorkPlan,
 )
 from reverie.models.contract.spec import LoopSpec
-from reverie.models.services.guidance.select import Guiding
+from reverie.models.services.guidance.select import GuidanceFactory
 from reverie.models.wan.components import WanComponents
 from reverie.models.wan.controls import hears, on_prompt, pushed, taken
 from reverie.models.wan.durable import durable_state, revived_state
 from reverie.models.wan.guidance import in_one_batch
 from reverie.models.wan.input_frames import is_last_group, next_group
 from reverie.models.wan.network.features import FIRST_GROUP, GROUP, shape_key
-from reverie.models.wan.state import PromptInForce, WanPhase, WanState
+from reverie.models.wan.state import OnPrompt, WanPhase, WanState
 from reverie.models.wan.units import WanUnits
 from reverie.models.wan.vae_units import decoder_of
 from reverie.models.wan.window import block_at, due_block, seen_past, unmoved
@@ -47,17 +47,17 @@ class WanKernel(LoopKernel[WanState]):
     def __init__(
         self,
         spec: LoopSpec,
-        parts: WanComponents,
+        components: WanComponents,
         instance: ModelInstance,
-        guiding: Guiding = in_one_batch,
+        policy_for: GuidanceFactory = in_one_batch,
     ) -> None:
-        """Bind the loop to its networks; `guiding` says how sessions are guided."""
+        """Bind the loop to its networks; `policy_for` says how sessions are guided."""
         self.spec = spec
         self._instance = instance
-        self._causal = parts.causal
-        self._adapters = parts.adapters
-        self._in_place = parts.transformer.reads_blocks
-        self._units = WanUnits(parts, instance, guiding)
+        self._causal = components.causal
+        self._adapters = components.adapters
+        self._in_place = components.transformer.reads_blocks
+        self._units = WanUnits(components, instance, policy_for)
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> WanState:
         """Bind seed, prompt and parameters."""
@@ -89,7 +89,7 @@ class WanKernel(LoopKernel[WanState]):
                 shape = shape_key(decoder_of(state))
                 return self._plan(state, "decode", "vae", shape, shows=len(state.waiting) == 1)
             case WanPhase.CONTEXT:
-                frames = len(due_block(state.fresh, state.clip_goes_on, self._causal))
+                frames = len(due_block(state.fresh, state.clip_continues, self._causal))
                 shape = self._seen(state, frames)
                 return self._plan(state, "context", "transformer", shape, writes=frames)
 
@@ -116,7 +116,7 @@ class WanKernel(LoopKernel[WanState]):
         pictures = state.pictures if state.turned else (*state.pictures, *pushed(controls))
         begins = state.encoder is None
         ready = next_group(pictures, begins)
-        if state.clip_goes_on and not ready:
+        if state.clip_continues and not ready:
             return Idle("more of the clip is to come")
         if hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
@@ -128,9 +128,9 @@ class WanKernel(LoopKernel[WanState]):
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         """Plan for a block in the making: a clip takes its place, or waits for its end."""
         pictures, wish = pushed(controls), on_prompt(state, controls)
-        if pictures and (wish is not PromptInForce.RESTART or state.restarted):
+        if pictures and (wish is not OnPrompt.RESTART or state.restarted):
             return self._plan_denoise(state)  # a prompt that comes with a clip waits with it
-        if hears(state, controls, self._adapters) and wish is not PromptInForce.WAIT:
+        if hears(state, controls, self._adapters) and wish is not OnPrompt.WAIT:
             return self._plan_turn(state, controls)
         if pictures and not state.turned:
             last = is_last_group(pictures, begins=True)

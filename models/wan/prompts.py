@@ -27,8 +27,8 @@ _stream = cast(Callable[[torch.device], torch.cuda.Stream], torch.cuda.Stream)
 class WanPrompts:
     """Encodes prompts with an instance's text encoder."""
 
-    def __init__(self, parts: WanComponents, instance: ModelInstance) -> None:
-        self._encoder, self._adapters = parts.text, parts.adapters
+    def __init__(self, components: WanComponents, instance: ModelInstance) -> None:
+        self._encoder, self._adapters = components.text, components.adapters
         self._instance = instance
         self._beside: torch.cuda.Stream | None = None
 
@@ -92,9 +92,9 @@ class EmptyPrompt:
     Kept under the mix of adapters that was asked for last; most sessions have the same.
     """
 
-    def __init__(self, parts: WanComponents, instance: ModelInstance) -> None:
-        self._parts, self._instance = parts, instance
-        self._prompts = WanPrompts(parts, instance)
+    def __init__(self, components: WanComponents, instance: ModelInstance) -> None:
+        self._components, self._instance = components, instance
+        self._prompts = WanPrompts(components, instance)
         self._kept: tuple[tuple[str, Mix], Prompt] | None = None
 
     def read(self, mix: Mix) -> Prompt:
@@ -102,6 +102,6 @@ class EmptyPrompt:
         key = (self._instance.weights_version, mix)
         if self._kept is None or self._kept[0] != key:
             rows = self._prompts.rows(EMPTY, mix)
-            with self._parts.adapters.applied(mix):
-                self._kept = (key, self._parts.transformer.read_prompt(rows[None]))
+            with self._components.adapters.applied(mix):
+                self._kept = (key, self._components.transformer.read_prompt(rows[None]))
         return self._kept[1]

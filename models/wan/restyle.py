@@ -9,7 +9,7 @@ from reverie.models.contract.controls import Controls
 from reverie.models.contract.loop import Idle, WorkPlan
 from reverie.models.wan.controls import hears, on_prompt, pushed, strength
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.state import PromptInForce, WanState
+from reverie.models.wan.state import OnPrompt, WanState
 from reverie.models.wan.window import block_at
 
 
@@ -35,7 +35,7 @@ class WanRestyleKernel(WanKernel):
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
         # Pictures that come with the prompt are for the next block.
-        now = on_prompt(state, controls) is not PromptInForce.WAIT
+        now = on_prompt(state, controls) is not OnPrompt.WAIT
         if now and hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
         return self._plan_denoise(state)

@@ -36,8 +36,8 @@ from reverie.models.contract.spec import (
 from reverie.models.services.attention_choice import attention_of, block_attention_of
 from reverie.models.services.capacity import room_for
 from reverie.models.services.checkpoints import CheckpointReport
-from reverie.models.services.guidance.select import Guiding, guiding_of
-from reverie.models.services.weight_files import Places
+from reverie.models.services.guidance.select import GuidanceFactory, guidance_of
+from reverie.models.services.weight_files import CheckpointPaths
 from reverie.models.wan.checkpoint.loras import check as check_lora
 from reverie.models.wan.components import WanComponents
 from reverie.models.wan.config import (
@@ -56,11 +56,11 @@ from reverie.models.wan.network.fast_decoder import check as check_decoder
 from reverie.models.wan.network.fast_decoder import holds_fast_decoder
 from reverie.models.wan.prompts import WanPrompts
 from reverie.models.wan.restyle import WanRestyleKernel
-from reverie.models.wan.state import PromptInForce
+from reverie.models.wan.state import OnPrompt
 from reverie.models.wan.state_size import StateSize
 
 if TYPE_CHECKING:
-    from reverie.models.wan.checkpoint.contents import FoundCheckpoint
+    from reverie.models.wan.checkpoint.contents import CheckpointContents
     from reverie.models.wan.checkpoint.loading import LoadedWan
 
 RATE_HZ = 16.0
@@ -71,9 +71,9 @@ FAST_DECODER = "taehv"
 
 ON_PROMPT = ParameterSpec(
     "on_prompt",
-    PromptInForce.FINISH,
-    PromptInForce.WAIT,
-    PromptInForce.RESTART,
+    OnPrompt.FINISH,
+    OnPrompt.WAIT,
+    OnPrompt.RESTART,
     integer=True,
     label="A new prompt or LoRA: 0 waits for the next chunk, 1 finishes this one, 2 restarts it",
 )
@@ -169,8 +169,8 @@ class Wan:
     )
 
     def __init__(self) -> None:
-        self._parts: dict[str, WanComponents] = {}
-        self._guiding: dict[str, Guiding] = {}
+        self._components: dict[str, WanComponents] = {}
+        self._policies: dict[str, GuidanceFactory] = {}
 
     def load(self, options: LoadOptions) -> ModelInstance:
         """Load what `options.checkpoint` names.
@@ -184,12 +184,12 @@ class Wan:
             raise CheckpointError(
                 "wan has no weights of its own: name a folder as checkpoint, or `random`"
             )
-        loaded: LoadedWan = _module("checkpoint.loading").load_parts(options)
-        instance = assemble(loaded.parts, loaded.version, options)
-        self._parts[instance.name] = loaded.parts
-        takes_scale = loaded.parts.transformer.config.takes_guidance
-        guiding = guiding_of(options, SPACE, takes_scale=takes_scale, model="wan")
-        self._guiding[instance.name] = guiding
+        loaded: LoadedWan = _module("checkpoint.loading").load_components(options)
+        instance = assemble(loaded.components, loaded.version, options)
+        self._components[instance.name] = loaded.components
+        takes_scale = loaded.components.transformer.config.takes_guidance
+        policy_for = guidance_of(options, SPACE, takes_scale=takes_scale, model="wan")
+        self._policies[instance.name] = policy_for
         if instance.prepare_prompt is not None:
             instance.prepare_prompt("", {})  # guidance asks for it within a denoise call
         return instance
@@ -197,9 +197,9 @@ class Wan:
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
         """Return the kernel of one of the loops."""
         kernel = WanRestyleKernel if loop == "restyle" else WanKernel
-        parts = self._parts[instance.name]
-        guiding = self._guiding.get(instance.name, in_one_batch)
-        return kernel(instance.spec.loop(loop), parts, instance, guiding)
+        components = self._components[instance.name]
+        policy_for = self._policies.get(instance.name, in_one_batch)
+        return kernel(instance.spec.loop(loop), components, instance, policy_for)
 
     def check(self, path: str, parts: str | None = None) -> CheckpointReport:
         """Look at every part of a checkpoint, without reading its weights.
@@ -213,8 +213,8 @@ class Wan:
         """
         if holds_fast_decoder(Path(path)):
             return check_decoder(Path(path))
-        found: FoundCheckpoint = _module("checkpoint.contents").check_checkpoint(
-            Places.of(path, parts)
+        found: CheckpointContents = _module("checkpoint.contents").check_checkpoint(
+            CheckpointPaths.of(path, parts)
         )
         return found.report
 
@@ -237,12 +237,14 @@ class Wan:
         return check_lora(Path(path), config, adapter)
 
 
-def assemble(parts: WanComponents, version: str, options: LoadOptions) -> ModelInstance:
+def assemble(components: WanComponents, version: str, options: LoadOptions) -> ModelInstance:
     """Put an instance together; its cache pool holds as many sessions as were asked for."""
-    config = parts.transformer.config
-    spec = wan_spec(config, parts.causal, parts.grid, adapters=parts.adapters.parameters)
-    weight = next(parts.transformer.parameters())
-    parts.transformer.attend_with(
+    config = components.transformer.config
+    spec = wan_spec(
+        config, components.causal, components.grid, adapters=components.adapters.parameters
+    )
+    weight = next(components.transformer.parameters())
+    components.transformer.attend_with(
         attention_of(options, weight.device, weight.dtype, tables=True),
         block_attention_of(options, weight.device, weight.dtype),
     )
@@ -254,12 +256,12 @@ def assemble(parts: WanComponents, version: str, options: LoadOptions) -> ModelI
         device=weight.device,
         dtype=weight.dtype,
         weights_version=version,
-        components={"transformer": parts.transformer},
+        components={"transformer": components.transformer},
         blocks=BlockPool(blocks, spec.caches[0].shape, weight.dtype, weight.device),
-        prompt_parameters=frozenset(spec.name for spec in parts.adapters.parameters),
+        prompt_parameters=frozenset(spec.name for spec in components.adapters.parameters),
         room=room,
     )
-    prompts = WanPrompts(parts, instance)
+    prompts = WanPrompts(components, instance)
     instance.prepare_prompt, instance.knows_prompt = prompts.prepare, prompts.knows
     return instance
 

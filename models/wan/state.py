@@ -11,7 +11,7 @@ from torch import Tensor
 from reverie.models.contract.blocks import BlockId
 from reverie.models.contract.controls import MediaInput
 from reverie.models.services.adapters import OFF, Mix
-from reverie.models.services.guidance.policies import Delta
+from reverie.models.services.guidance.policies import GuidanceDelta
 from reverie.models.wan.context import Past
 from reverie.models.wan.network.features import FeatureCache
 from reverie.models.wan.network.transformer import Prompt
@@ -38,7 +38,7 @@ class WanPhase(Enum):
     """The pictures are out; keys and values of the latents are to be written."""
 
 
-class PromptInForce(IntEnum):
+class OnPrompt(IntEnum):
     """What a new prompt does to the block in the making."""
 
     WAIT = 0
@@ -115,7 +115,7 @@ class WanState:
 
     seed: int
     prompt: str
-    on_prompt: PromptInForce = PromptInForce.FINISH
+    on_prompt: OnPrompt = OnPrompt.FINISH
     phase: WanPhase = WanPhase.BEGIN
     frame: int = 0
     offset: int = 0
@@ -142,10 +142,10 @@ class WanState:
     strength: float = 1.0
     guidance: float = 1.0
     past_guidance: float = 1.0
-    delta: Delta | None = None
+    delta: GuidanceDelta | None = None
     blocks: tuple[BlockId, ...] = ()
 
     @property
-    def clip_goes_on(self) -> bool:
+    def clip_continues(self) -> bool:
         """Whether the pictures that come next follow on those before; a camera never ends."""
         return self.encoder is not None

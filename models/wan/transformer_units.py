@@ -17,7 +17,7 @@ from reverie.models.contract.blocks import BlockId, BlockPool
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import StepResult, StepUnit
 from reverie.models.services.guidance.policies import GuidedCall
-from reverie.models.services.guidance.select import Guiding
+from reverie.models.services.guidance.select import GuidanceFactory
 from reverie.models.wan.components import WanComponents
 from reverie.models.wan.context import Past, left_in_place, read_rows, seen_by
 from reverie.models.wan.controls import taken
@@ -41,17 +41,19 @@ Unit = StepUnit[WanState]
 Result = StepResult[WanState]
 
 
-class WanFrameUnits:
+class WanTransformerUnits:
     """Runs units of a kind on the transformer, together."""
 
-    def __init__(self, parts: WanComponents, instance: ModelInstance, guiding: Guiding) -> None:
+    def __init__(
+        self, components: WanComponents, instance: ModelInstance, policy_for: GuidanceFactory
+    ) -> None:
         assert instance.blocks is not None, "causal Wan keeps a cache"
-        self._parts, self._instance = parts, instance
-        self._guiding, self._empty = guiding, EmptyPrompt(parts, instance)
+        self._components, self._instance = components, instance
+        self._policy_for, self._empty = policy_for, EmptyPrompt(components, instance)
         self._pool: BlockPool = instance.blocks
-        self._causal = parts.causal
-        self._schedule = FlowSchedule.of(parts.causal.shift)
-        self.timesteps = self._schedule.warp(parts.causal.levels)
+        self._causal = components.causal
+        self._schedule = FlowSchedule.of(components.causal.shift)
+        self.timesteps = self._schedule.warp(components.causal.levels)
 
     def repainting(self, strength: float) -> tuple[float, ...]:
         """Return the timesteps of a block that is painted over pictures."""
@@ -72,7 +74,7 @@ class WanFrameUnits:
     def context(self, units: Sequence[Unit]) -> list[Result]:
         """Write keys and values of the oldest block of each session that waits for it."""
         blocks = [
-            due_block(unit.state.fresh, unit.state.clip_goes_on, self._causal) for unit in units
+            due_block(unit.state.fresh, unit.state.clip_continues, self._causal) for unit in units
         ]
         states = self._looking_back(
             [
@@ -161,9 +163,9 @@ class WanFrameUnits:
         if state.point_FZhw is not None:
             return state
         frames = len(state.source) or block_at(state.frame, self._causal)
-        shape = (frames, self._parts.transformer.config.in_dim, *self._parts.grid)
+        shape = (frames, self._components.transformer.config.in_dim, *self._components.grid)
         number = state.offset + state.frame
-        noise = self._parts.noise.first(state.seed, number, shape).to(self._instance.device)
+        noise = self._components.noise.first(state.seed, number, shape).to(self._instance.device)
         if not state.source:
             return replace(state, timesteps=self.timesteps, point_FZhw=noise)
         source = torch.stack(state.source)
@@ -180,7 +182,7 @@ class WanFrameUnits:
             SPACE,
         )
         row = _row(state, _point(state), timestep, state.frame)
-        policy = policy_of(state, self._guiding)
+        policy = policy_of(state, self._policy_for)
         return WanGuidedRow(row, partial(self._empty.read, state.mix), policy, call, state.delta)
 
     def _denoised(self, state: WanState, row: WanRow, flow_FZhw: Tensor) -> Result:
@@ -190,7 +192,7 @@ class WanFrameUnits:
             return StepResult(self.committed(state, clean.unbind(0)), checks=(clean,))
         shape = tuple(clean.shape)
         number = state.offset + state.frame
-        noise = self._parts.noise.again(state.seed, number, step, shape).to(clean.device)
+        noise = self._components.noise.again(state.seed, number, step, shape).to(clean.device)
         point = self._schedule.noised(clean, noise, state.timesteps[step])
         state = replace(state, phase=WanPhase.DENOISE, step=step, point_FZhw=point)
         return StepResult(state, checks=(point,))
@@ -204,7 +206,7 @@ class WanFrameUnits:
     ) -> Result:
         self._write(reserved, own_F2LNAd)
         rest = state.fresh[len(block) :]
-        more = due_block(rest, state.clip_goes_on, self._causal)
+        more = due_block(rest, state.clip_continues, self._causal)
         state = replace(
             state,
             phase=WanPhase.CONTEXT if more else WanPhase.BLOCK,
@@ -236,7 +238,7 @@ class WanFrameUnits:
         return [replace(s, past=next(read)) if s.past is None else s for s in states]
 
     def _read(self, windows: Sequence[tuple[BlockId, ...]]) -> Sequence[Past | None]:
-        in_place = self._parts.transformer.reads_blocks
+        in_place = self._components.transformer.reads_blocks
         return left_in_place(windows) if in_place else read_rows(self._pool, windows)
 
     def _write(self, blocks: tuple[BlockId, ...], frames_F2LNAd: Tensor) -> None:
@@ -248,7 +250,7 @@ class WanFrameUnits:
         x_BFZhw = torch.stack([row.x_FZhw for row in rows])
         levels = torch.tensor([row.timestep for row in rows], device=x_BFZhw.device)
         assert len({row.mix for row in rows}) == 1, "a batch computes under one mix of adapters"
-        with self._parts.adapters.applied(rows[0].mix):
+        with self._components.adapters.applied(rows[0].mix):
             asked = (
                 x_BFZhw,
                 levels[:, None].expand(x_BFZhw.shape[:2]),
@@ -258,7 +260,7 @@ class WanFrameUnits:
                 mute,
             )
             told_B = scales_of(rows)
-            network = self._parts.transformer
+            network = self._components.transformer
             output = network(*asked) if told_B is None else network(*asked, told_B)
         return output.flow_BFZhw.float(), output.kv_BFLNAd
 

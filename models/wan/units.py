@@ -8,13 +8,13 @@ import torch
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import StepResult, StepUnit
-from reverie.models.services.guidance.select import Guiding
+from reverie.models.services.guidance.select import GuidanceFactory
 from reverie.models.wan.components import WanComponents
 from reverie.models.wan.controls import taken
 from reverie.models.wan.prompts import WanPrompts
-from reverie.models.wan.state import PromptInForce, WanPhase, WanState
-from reverie.models.wan.transformer_units import WanFrameUnits
-from reverie.models.wan.vae_units import PictureUnits
+from reverie.models.wan.state import OnPrompt, WanPhase, WanState
+from reverie.models.wan.transformer_units import WanTransformerUnits
+from reverie.models.wan.vae_units import WanVaeUnits
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
@@ -23,14 +23,16 @@ Result = StepResult[WanState]
 class WanUnits:
     """Runs planned units of one kind, of one or several sessions."""
 
-    def __init__(self, parts: WanComponents, instance: ModelInstance, guiding: Guiding) -> None:
-        self._parts, self._instance = parts, instance
-        self._causal = parts.causal
-        self.frames = WanFrameUnits(parts, instance, guiding)
-        self._pictures = PictureUnits(
-            parts, instance.device, self.frames.repainting, self.frames.committed
+    def __init__(
+        self, components: WanComponents, instance: ModelInstance, policy_for: GuidanceFactory
+    ) -> None:
+        self._components, self._instance = components, instance
+        self._causal = components.causal
+        self.frames = WanTransformerUnits(components, instance, policy_for)
+        self._pictures = WanVaeUnits(
+            components, instance.device, self.frames.repainting, self.frames.committed
         )
-        self._prompts = WanPrompts(parts, instance)
+        self._prompts = WanPrompts(components, instance)
 
     @torch.no_grad()
     def run(self, units: Sequence[Unit]) -> list[Result]:
@@ -57,18 +59,18 @@ class WanUnits:
     def _turn(self, state: WanState, controls: Controls) -> Result:
         """Go over to a prompt and a mix of adapters: what both have made is made anew."""
         prompt = state.prompt if controls.prompt is None else controls.prompt
-        mix = self._parts.adapters.mix(controls.parameters, state.mix)
+        mix = self._components.adapters.mix(controls.parameters, state.mix)
         # A state that was revived is told its own prompt again.
         changed, adapted = prompt != state.prompt, mix != state.mix
         rows = self._prompts.rows(prompt, mix)
-        with self._parts.adapters.applied(mix):
-            text = self._parts.transformer.read_prompt(rows[None])
+        with self._components.adapters.applied(mix):
+            text = self._components.transformer.read_prompt(rows[None])
         begun = state.phase is WanPhase.BEGIN
         state = replace(state, prompt=prompt, mix=mix, text=text, turned=not begun)
         state = taken(state, controls)
         if begun:
             return StepResult(replace(state, phase=_first_phase(state)), checks=(rows,))
-        restarts = state.on_prompt is PromptInForce.RESTART and not state.restarted
+        restarts = state.on_prompt is OnPrompt.RESTART and not state.restarted
         if state.phase is WanPhase.DENOISE and restarts:
             # What was painted over stays: the block begins again from there.
             state = replace(

@@ -30,12 +30,12 @@ Unit = StepUnit[WanState]
 Result = StepResult[WanState]
 
 
-class PictureUnits:
+class WanVaeUnits:
     """Runs units of a kind on the VAE, together."""
 
     def __init__(
         self,
-        parts: WanComponents,
+        components: WanComponents,
         device: torch.device,
         repainting: Callable[[float], tuple[float, ...]],
         committed: Callable[[WanState, Sequence[Tensor]], WanState],
@@ -43,13 +43,13 @@ class PictureUnits:
         """Bind the networks.
 
         Args:
-            parts: the networks.
+            components: the networks.
             device: where they are.
             repainting: gives the timesteps of a block that is painted over pictures, by strength.
             committed: makes latents final.
         """
-        self._parts, self._device = parts, device
-        self._causal = parts.causal
+        self._components, self._device = components, device
+        self._causal = components.causal
         self._repainting = repainting
         self._committed = committed
 
@@ -101,7 +101,7 @@ class PictureUnits:
         if waiting:
             return StepResult(state)
         state = self._within_positions(replace(state, made=()))
-        due = due_block(state.fresh, state.clip_goes_on, self._causal)
+        due = due_block(state.fresh, state.clip_continues, self._causal)
         state = replace(state, phase=WanPhase.CONTEXT if due else WanPhase.BLOCK)
         return StepResult(state, outputs=(FrameOutput("video", torch.cat(made)),))
 
@@ -178,7 +178,7 @@ class PictureUnits:
     def _decoded(
         self, latents: Sequence[Tensor], caches: Sequence[FeatureCache | None]
     ) -> tuple[Tensor, list[FeatureCache]]:
-        pictures_BFHWC, cache = self._parts.decoder.decode(
+        pictures_BFHWC, cache = self._components.decoder.decode(
             torch.stack(list(latents)), joined(caches)
         )
         return pictures_BFHWC, parted(cache, len(latents))
@@ -191,7 +191,7 @@ class PictureUnits:
             pixels_of(group, cache is None) for group, cache in zip(groups, caches, strict=True)
         ]
         pictures_BFHWC = torch.stack(pixels).to(self._device).float() / 127.5 - 1
-        latents_BZhw, cache = self._parts.encoder.encode(pictures_BFHWC, joined(caches))
+        latents_BZhw, cache = self._components.encoder.encode(pictures_BFHWC, joined(caches))
         return latents_BZhw, parted(cache, len(groups))
 
 

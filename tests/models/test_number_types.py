@@ -103,7 +103,7 @@ def test_narrow_floating_point_numbers_are_read_as_what_they_are(tmp_path: Path)
     assert main(["models", "check", str(folder)]) == 0
     family = Wan()
     instance = family.load(LoadOptions(device="cpu", checkpoint=str(folder), sessions=1))
-    made = family._parts[instance.name].transformer.state_dict()["blocks.0.ffn.0.weight"]
+    made = family._components[instance.name].transformer.state_dict()["blocks.0.ffn.0.weight"]
     assert torch.equal(made, wanted)
 
 

@@ -32,7 +32,7 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakingDefaults:
+class GenerationDefaults:
     """How a checkpoint speaks unless a session says otherwise.
 
     Attributes:
@@ -52,9 +52,9 @@ class SpeakingDefaults:
     stops: tuple[str, ...] = ()
 
 
-def speaking_defaults(
+def read_generation_defaults(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-) -> SpeakingDefaults:
+) -> GenerationDefaults:
     """Return what a checkpoint says; the library has read the file into the model."""
     said = model.generation_config
     ends = getattr(said, "eos_token_id", None)
@@ -64,7 +64,7 @@ def speaking_defaults(
     stops = getattr(said, "stop_strings", None) or ()
     _warn_of_the_rest(said)
     samples = bool(getattr(said, "do_sample", None))
-    return SpeakingDefaults(
+    return GenerationDefaults(
         temperature=_number(said, "temperature", 1.0) if samples else 0.0,
         top_p=_number(said, "top_p", 1.0) if samples else 1.0,
         top_k=int(_number(said, "top_k", 0)) if samples else 0,

@@ -23,8 +23,8 @@ from reverie.models.causal_lm.cache_layout import probed
 from reverie.models.causal_lm.checkpoint import loras
 from reverie.models.causal_lm.checkpoint.contents import check
 from reverie.models.causal_lm.checkpoint.generation_defaults import (
-    SpeakingDefaults,
-    speaking_defaults,
+    GenerationDefaults,
+    read_generation_defaults,
 )
 from reverie.models.causal_lm.components import ChatComponents
 from reverie.models.causal_lm.config import PAGE_TOKENS, RANDOM
@@ -52,7 +52,7 @@ class LoadedChat:
         spec: the family's description, with this model's sizes and defaults.
     """
 
-    speaker: ChatComponents
+    components: ChatComponents
     version: str
     spec: ModelSpec
     device: torch.device
@@ -138,7 +138,7 @@ def chat_of(
     _attend_with(model, options.attention)
     torch.nn.Module.train(model, mode=False)
     model.requires_grad_(False)
-    layout, defaults = probed(model), speaking_defaults(model, tokenizer)
+    layout, defaults = probed(model), read_generation_defaults(model, tokenizer)
     page = (PAGE_TOKENS, layout.width)
     spec_of = partial(
         chat_spec, page=page, adapters=fitted.beside.parameters, defaults=_values(defaults),
@@ -148,14 +148,14 @@ def chat_of(
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     precision = str(model.dtype).removeprefix("torch.")
     context = context_for(longest, options, spec_of, precision, free_bytes_of(device))
-    speaker = ChatComponents(
+    components = ChatComponents(
         model, Conversation(tokenizer, context), layout, defaults.ends, defaults.stops,
         fitted.beside,
     )  # fmt: skip
-    return LoadedChat(speaker, fitted.version(version), spec_of(context), device, model.dtype)
+    return LoadedChat(components, fitted.version(version), spec_of(context), device, model.dtype)
 
 
-def _values(defaults: SpeakingDefaults) -> dict[str, float]:
+def _values(defaults: GenerationDefaults) -> dict[str, float]:
     """Return the parameters that a session begins with."""
     return {
         "temperature": defaults.temperature,

@@ -39,7 +39,7 @@ class DitOutput:
     cached_BF2LNAd: Tensor
 
 
-class HeadedAttention(nn.Module):
+class AttentionProjections(nn.Module):
     """Projections of one attention; who sees whom is the caller's business."""
 
     def __init__(self, config: DitConfig) -> None:
@@ -75,7 +75,7 @@ class OasisBlock(nn.Module):
         super().__init__()
         self.hidden, self.attention = config.hidden, attention
         for half in ("s", "t"):
-            setattr(self, f"{half}_attn", HeadedAttention(config))
+            setattr(self, f"{half}_attn", AttentionProjections(config))
             setattr(self, f"{half}_mlp", Mlp(config))
             modulation = nn.Sequential(nn.SiLU(), nn.Linear(config.hidden, 6 * config.hidden))
             setattr(self, f"{half}_adaLN_modulation", modulation)
@@ -114,7 +114,7 @@ class OasisBlock(nn.Module):
         return result
 
     def _see_frame(self, x_BFND: Tensor, places: Tensor) -> Tensor:
-        part = cast(HeadedAttention, self.s_attn)
+        part = cast(AttentionProjections, self.s_attn)
         B, F, N, D = x_BFND.shape
         q, k, v = (y.flatten(0, 1).transpose(1, 2) for y in part.split(x_BFND))  # [B*F, A, N, d]
         mixed = self.attention(turn(q, places), turn(k, places), v)
@@ -124,7 +124,7 @@ class OasisBlock(nn.Module):
     def _see_past(
         self, x_BFND: Tensor, angles: Tensor, past: Tensor | None, kept: list[Tensor]
     ) -> Tensor:
-        part = cast(HeadedAttention, self.t_attn)
+        part = cast(AttentionProjections, self.t_attn)
         B, F, N, D = x_BFND.shape
         q, k, v = part.split(x_BFND)
         kept.append(torch.stack((k, v), dim=2))

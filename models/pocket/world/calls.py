@@ -19,7 +19,7 @@ from reverie.models.services.guidance.policies import (
     Branch,
     CFGPolicy,
     Condition,
-    Delta,
+    GuidanceDelta,
     GuidedCall,
     GuidedResult,
 )
@@ -63,7 +63,7 @@ class PocketGuidedRow:
     idle: int
     policy: CFGPolicy
     call: GuidedCall
-    kept: Delta | None
+    kept: GuidanceDelta | None
 
 
 def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> WorldOutput:

@@ -9,7 +9,7 @@ from reverie.models.contract.blocks import BlockId
 from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
 from reverie.models.pocket.simulator.walker import Facing, stance_of
 from reverie.models.pocket.world.past_rows import PocketPastRow
-from reverie.models.services.guidance.policies import Delta
+from reverie.models.services.guidance.policies import GuidanceDelta
 
 
 class PocketPhase(StrEnum):
@@ -92,7 +92,7 @@ class PocketState:
     text_T: Tensor | None = None
     point_Zhw: Tensor | None = None
     past: PocketPastRow | None = None
-    delta: Delta | None = None
+    delta: GuidanceDelta | None = None
     window: tuple[WindowFrame, ...] = ()
     blocks: tuple[BlockId, ...] = ()
 

@@ -85,7 +85,7 @@ class GuidedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class GuidanceDelta:
     """What the prompt changed in an earlier call: its prediction less that without it.
 
     Attributes:
@@ -104,7 +104,7 @@ class GuidedResult:
     """A guided prediction, in the model's own space, and what is kept for the next call."""
 
     prediction: Tensor
-    delta: Delta | None = None
+    delta: GuidanceDelta | None = None
 
 
 class CFGPolicy(Protocol):
@@ -114,10 +114,10 @@ class CFGPolicy(Protocol):
     def space(self) -> CombineSpace:
         """What predictions are combined as."""
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Say which forward passes the call needs."""
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Make one prediction of what the passes gave."""

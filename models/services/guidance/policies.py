@@ -19,7 +19,7 @@ from reverie.models.services.guidance.calls import (
     CFGPolicy,
     CombineSpace,
     Condition,
-    Delta,
+    GuidanceDelta,
     GuidedCall,
     GuidedResult,
     Passes,
@@ -29,21 +29,21 @@ from reverie.models.services.guidance.calls import (
 __all__ = [
     "EMPTY",
     "WHOLE",
-    "Adaptive",
+    "AdaptiveGuidance",
     "Branch",
     "CFGPolicy",
     "CombineSpace",
     "Condition",
-    "Delta",
-    "Embedded",
+    "EmbeddedGuidance",
+    "GuidanceDelta",
     "GuidedCall",
     "GuidedResult",
-    "OneBatch",
+    "NoGuidance",
+    "OneBatchGuidance",
     "Passes",
-    "PerModality",
+    "PerModalityGuidance",
     "Predict",
-    "TwoPass",
-    "Unguided",
+    "TwoPassGuidance",
     "guide",
     "one_batch",
 ]
@@ -53,67 +53,67 @@ Predict = Callable[[tuple[Branch, ...]], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Unguided:
+class NoGuidance:
     """The prediction with all its conditions, as it is: one pass."""
 
     space: CombineSpace = CombineSpace.CLEAN
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Ask for it."""
         return ((WHOLE,),)
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Return it."""
         return GuidedResult(made[WHOLE])
 
 
 @dataclass(frozen=True, slots=True)
-class TwoPass:
+class TwoPassGuidance:
     """Two forward passes: least memory. The prediction is empty + scale * (prompt - empty)."""
 
     scale: float
     space: CombineSpace = CombineSpace.CLEAN
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Ask for both, one after the other."""
         return ((WHOLE,), (EMPTY,))
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Go `scale` times as far from the empty prompt as the prompt does."""
         return GuidedResult(_combined(made, self.scale))
 
 
 @dataclass(frozen=True, slots=True)
-class OneBatch:
-    """One forward pass over twice the batch: fewest kernel launches. As `TwoPass` otherwise."""
+class OneBatchGuidance:
+    """As `TwoPassGuidance`, in one forward pass over twice the batch: fewest kernel launches."""
 
     scale: float
     space: CombineSpace = CombineSpace.CLEAN
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Ask for both at once."""
         return ((WHOLE, EMPTY),)
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Go `scale` times as far from the empty prompt as the prompt does."""
         return GuidedResult(_combined(made, self.scale))
 
 
 @dataclass(frozen=True, slots=True)
-class PerModality:
+class PerModalityGuidance:
     """A scale for each condition, in a chain (Brooks et al. 2023, arXiv:2211.09800, eq. 3).
 
     From the prediction without any of them, each condition is added to those before it and counts
     for as much as its scale says: p0 + s1 (p1 - p0) + s2 (p12 - p1) + ..., where p12 sees the first
     two. So the order counts: what the first brings is measured without the second. Conditions that
     are not named are always seen. Branches whose weight is 0 are not computed: with (action, 1),
-    (prompt, s) it is `OneBatch(s)`, with 1 everywhere it is `Unguided`.
+    (prompt, s) it is `OneBatchGuidance(s)`, with 1 everywhere it is `NoGuidance`.
 
     Attributes:
         scales: the chain.
@@ -133,12 +133,12 @@ class PerModality:
                 found[branch] = weight
         return found
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Ask for the branches that count, at once."""
         return (tuple(self.weights()),)
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Weigh them."""
         weighed = [weight * made[branch] for branch, weight in self.weights().items()]
@@ -146,25 +146,25 @@ class PerModality:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedGuidance:
     """The scale is an input of the model, which was distilled from guided predictions: one pass."""
 
     scale: float
     space: CombineSpace = CombineSpace.CLEAN
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Ask for the prediction of a model that is told the scale."""
         return ((Branch(told=self.scale),),)
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Return it."""
         return GuidedResult(made[Branch(told=self.scale)])
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptive:
+class AdaptiveGuidance:
     """Measure what the prompt changes, and let it stand for a few calls.
 
     The prediction is prompt + (scale - 1) * delta, and most passes without the prompt are saved.
@@ -173,7 +173,7 @@ class Adaptive:
     policy's `space`.
 
     Attributes:
-        scale: as in `TwoPass`; a call that measures gives the same.
+        scale: as in `TwoPassGuidance`; a call that measures gives the same.
         reuses: calls that a delta stands for after the one that measured it.
         low: least noise level at which it may; below, where detail is decided, each call measures.
         high: greatest such level.
@@ -185,14 +185,14 @@ class Adaptive:
     high: float = 1.0
     space: CombineSpace = CombineSpace.CLEAN
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         """Ask for the prompt's alone while the delta holds."""
         if self.holds(call, kept):
             return ((WHOLE,),)
         return ((WHOLE, EMPTY),)
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         """Add the delta, the kept one or a new one."""
         prompt = made[WHOLE]
@@ -201,9 +201,9 @@ class Adaptive:
             reused = replace(kept, reused=kept.reused + 1)
             return GuidedResult(prompt + (self.scale - 1) * value, reused)
         value = (prompt - made[EMPTY]) * self._of_native(call)
-        return GuidedResult(_combined(made, self.scale), Delta(value, call))
+        return GuidedResult(_combined(made, self.scale), GuidanceDelta(value, call))
 
-    def holds(self, call: GuidedCall, kept: Delta | None) -> bool:
+    def holds(self, call: GuidedCall, kept: GuidanceDelta | None) -> bool:
         """Tell whether a kept delta may stand for a measurement."""
         return (
             kept is not None
@@ -225,11 +225,11 @@ class Adaptive:
 
 def one_batch(scale: float, space: CombineSpace = CombineSpace.CLEAN) -> CFGPolicy:
     """Return the policy for a scale: none at 1, where guidance changes nothing."""
-    return Unguided(space) if scale == 1 else OneBatch(scale, space)
+    return NoGuidance(space) if scale == 1 else OneBatchGuidance(scale, space)
 
 
 def guide(
-    policy: CFGPolicy, predict: Predict, call: GuidedCall, kept: Delta | None = None
+    policy: CFGPolicy, predict: Predict, call: GuidedCall, kept: GuidanceDelta | None = None
 ) -> GuidedResult:
     """Run a call's passes and combine them.
 

@@ -5,30 +5,30 @@ from collections.abc import Callable
 from reverie.models.contract.errors import OptionError
 from reverie.models.contract.instance import LoadOptions
 from reverie.models.services.guidance.policies import (
-    Adaptive,
+    AdaptiveGuidance,
     CFGPolicy,
     CombineSpace,
-    Embedded,
-    OneBatch,
-    TwoPass,
-    Unguided,
+    EmbeddedGuidance,
+    NoGuidance,
+    OneBatchGuidance,
+    TwoPassGuidance,
 )
 
 AUTO = "auto"
 
-Guiding = Callable[[float], CFGPolicy]
+GuidanceFactory = Callable[[float], CFGPolicy]
 """From the weight of the prompt to a policy; a weight of 1 is no guidance."""
 
 _POLICIES: dict[str, Callable[[float, CombineSpace], CFGPolicy]] = {
-    "one_batch": lambda scale, space: OneBatch(scale, space),
-    "two_pass": lambda scale, space: TwoPass(scale, space),
-    "adaptive": lambda scale, space: Adaptive(scale, space=space),
+    "one_batch": lambda scale, space: OneBatchGuidance(scale, space),
+    "two_pass": lambda scale, space: TwoPassGuidance(scale, space),
+    "adaptive": lambda scale, space: AdaptiveGuidance(scale, space=space),
 }
 
 
-def guiding_of(
+def guidance_of(
     options: LoadOptions, space: CombineSpace, *, takes_scale: bool, model: str
-) -> Guiding:
+) -> GuidanceFactory:
     """Return how sessions of an instance are guided.
 
     Args:
@@ -42,9 +42,9 @@ def guiding_of(
     if takes_scale:
         if name not in (AUTO, "embedded"):
             raise OptionError(f"guidance: {model} is told the scale, so it is embedded, not {name}")
-        return lambda scale: Embedded(scale, space)
+        return lambda scale: EmbeddedGuidance(scale, space)
     known = (AUTO, *_POLICIES)
     if name not in known:
         raise OptionError(f"guidance: {model} has {', '.join(known)}, not {name!r}")
     policy = _POLICIES["one_batch" if name == AUTO else name]
-    return lambda scale: Unguided(space) if scale == 1 else policy(scale, space)
+    return lambda scale: NoGuidance(space) if scale == 1 else policy(scale, space)

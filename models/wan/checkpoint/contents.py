@@ -25,7 +25,7 @@ from reverie.models.services.checkpoints import (
     read_config,
     shown_files,
 )
-from reverie.models.services.weight_files import Places
+from reverie.models.services.weight_files import CheckpointPaths
 from reverie.models.wan.checkpoint import loras
 from reverie.models.wan.checkpoint.layouts import TEXT_PARTS, VAES, config_of, lacking
 from reverie.models.wan.checkpoint.text_files import check_text
@@ -35,7 +35,7 @@ from reverie.models.wan.checkpoint.transformer_files import (
     find_files,
     used,
 )
-from reverie.models.wan.checkpoint.vae_files import FoundVae, find_vae, latent_channels
+from reverie.models.wan.checkpoint.vae_files import VaeContents, find_vae, latent_channels
 from reverie.models.wan.config import CELL_PX, GRID, LONGLIVE, SELF_FORCING, CausalConfig, WanConfig
 from reverie.models.wan.network.fast_decoder import LATENT_CHANNELS
 from reverie.models.wan.network.fast_decoder import check as check_decoder
@@ -50,7 +50,7 @@ class CausalGrid(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTransformer:
+class TransformerContents:
     """A transformer's tensors, compared with the model that they imply and not read yet."""
 
     config: WanConfig
@@ -64,12 +64,12 @@ class FoundTransformer:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCheckpoint:
+class CheckpointContents:
     """All parts; those that could not be looked at are None, and the report says why."""
 
-    places: Places
-    transformer: FoundTransformer | None
-    vae: FoundVae | None
+    places: CheckpointPaths
+    transformer: TransformerContents | None
+    vae: VaeContents | None
     causal: CausalGrid
     report: CheckpointReport
 
@@ -86,7 +86,7 @@ class FoundCheckpoint:
         return used([*own, *vae, *rest, *(parts / part for part in TEXT_PARTS)])
 
 
-def find_transformer(checkpoint: Path, parts: Path | None = None) -> FoundTransformer:
+def find_transformer(checkpoint: Path, parts: Path | None = None) -> TransformerContents:
     """Look at a checkpoint's headers and compare them with the model that they imply.
 
     Args:
@@ -96,7 +96,7 @@ def find_transformer(checkpoint: Path, parts: Path | None = None) -> FoundTransf
     Raises:
         CheckpointError: there is no transformer in a known layout, or more than one.
     """
-    places = Places.of(checkpoint, parts)
+    places = CheckpointPaths.of(checkpoint, parts)
     files = find_files(checkpoint)
     stored = files.layout.tensors(files.files)
     where = checkpoint / shown_files(checkpoint, files.files)
@@ -104,7 +104,7 @@ def find_transformer(checkpoint: Path, parts: Path | None = None) -> FoundTransf
     with torch.device("meta"):
         model = WanTransformer(config)
     report = replace(inspect(files.layout.layout, stored, model), unused=files.unused)
-    return FoundTransformer(config, stored, report, files)
+    return TransformerContents(config, stored, report, files)
 
 
 def causal_of(folder: Path, *, longlive: bool = False) -> CausalGrid:
@@ -139,7 +139,7 @@ def causal_of(folder: Path, *, longlive: bool = False) -> CausalGrid:
     return CausalGrid(causal, (height // CELL_PX, width // CELL_PX))
 
 
-def check_checkpoint(places: Places) -> FoundCheckpoint:
+def check_checkpoint(places: CheckpointPaths) -> CheckpointContents:
     """Look at every part of a checkpoint, and at whether they belong together.
 
     Raises:
@@ -164,10 +164,10 @@ def check_checkpoint(places: Places) -> FoundCheckpoint:
     width = transformer.config.text_dim if transformer is not None else None
     report = report.joined(of_vae).joined(check_text(places.parts, width))
     report = replace(report, lacking=lacking(places.parts))
-    return FoundCheckpoint(places, transformer, vae, causal, report)
+    return CheckpointContents(places, transformer, vae, causal, report)
 
 
-def check_more(found: FoundCheckpoint, options: LoadOptions) -> CheckpointReport:
+def check_more(found: CheckpointContents, options: LoadOptions) -> CheckpointReport:
     """Return what a checkpoint is with what the operator serves it with: decoder and LoRAs."""
     report = found.report
     transformer = found.transformer
@@ -190,7 +190,7 @@ def check_more(found: FoundCheckpoint, options: LoadOptions) -> CheckpointReport
     return report
 
 
-def _brought(transformer: FoundTransformer) -> CheckpointReport:
+def _brought(transformer: TransformerContents) -> CheckpointReport:
     """Return the report of the LoRA that is part of a published model, if there is one."""
     lora = brought_lora(transformer.files)
     if lora is None:
@@ -203,8 +203,8 @@ def _brought(transformer: FoundTransformer) -> CheckpointReport:
 
 
 def _vae(
-    folder: Path, transformer: FoundTransformer | None
-) -> tuple[FoundVae | None, CheckpointReport]:
+    folder: Path, transformer: TransformerContents | None
+) -> tuple[VaeContents | None, CheckpointReport]:
     try:
         found = find_vae(folder)
     except CheckpointError as fault:

@@ -12,16 +12,16 @@ from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
 from reverie.models.contract.instance import AdapterOption, LoadOptions
 from reverie.models.services.checkpoints import fill
 from reverie.models.services.placement import device_of, half_on_cuda, precision_of
-from reverie.models.services.weight_files import Places
+from reverie.models.services.weight_files import CheckpointPaths
 from reverie.models.wan.checkpoint import loras
-from reverie.models.wan.checkpoint.contents import FoundTransformer, check_checkpoint, check_more
+from reverie.models.wan.checkpoint.contents import TransformerContents, check_checkpoint, check_more
 from reverie.models.wan.checkpoint.text_files import load_text
 from reverie.models.wan.checkpoint.transformer_files import used
 from reverie.models.wan.checkpoint.vae_files import load_vae
 from reverie.models.wan.components import WanComponents
 from reverie.models.wan.config import RANDOM, CausalConfig, WanConfig
 from reverie.models.wan.network.fast_decoder import load_fast_decoder, random_fast_decoder
-from reverie.models.wan.network.text_encoder import HashedText, Umt5Text
+from reverie.models.wan.network.text_encoder import HashTextEncoder, Umt5TextEncoder
 from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.network.vae import StreamingVae
 from reverie.models.wan.noise import SeededNoise
@@ -41,11 +41,11 @@ TINY_GRID = (6, 6)
 class LoadedWan:
     """Parts, and what changes when any weight does."""
 
-    parts: WanComponents
+    components: WanComponents
     version: str
 
 
-def load_parts(options: LoadOptions) -> LoadedWan:
+def load_components(options: LoadOptions) -> LoadedWan:
     """Load the parts that `options.checkpoint` names.
 
     Raises:
@@ -54,8 +54,8 @@ def load_parts(options: LoadOptions) -> LoadedWan:
     """
     device = device_of(options)
     if options.checkpoint == RANDOM:
-        return random_parts(adapters=options.adapters, fast=bool(options.decoder))
-    places = Places.of(options.checkpoint or "", options.parts)
+        return random_components(adapters=options.adapters, fast=bool(options.decoder))
+    places = CheckpointPaths.of(options.checkpoint or "", options.parts)
     dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "wan")
     found = check_checkpoint(places)
     check_more(found, options).require_fit()
@@ -67,13 +67,13 @@ def load_parts(options: LoadOptions) -> LoadedWan:
     place = Path(options.decoder_path or places.parts)
     fast = load_fast_decoder(place, device, dtype) if options.decoder else None
     read = load_text(places.parts)
-    text = Umt5Text(
+    text = Umt5TextEncoder(
         _placed(read.encoder, device, dtype), read.tokenizer, transformer.config.text_len
     )
     adapters = (*loras.brought_along(found.transformer.files), *options.adapters)
     fitted = loras.fit(adapters, transformer, text.encoder, found.transformer.stored)
     causal, grid = found.causal
-    parts = WanComponents(
+    components = WanComponents(
         transformer=transformer,
         decoder=fast or vae,
         encoder=vae,
@@ -86,7 +86,7 @@ def load_parts(options: LoadOptions) -> LoadedWan:
     version = version_of(*found.files)
     if fast is not None:
         version += f"+{options.decoder}:{version_of(place)}"
-    return LoadedWan(parts, fitted.version(version))
+    return LoadedWan(components, fitted.version(version))
 
 
 def version_of(*places: Path) -> str:
@@ -102,7 +102,7 @@ def version_of(*places: Path) -> str:
     return digest.hexdigest()
 
 
-def random_parts(
+def random_components(
     seed: int = 0, adapters: tuple[AdapterOption, ...] = (), *, fast: bool = False
 ) -> LoadedWan:
     """Make a tiny causal Wan that has learnt nothing; the same for the same seed."""
@@ -112,20 +112,20 @@ def random_parts(
         vae = AutoencoderKLWan(base_dim=4, z_dim=16, num_res_blocks=1).eval()
     streaming = StreamingVae(vae.requires_grad_(False))
     fitted = loras.fit(adapters, transformer, None)
-    parts = WanComponents(
+    components = WanComponents(
         transformer=transformer,
         decoder=random_fast_decoder(seed) if fast else streaming,
         encoder=streaming,
-        text=HashedText(TINY.text_len, TINY.text_dim, torch.device("cpu"), torch.float32),
+        text=HashTextEncoder(TINY.text_len, TINY.text_dim, torch.device("cpu"), torch.float32),
         causal=TINY_CAUSAL,
         noise=SeededNoise(),
         grid=TINY_GRID,
         adapters=fitted.beside,
     )
-    return LoadedWan(parts, fitted.version(f"random-{seed}{'+fast' if fast else ''}"))
+    return LoadedWan(components, fitted.version(f"random-{seed}{'+fast' if fast else ''}"))
 
 
-def _filled(found: FoundTransformer, device: torch.device, dtype: torch.dtype) -> WanTransformer:
+def _filled(found: TransformerContents, device: torch.device, dtype: torch.dtype) -> WanTransformer:
     with torch.device("meta"):
         transformer = WanTransformer(found.config)
     fill(transformer, found.stored, device, dtype)

@@ -33,7 +33,7 @@ _FIRST, _LAST_LATENTS = "encoder.conv_in.weight", "post_quant_conv.weight"
 
 
 @dataclass(frozen=True, slots=True)
-class FoundVae:
+class VaeContents:
     """A VAE that is not read yet.
 
     Attributes:
@@ -46,7 +46,7 @@ class FoundVae:
     report: CheckpointReport
 
 
-def find_vae(folder: Path) -> FoundVae | None:
+def find_vae(folder: Path) -> VaeContents | None:
     """Look at the VAE of a folder; None: it holds none.
 
     Raises:
@@ -66,16 +66,16 @@ def find_vae(folder: Path) -> FoundVae | None:
     report = inspect(_LAYOUT.layout, stored, _bare(ported, config))
     if not report.matched:
         raise CheckpointError(f"{files[0]} is no VAE of Wan: it has none of its tensors")
-    return FoundVae(files, config, stored, report.of_part("vae", folder, files))
+    return VaeContents(files, config, stored, report.of_part("vae", folder, files))
 
 
-def latent_channels(found: FoundVae) -> int | None:
+def latent_channels(found: VaeContents) -> int | None:
     """Return how many channels its latents have, as its tensors say; None: they do not say."""
     last = found.stored.get(_LAST_LATENTS)
     return last.shape[0] if last is not None and last.shape else None
 
 
-def load_vae(found: FoundVae, device: torch.device, dtype: torch.dtype) -> AutoencoderKLWan:
+def load_vae(found: VaeContents, device: torch.device, dtype: torch.dtype) -> AutoencoderKLWan:
     """Give the VAE its weights; call it after `CheckpointReport.require_fit`."""
     vae = _bare(found.files[0].parent, found.config)
     fill(vae, found.stored, device, dtype)

@@ -41,7 +41,7 @@ _LEVEL_LAYERS = MEMORIES + 3
 _FIRST_LAYERS = 3
 
 
-class SoftLimit(nn.Module):
+class SoftClamp(nn.Module):
     """Keeps latents within a range without an edge."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class MemoryBlock(nn.Module):
         return functional.relu(change.view_as(x_BFChw) + x_BFChw)
 
 
-class Growth(nn.Module):
+class TemporalGrow(nn.Module):
     """Makes several frames of one."""
 
     def __init__(self, width: int, times: int) -> None:
@@ -96,14 +96,14 @@ class TinyDecoder(nn.Module):
     def __init__(self, widths: tuple[int, ...] = WIDTHS, channels: int = LATENT_CHANNELS) -> None:
         super().__init__()
         layers: list[nn.Module] = [
-            SoftLimit(),
+            SoftClamp(),
             nn.Conv2d(channels, widths[0], 3, padding=1),
             nn.ReLU(),
         ]
         for level, times in enumerate(GROWTH):
             width, narrower = widths[level], widths[level + 1]
             layers += [MemoryBlock(width) for _ in range(MEMORIES)]
-            layers += [nn.Upsample(scale_factor=2), Growth(width, times)]
+            layers += [nn.Upsample(scale_factor=2), TemporalGrow(width, times)]
             layers.append(nn.Conv2d(width, narrower, 3, padding=1, bias=False))
         layers += [nn.ReLU(), nn.Conv2d(widths[-1], 3, 3, padding=1)]
         self.decoder = nn.ModuleList(layers)

@@ -20,7 +20,7 @@ def cleaned(prompt: str) -> str:
     return " ".join(mended.split())
 
 
-class Umt5Text:
+class Umt5TextEncoder:
     """The umT5 encoder of the public models; padding is cut off again."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Umt5Text:
         return rows
 
 
-class HashedText:
+class HashTextEncoder:
     """Rows of noise that depend on the words alone: for weights that know no language."""
 
     def __init__(self, length: int, width: int, device: torch.device, dtype: torch.dtype) -> None:

@@ -64,14 +64,14 @@ def answer(rig: Rig, text: str, session: str = "s1") -> str:
 def generated(rig: Rig, said: Sequence[str], mix: Mapping[str, float]) -> str:
     """Return what `generate` says with summed up weights; alpha is twice the rank."""
     assert isinstance(rig.kernel, ChatKernel)
-    speaker, model = rig.kernel.speaker, random_model()[0]
+    components, model = rig.kernel.components, random_model()[0]
     with torch.no_grad():
         for name, strength in mix.items():
             for path, (down, up) in pairs_for(random_model()[0], PATHS, SEEDS[name]).items():
                 linear(model, path).weight += 2 * strength * up @ down
     roles: Any = ("user", "assistant")
     messages = tuple(Message(roles[n % 2], text) for n, text in enumerate(said))
-    ids = torch.tensor([speaker.conversation.ids(messages, 24)])
+    ids = torch.tensor([components.conversation.ids(messages, 24)])
     maker: Any = model
     made = maker.eval().generate(
         ids,
@@ -81,7 +81,7 @@ def generated(rig: Rig, said: Sequence[str], mix: Mapping[str, float]) -> str:
         do_sample=False,
     )
     new = tuple(made[0, ids.shape[1] :].tolist())
-    return speaker.conversation.text(tuple(t for t in new if t not in speaker.ends))
+    return components.conversation.text(tuple(t for t in new if t not in components.ends))
 
 
 def choose(rig: Rig, **strengths: float) -> None:

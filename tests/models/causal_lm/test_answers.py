@@ -68,21 +68,21 @@ def answer(rig: Rig, text: str) -> str:
 
 def chat_of(rig: Rig) -> ChatComponents:
     assert isinstance(rig.kernel, ChatKernel)
-    return rig.kernel.speaker
+    return rig.kernel.components
 
 
 def generated(rig: Rig, messages: tuple[Message, ...], seed: int = 7, **options: Any) -> str:
     """Return what `generate` says to the same messages."""
-    speaker = chat_of(rig)
-    ids = torch.tensor([speaker.conversation.ids(messages, 40)])
+    components = chat_of(rig)
+    ids = torch.tensor([components.conversation.ids(messages, 40)])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model: Any = speaker.model
+        model: Any = components.model
         made = model.generate(
             ids, attention_mask=torch.ones_like(ids), max_new_tokens=40, pad_token_id=0, **options
         )
     new = tuple(made[0, ids.shape[1] :].tolist())
-    return speaker.conversation.text(tuple(t for t in new if t not in speaker.ends))
+    return components.conversation.text(tuple(t for t in new if t not in components.ends))
 
 
 class TestEqualToGenerate:

@@ -18,7 +18,7 @@ from reverie.engine.options import DriverOptions
 from reverie.models.causal_lm.checkpoint.loading import random_model
 from reverie.models.causal_lm.config import CONTEXT, PAGE_TOKENS, RANDOM
 from reverie.models.causal_lm.context_length import context_for
-from reverie.models.causal_lm.conversation import UNFINISHED, Conversation, Spelled
+from reverie.models.causal_lm.conversation import UNFINISHED, Conversation, DecodedSpan
 from reverie.models.causal_lm.kernel import ChatKernel
 from reverie.models.causal_lm.spec import CausalLm, chat_spec
 from reverie.models.contract.blocks import BlockId
@@ -235,7 +235,7 @@ class TestSpelling:
         drawn = torch.randint(0, len(tokenizer), (60,), generator=generator).tolist()
         if words is byte_words and seed % 2:
             drawn = tokenizer.encode("où la nuit ❄️ dort, 雪が降る lac gelé 🏔️ " * 2)
-        said, spelled = "", Spelled()
+        said, spelled = "", DecodedSpan()
         for count in range(1, len(drawn) + 1):
             new, spelled = conversation.spell(tuple(drawn[:count]), spelled)
             said += new
@@ -253,7 +253,7 @@ class TestCost:
     ) -> None:
         rig = opened(Rig(CausalLm(), saved(tmp_path)), longest=600, temperature=1.0)
         assert isinstance(rig.kernel, ChatKernel)
-        pool, tokenizer = rig.instance.blocks, rig.kernel.speaker.conversation.tokenizer
+        pool, tokenizer = rig.instance.blocks, rig.kernel.components.conversation.tokenizer
         assert pool is not None
         gathered: list[int] = []
         decoded: list[int] = []

@@ -52,11 +52,11 @@ def loaded(published: Path, *adapters: AdapterOption) -> ChatComponents:
     options = LoadOptions(
         device="cpu", checkpoint=str(published / "base"), sessions=1, adapters=adapters
     )
-    return load_chat(options).speaker
+    return load_chat(options).components
 
 
-def assert_logits(speaker: ChatComponents, numbers: dict[str, Tensor], wanted: str) -> None:
-    model: Any = speaker.model
+def assert_logits(components: ChatComponents, numbers: dict[str, Tensor], wanted: str) -> None:
+    model: Any = components.model
     with torch.no_grad():
         made = model(numbers["in.ids"]).logits[0]
     torch.testing.assert_close(made, numbers[wanted], atol=TOLERANCE, rtol=TOLERANCE)
@@ -74,7 +74,7 @@ def test_a_merged_adapter_gives_pefts_logits(
 def test_a_chosen_adapter_gives_pefts_logits_and_none_the_models_own(
     published: Path, numbers: dict[str, Tensor], case: str
 ) -> None:
-    speaker = loaded(published, AdapterOption("one", str(published / case)))
-    with speaker.adapters.applied(speaker.adapters.mix({"lora_one": 1.0})):
-        assert_logits(speaker, numbers, f"out.{case}")
-    assert_logits(speaker, numbers, "out.base")
+    components = loaded(published, AdapterOption("one", str(published / case)))
+    with components.adapters.applied(components.adapters.mix({"lora_one": 1.0})):
+        assert_logits(components, numbers, f"out.{case}")
+    assert_logits(components, numbers, "out.base")

@@ -10,7 +10,7 @@ from tiny_oasis import TinyOasis, tiny_options
 from reverie.engine.inputs import ControlId, KeysInput
 from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.loop import LoopRequest
-from reverie.models.oasis.checkpoint import TINY_DIT, random_parts
+from reverie.models.oasis.checkpoint import TINY_DIT, random_components
 from reverie.models.oasis.config import ACTIONS
 from reverie.models.oasis.guidance import SPACE, WEIGHT, guided_velocity, policy_of
 from reverie.models.services.guidance.policies import GuidedCall
@@ -29,7 +29,7 @@ def frames(weight: float | None, *, pressed: bool) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize("weight", [1.0, 2.5])
 def test_a_weight_goes_that_far_from_standing_still(weight: float) -> None:
-    transformer = random_parts(torch.device("cpu")).transformer
+    transformer = random_components(torch.device("cpu")).transformer
     random = torch.Generator().manual_seed(2)
     config = TINY_DIT
     tokens = config.rows * config.columns

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from reverie.models.contract.controls import Controls, KeyEdge, KeyInput
-from reverie.models.oasis.checkpoint import TINY_DIT, random_parts
+from reverie.models.oasis.checkpoint import TINY_DIT, random_components
 from reverie.models.oasis.components import OasisComponents
 from reverie.models.oasis.config import ACTIONS, DitConfig, VaeConfig
 from reverie.models.oasis.kernel import CONTROL, action_row
@@ -17,8 +17,8 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
-def parts() -> OasisComponents:
-    return random_parts(CPU)
+def components() -> OasisComponents:
+    return random_components(CPU)
 
 
 def window(frames: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -35,13 +35,13 @@ class TestTransformer:
     """One call."""
 
     def test_a_frame_beside_a_cached_past_is_the_frame_of_the_whole_window(
-        self, parts: OasisComponents
+        self, components: OasisComponents
     ) -> None:
         x, levels, actions = window(4)
         with torch.no_grad():
-            whole = parts.transformer(x, levels, actions).v_BFZhw[0, -1]
-            past = parts.transformer(x[:, :-1], levels[:, :-1], actions[:, :-1]).cached_BF2LNAd
-            alone = parts.transformer(x[:, -1:], levels[:, -1:], actions[:, -1:], past)
+            whole = components.transformer(x, levels, actions).v_BFZhw[0, -1]
+            past = components.transformer(x[:, :-1], levels[:, :-1], actions[:, :-1]).cached_BF2LNAd
+            alone = components.transformer(x[:, -1:], levels[:, -1:], actions[:, -1:], past)
         torch.testing.assert_close(alone.v_BFZhw[0, -1], whole, atol=1e-5, rtol=1e-5)
 
     def test_the_public_sizes_are_those_of_half_a_billion(self) -> None:

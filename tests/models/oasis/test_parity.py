@@ -65,8 +65,10 @@ def sizes(golden: Golden) -> tuple[DitConfig, VaeConfig]:
 class Listening(OasisKernel):
     """Notes the frames in the making and those that are made."""
 
-    def __init__(self, spec: LoopSpec, parts: OasisComponents, instance: ModelInstance) -> None:
-        super().__init__(spec, parts, instance)
+    def __init__(
+        self, spec: LoopSpec, components: OasisComponents, instance: ModelInstance
+    ) -> None:
+        super().__init__(spec, components, instance)
         self.points: list[Tensor] = []
         self.made: list[Tensor] = []
 
@@ -85,7 +87,7 @@ class ListeningOasis(Oasis):
     """The family, with a kernel that notes."""
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
-        return Listening(instance.spec.loop(loop), self._parts[instance.name], instance)
+        return Listening(instance.spec.loop(loop), self._components[instance.name], instance)
 
 
 @dataclass

@@ -23,23 +23,23 @@ from reverie.models.pocket.world.kernel import PocketKernel
 from reverie.models.services.guidance.policies import (
     EMPTY,
     WHOLE,
-    Adaptive,
+    AdaptiveGuidance,
     Branch,
     CFGPolicy,
     CombineSpace,
     Condition,
-    Delta,
-    Embedded,
+    EmbeddedGuidance,
+    GuidanceDelta,
     GuidedCall,
     GuidedResult,
-    OneBatch,
+    NoGuidance,
+    OneBatchGuidance,
     Passes,
-    PerModality,
-    TwoPass,
-    Unguided,
+    PerModalityGuidance,
+    TwoPassGuidance,
 )
-from reverie.models.services.guidance.select import guiding_of
-from reverie.models.wan.checkpoint.loading import TINY, random_parts
+from reverie.models.services.guidance.select import guidance_of
+from reverie.models.wan.checkpoint.loading import TINY, random_components
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.spec import assemble, wan_spec
@@ -58,7 +58,7 @@ class Watched:
 
     @property
     def acting(self) -> CFGPolicy:
-        return self.policy if len(self.made) >= self.first else Unguided(self.policy.space)
+        return self.policy if len(self.made) >= self.first else NoGuidance(self.policy.space)
 
     @property
     def space(self) -> CombineSpace:
@@ -68,11 +68,11 @@ class Watched:
     def done(self) -> bool:
         return len(self.made) > self.first
 
-    def passes(self, call: GuidedCall, kept: Delta | None) -> Passes:
+    def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
         return self.acting.passes(call, kept)
 
     def combine(
-        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: Delta | None
+        self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
         guided = self.acting.combine(made, call, kept)
         self.made.append(guided)
@@ -145,7 +145,7 @@ class GuidedPocket:
         self.nets = nets
         self.instance = instance_of(nets, sessions=1, history_chunks=0)
         self._recorder = Recorder(nets.world, patch)
-        self.run(Unguided(self.space))
+        self.run(NoGuidance(self.space))
         self._inputs = self._recorder.calls[-1]
 
     def run(self, policy: CFGPolicy) -> Tensor:
@@ -180,22 +180,22 @@ class GuidedWan:
     rows: list[int]
 
     def __init__(self, patch: pytest.MonkeyPatch, *, takes_guidance: bool) -> None:
-        parts = random_parts().parts
+        components = random_components().components
         if takes_guidance:
             network = WanTransformer(replace(TINY, takes_guidance=True)).eval()
-            network.load_state_dict(parts.transformer.state_dict(), strict=False)
-            parts = replace(parts, transformer=network.requires_grad_(False))
-        self.parts = parts
-        self.instance = assemble(parts, "guided", LoadOptions(device="cpu", sessions=2))
-        self._recorder = Recorder(parts.transformer, patch)
-        self.run(Unguided(self.space))
+            network.load_state_dict(components.transformer.state_dict(), strict=False)
+            components = replace(components, transformer=network.requires_grad_(False))
+        self.components = components
+        self.instance = assemble(components, "guided", LoadOptions(device="cpu", sessions=2))
+        self._recorder = Recorder(components.transformer, patch)
+        self.run(NoGuidance(self.space))
         self._inputs = self._recorder.calls[-1]
 
     def run(self, policy: CFGPolicy) -> Tensor:
-        steps = len(self.parts.causal.levels)
+        steps = len(self.components.causal.levels)
         watched = Watched(policy, first=steps)  # the first call of the second block
         loop = self.instance.spec.loops[0]
-        kernel = WanKernel(loop, self.parts, self.instance, lambda _: watched)
+        kernel = WanKernel(loop, self.components, self.instance, lambda _: watched)
         request = LoopRequest("s1", 7, "a lake", {"guidance": SCALE})
         before = len(self._recorder.calls)
         run_by_hand(kernel, self.instance, request, watched)
@@ -206,10 +206,10 @@ class GuidedWan:
     def direct(self, branch: Branch) -> Tensor:
         x, timestep, prompt, past, first_frames, mute = self._inputs[:6]
         if Condition.PROMPT in branch.without:
-            prompt = self.parts.transformer.read_prompt(self.parts.text.encode("")[None])
+            prompt = self.components.transformer.read_prompt(self.components.text.encode("")[None])
         told = None if branch.told is None else torch.tensor([branch.told])
         seen = None if Condition.PAST in branch.without else past
-        output = self.parts.transformer(x, timestep, prompt, seen, first_frames, mute, told)
+        output = self.components.transformer(x, timestep, prompt, seen, first_frames, mute, told)
         prediction: Tensor = output.flow_BFZhw[0]
         return prediction
 
@@ -236,7 +236,7 @@ def assert_near(made: Tensor, wanted: Tensor) -> None:
 
 
 def test_unguided_is_the_networks_own_prediction(family: Guidable) -> None:
-    assert_near(family.run(Unguided(family.space)), family.direct(WHOLE))
+    assert_near(family.run(NoGuidance(family.space)), family.direct(WHOLE))
     assert family.rows == [1]
 
 
@@ -244,13 +244,13 @@ def test_guidance_by_the_prompt_is_the_formula_in_two_passes_and_in_one(family: 
     whole, empty = family.direct(WHOLE), family.direct(EMPTY)
     expected = empty + SCALE * (whole - empty)
     assert (expected - whole).abs().max() > 1e-3
-    two = family.run(TwoPass(SCALE, family.space))
+    two = family.run(TwoPassGuidance(SCALE, family.space))
     assert family.rows == [1, 1]
-    one = family.run(OneBatch(SCALE, family.space))
+    one = family.run(OneBatchGuidance(SCALE, family.space))
     assert family.rows == [2]
     assert_near(two, one)
     assert_near(two, expected)
-    assert_near(family.run(Adaptive(SCALE, space=family.space)), expected)
+    assert_near(family.run(AdaptiveGuidance(SCALE, space=family.space)), expected)
 
 
 def test_guidance_by_several_conditions_is_the_formula_of_their_chain(family: Guidable) -> None:
@@ -261,17 +261,17 @@ def test_guidance_by_several_conditions_is_the_formula_of_their_chain(family: Gu
         + 1.5 * (family.direct(without) - family.direct(neither))
         + SCALE * (family.direct(WHOLE) - family.direct(without))
     )
-    made = family.run(PerModality(((first, 1.5), (second, SCALE)), family.space))
+    made = family.run(PerModalityGuidance(((first, 1.5), (second, SCALE)), family.space))
     assert_near(made, expected)
     assert sum(family.rows) == 3
 
 
 def test_an_embedded_scale_is_told_to_the_network(told: Guidable) -> None:
-    made = told.run(Embedded(SCALE, told.space))
+    made = told.run(EmbeddedGuidance(SCALE, told.space))
     assert told.rows == [1]
     assert_near(made, told.direct(Branch(told=SCALE)))
     assert (made - told.direct(WHOLE)).abs().max() > 1e-3
-    assert_near(told.run(Unguided(told.space)), told.direct(Branch(told=1.0)))
+    assert_near(told.run(NoGuidance(told.space)), told.direct(Branch(told=1.0)))
 
 
 class TestChoice:
@@ -280,41 +280,41 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("name", "kind"),
         [
-            ("auto", OneBatch),
-            ("one_batch", OneBatch),
-            ("two_pass", TwoPass),
-            ("adaptive", Adaptive),
+            ("auto", OneBatchGuidance),
+            ("one_batch", OneBatchGuidance),
+            ("two_pass", TwoPassGuidance),
+            ("adaptive", AdaptiveGuidance),
         ],
     )
     def test_a_name_is_a_policy(self, name: str, kind: type) -> None:
         options, space = LoadOptions(guidance=name), CombineSpace.VELOCITY
-        guiding = guiding_of(options, space, takes_scale=False, model="wan")
-        assert isinstance(guiding(2.0), kind)
-        assert guiding(2.0).space is space
-        assert guiding(1.0) == Unguided(space)
+        policy_for = guidance_of(options, space, takes_scale=False, model="wan")
+        assert isinstance(policy_for(2.0), kind)
+        assert policy_for(2.0).space is space
+        assert policy_for(1.0) == NoGuidance(space)
 
     def test_weights_that_are_told_the_scale_are_guided_by_it_alone(self) -> None:
         space = CombineSpace.VELOCITY
-        guiding = guiding_of(LoadOptions(), space, takes_scale=True, model="wan")
-        assert guiding(1.0) == Embedded(1.0, space)
+        policy_for = guidance_of(LoadOptions(), space, takes_scale=True, model="wan")
+        assert policy_for(1.0) == EmbeddedGuidance(1.0, space)
         with pytest.raises(OptionError, match="guidance: wan is told the scale"):
-            guiding_of(LoadOptions(guidance="two_pass"), space, takes_scale=True, model="wan")
+            guidance_of(LoadOptions(guidance="two_pass"), space, takes_scale=True, model="wan")
 
     @pytest.mark.parametrize("name", ["embedded", "strong"])
     def test_what_a_model_does_not_have_is_refused_by_its_field(self, name: str) -> None:
         options, space = LoadOptions(guidance=name), CombineSpace.VELOCITY
         with pytest.raises(OptionError, match="guidance: wan has auto, one_batch, two_pass"):
-            guiding_of(options, space, takes_scale=False, model="wan")
+            guidance_of(options, space, takes_scale=False, model="wan")
 
     def test_wan_offers_weights_of_prompt_and_past_which_are_one_at_first(self) -> None:
-        loops = assemble(random_parts().parts, "a", LoadOptions(device="cpu")).spec.loops
+        loops = assemble(random_components().components, "a", LoadOptions(device="cpu")).spec.loops
         for loop in loops:
             found = {spec.name: spec.default for spec in loop.parameters}
             assert (found["guidance"], found["past_guidance"]) == (1.0, 1.0)
 
     def test_weights_that_are_told_the_scale_have_no_weight_of_the_past(self) -> None:
-        parts = random_parts().parts
-        spec = wan_spec(replace(TINY, takes_guidance=True), parts.causal, parts.grid)
+        components = random_components().components
+        spec = wan_spec(replace(TINY, takes_guidance=True), components.causal, components.grid)
         names = [parameter.name for parameter in spec.loops[0].parameters]
         assert "guidance" in names
         assert "past_guidance" not in names

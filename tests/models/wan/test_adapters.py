@@ -12,7 +12,7 @@ from loop_rig import Rig
 from lora_files import pairs_for, write_peft
 from tiny_wan import TinyWan, tiny_options
 from torch import Tensor
-from wan_rig import cache_of, kinds, opened, parts_of, pictures, shown
+from wan_rig import cache_of, components_of, kinds, opened, pictures, shown
 
 from reverie.engine.emissions import ControlApplied
 from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
@@ -25,7 +25,7 @@ from reverie.models.wan.checkpoint.loading import TINY, TINY_CAUSAL, TINY_GRID
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.spec import wan_spec
-from reverie.models.wan.state import PromptInForce, WanPhase, WanState
+from reverie.models.wan.state import OnPrompt, WanPhase, WanState
 
 LAYERS = (
     "self_attn.q",
@@ -109,7 +109,7 @@ def only_latents(rig: Rig, made: WanState, mix: Mix) -> WanState:
     Its cache is not a number anywhere: what reads of it before it is written shows.
     """
     assert isinstance(rig.kernel, WanKernel)
-    pool, parts = rig.instance.blocks, parts_of(rig)
+    pool, parts = rig.instance.blocks, components_of(rig)
     assert pool is not None
     blocks = pool.reserve(len(made.blocks))
     for block in blocks:
@@ -167,8 +167,8 @@ class TestNoTrace:
         self, chunks: int, files: dict[str, Path]
     ) -> None:
         rig = rig_with(*options_of(files, "a"), sessions=16)
-        plain = replace(parts_of(rig).causal, recache=False)
-        parts = replace(parts_of(rig), causal=plain)
+        plain = replace(components_of(rig).causal, recache=False)
+        parts = replace(components_of(rig), causal=plain)
         rig.kernel = WanKernel(rig.kernel.spec, parts, rig.instance)
         made = begun(rig, {"lora_a": 1.0}, chunks)
         turned = step(rig, made, Controls(parameters={"lora_a": 0.0}))
@@ -208,15 +208,15 @@ class TestSwitch:
     @pytest.mark.parametrize(
         ("on_prompt", "second"),
         [
-            (PromptInForce.WAIT, ["context", "denoise", "denoise"]),
+            (OnPrompt.WAIT, ["context", "denoise", "denoise"]),
             (
-                PromptInForce.RESTART,
+                OnPrompt.RESTART,
                 ["context", "denoise", "adapt", "recache", "denoise", "denoise"],
             ),
         ],
     )
     def test_it_waits_or_begins_the_block_again_as_the_session_asks(
-        self, on_prompt: PromptInForce, second: list[str], loaded: Rig
+        self, on_prompt: OnPrompt, second: list[str], loaded: Rig
     ) -> None:
         rig = loaded.again()
         opened(rig, parameters={"on_prompt": on_prompt})
@@ -228,9 +228,9 @@ class TestSwitch:
         assert rig.drivers["s1"].state.mix == (("a", 1.0),)
         rig.close("s1")
 
-    @pytest.mark.parametrize("on_prompt", [PromptInForce.FINISH, PromptInForce.RESTART])
+    @pytest.mark.parametrize("on_prompt", [OnPrompt.FINISH, OnPrompt.RESTART])
     def test_a_dial_that_never_rests_does_not_hold_the_block_up(
-        self, on_prompt: PromptInForce, loaded: Rig
+        self, on_prompt: OnPrompt, loaded: Rig
     ) -> None:
         rig = loaded.again()
         opened(rig, parameters={"on_prompt": on_prompt})

@@ -8,7 +8,7 @@ import pytest
 import torch
 from loop_rig import Rig
 from torch import Tensor
-from wan_rig import Again, cache_of, opened, parts_of, pictures, shown, wan_rig
+from wan_rig import Again, cache_of, components_of, opened, pictures, shown, wan_rig
 
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.models.contract.blocks import BlockPool
@@ -16,7 +16,7 @@ from reverie.models.wan.context import ContextRow, read_rows
 from reverie.models.wan.context import joined as joined_past
 from reverie.models.wan.network.block import KeysAndValues
 from reverie.models.wan.network.features import joined, parted, shape_key
-from reverie.models.wan.state import PromptInForce, WanPhase
+from reverie.models.wan.state import OnPrompt, WanPhase
 
 SESSIONS = ("a", "b", "c")
 SAME = 1e-4
@@ -39,9 +39,9 @@ def counted_rows(rig: Rig) -> Iterator[dict[str, list[int]]]:
 
         return hook
 
-    vae = parts_of(rig).decoder._vae  # type: ignore[attr-defined]
+    vae = components_of(rig).decoder._vae  # type: ignore[attr-defined]
     watched = {
-        "transformer": parts_of(rig).transformer.head.head,
+        "transformer": components_of(rig).transformer.head.head,
         "decoder": vae.decoder.conv_in,
         "encoder": vae.encoder.conv_in,
     }
@@ -78,7 +78,7 @@ def run(again: Again, max_batch: int, chunks: int, *, pushes: bool = False) -> R
             session,
             seed=ord(session),
             prompt=session,
-            parameters={"on_prompt": PromptInForce.WAIT},
+            parameters={"on_prompt": OnPrompt.WAIT},
         )
     rig.run(lambda: all(len(rig.frames(each)) >= 1 for each in SESSIONS))
     for session in ("a", "b"):
@@ -139,7 +139,7 @@ def test_features_are_joined_and_parted_without_a_trace() -> None:
 
 
 def test_features_of_another_age_have_another_shape(again: Again) -> None:
-    decoder = parts_of(again()).decoder
+    decoder = components_of(again()).decoder
     cache, keys = None, []
     for _ in range(4):
         keys.append(shape_key(cache))

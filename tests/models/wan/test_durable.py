@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from loop_rig import Rig
-from wan_rig import Again, cache_of, kinds, opened, parts_of, pictures, shown, wan_rig
+from wan_rig import Again, cache_of, components_of, kinds, opened, pictures, shown, wan_rig
 
 from reverie.engine.driver import LoopDriver
 from reverie.engine.inputs import ControlId, PromptInput
@@ -99,7 +99,7 @@ def test_it_is_latents_and_words(again: Again) -> None:
     driver = opened(rig)
     rig.run_chunks("s1", 4)
     durable = kept(rig, driver)
-    config = parts_of(rig).transformer.config
+    config = components_of(rig).transformer.config
     assert durable.data["clean"].shape == (12, config.in_dim, 6, 6)
     assert (
         sum(tensor.nbytes for tensor in durable.data.values()) < 12 * config.in_dim * 36 * 4 + 256

@@ -23,7 +23,7 @@ from reverie.engine.inputs import ControlId, PromptInput
 from reverie.models.contract.loop import LoopRequest
 from reverie.models.wan.checkpoint.loading import TINY_CAUSAL
 from reverie.models.wan.durable import durable_latents
-from reverie.models.wan.state import PromptInForce, WanPhase, WanState
+from reverie.models.wan.state import OnPrompt, WanPhase, WanState
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_a_second_clip_takes_the_place_of_the_first(again: Again) -> None:
 
 def test_a_clip_waits_for_the_block_in_the_making(again: Again) -> None:
     rig = again()
-    driver = opened(rig, parameters={"on_prompt": PromptInForce.FINISH})
+    driver = opened(rig, parameters={"on_prompt": OnPrompt.FINISH})
     rig.run(lambda: driver.state.phase is WanPhase.DENOISE)
     driver.push([*shown("clip", pictures(1)), PromptInput(ControlId("p"), "night")])
     rig.run_chunks("s1", 3)
@@ -127,7 +127,7 @@ def test_a_clip_waits_for_the_block_in_the_making(again: Again) -> None:
 
 def test_a_clip_takes_the_place_of_a_block_that_would_begin_again(again: Again) -> None:
     rig = again()
-    driver = opened(rig, parameters={"on_prompt": PromptInForce.RESTART})
+    driver = opened(rig, parameters={"on_prompt": OnPrompt.RESTART})
     rig.run(lambda: driver.state.phase is WanPhase.DENOISE)
     driver.push(shown("clip", pictures(1)))
     rig.run_chunks("s1", 2)

@@ -16,7 +16,7 @@ from reverie.models.wan.checkpoint.loading import TINY_CAUSAL
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.durable import durable_latents
 from reverie.models.wan.kernel import WanKernel
-from reverie.models.wan.state import PromptInForce, WanPhase, WanState
+from reverie.models.wan.state import OnPrompt, WanPhase, WanState
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def loaded() -> Rig:
     return Rig(TinyWan(), tiny_options())
 
 
-def opened(loaded: Rig, on_prompt: PromptInForce) -> Rig:
+def opened(loaded: Rig, on_prompt: OnPrompt) -> Rig:
     rig = loaded.again()
     request = LoopRequest("s1", 7, "a lake", {"on_prompt": on_prompt})
     rig.open(request, DriverOptions(history_chunks=3))
@@ -44,21 +44,21 @@ def say(rig: Rig, prompt: str) -> None:
 class TestPromptWithinABlock:
     """The second chunk is in the making, with one of its two denoise calls done."""
 
-    def begin_second(self, loaded: Rig, on_prompt: PromptInForce) -> Rig:
+    def begin_second(self, loaded: Rig, on_prompt: OnPrompt) -> Rig:
         rig = opened(loaded, on_prompt)
         rig.run_chunks("s1", 1)
         rig.run(lambda: kinds(rig, 1)[-1:] == ["denoise"])
         return rig
 
     def test_it_waits_for_the_next_block(self, loaded: Rig) -> None:
-        rig = self.begin_second(loaded, PromptInForce.WAIT)
+        rig = self.begin_second(loaded, OnPrompt.WAIT)
         say(rig, "night")
         rig.run_chunks("s1", 2)
         assert kinds(rig, 1) == ["context", "denoise", "denoise"]
         assert kinds(rig, 2)[1:] == ["encode_text", "recache", "denoise", "denoise"]
 
     def test_it_is_heard_by_the_calls_that_remain(self, loaded: Rig) -> None:
-        rig = self.begin_second(loaded, PromptInForce.FINISH)
+        rig = self.begin_second(loaded, OnPrompt.FINISH)
         say(rig, "night")
         rig.run_chunks("s1", 1)
         assert kinds(rig, 1) == ["context", "denoise", "encode_text", "recache", "denoise"]
@@ -66,24 +66,24 @@ class TestPromptWithinABlock:
         assert [(said.control, said.chunk) for said in applied] == [("night", 1)]
 
     def test_it_begins_the_block_again(self, loaded: Rig) -> None:
-        rig = self.begin_second(loaded, PromptInForce.RESTART)
+        rig = self.begin_second(loaded, OnPrompt.RESTART)
         say(rig, "night")
         rig.run_chunks("s1", 1)
         again = ["encode_text", "recache", "denoise", "denoise"]
         assert kinds(rig, 1) == ["context", "denoise", *again]
 
     def test_a_restarted_block_is_the_block_of_the_new_prompt(self, loaded: Rig) -> None:
-        late = self.begin_second(loaded, PromptInForce.RESTART)
+        late = self.begin_second(loaded, OnPrompt.RESTART)
         say(late, "night")
-        early = opened(loaded, PromptInForce.RESTART)
+        early = opened(loaded, OnPrompt.RESTART)
         early.run_chunks("s1", 1)
         say(early, "night")
         [one], [other] = late.run_chunks("s1", 1), early.run_chunks("s1", 1)
         assert (one.frames == other.frames).all()
 
-    @pytest.mark.parametrize("on_prompt", [PromptInForce.FINISH, PromptInForce.RESTART])
+    @pytest.mark.parametrize("on_prompt", [OnPrompt.FINISH, OnPrompt.RESTART])
     def test_a_flood_of_prompts_does_not_hold_the_block_up(
-        self, loaded: Rig, on_prompt: PromptInForce
+        self, loaded: Rig, on_prompt: OnPrompt
     ) -> None:
         rig = self.begin_second(loaded, on_prompt)
         for number in range(12):
@@ -129,7 +129,7 @@ class TestGivenLatents:
     def test_the_first_block_may_be_a_single_frame(self) -> None:
         family = TinyWan()
         rig = Rig(family, tiny_options())
-        parts = family._parts[rig.instance.name]
+        parts = family._components[rig.instance.name]
         alone = replace(parts, causal=replace(parts.causal, first_alone=True))
         kernel = WanKernel(rig.kernel.spec, alone, rig.instance)
         state = kernel.init_state(LoopRequest("s1", 7, "a lake"), rig.instance)

@@ -70,7 +70,7 @@ def test_what_was_in_sight_is_the_beginning_of_the_video_then() -> None:
     assert state.frame == 12, "the sink, and a window of nine"
     family = rig.family
     assert isinstance(family, SetFamily)
-    parts = replace(family.parts, noise=LaterNoise(state.offset))
+    parts = replace(family.components, noise=LaterNoise(state.offset))
     bare = BareWan(parts, 7, "day")
     latents = [frame.clean_Zhw for frame in (*state.sink, *state.window)]
     with torch.no_grad():

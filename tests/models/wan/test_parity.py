@@ -153,7 +153,7 @@ class TestTransformer:
         write_text(tmp_path, metadata(WEIGHTS, "cfg")["text_dim"])
         family = Wan()
         instance = family.load(LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1))
-        transformer = family._parts[instance.name].transformer
+        transformer = family._components[instance.name].transformer
         numbers = load_file(GOLDENS / "wan_dit" / "io.safetensors")
         x_BFZhw = numbers["in.x"].transpose(1, 2)
         timestep = numbers["in.t"][:, None].expand(1, x_BFZhw.shape[1])

@@ -9,12 +9,12 @@ from wan_rig import (
     Again,
     applied,
     cache_of,
+    components_of,
     decoded,
     encoded,
     frames_out,
     kinds,
     opened,
-    parts_of,
     pictures,
     shown,
     wan_rig,
@@ -22,7 +22,7 @@ from wan_rig import (
 
 from reverie.engine.inputs import ControlId, ControlInput, ParameterInput, PromptInput
 from reverie.models.wan.network.schedule import FlowSchedule
-from reverie.models.wan.state import PromptInForce, WanPhase
+from reverie.models.wan.state import OnPrompt, WanPhase
 
 NINE = 9
 """Pictures of the first block: 1 + 4 + 4."""
@@ -50,7 +50,7 @@ class TestStrength:
         driver = opened(rig, parameters={"strength": 0.8})
         driver.push(shown("camera", pictures(NINE)))
         rig.run(lambda: driver.state.phase is WanPhase.DENOISE)
-        parts, schedule = parts_of(rig), FlowSchedule.of(5.0)
+        components, schedule = components_of(rig), FlowSchedule.of(5.0)
         source = encoded(rig, pictures(NINE))
         assert driver.state.source
         assert torch.equal(torch.stack(driver.state.source), source)
@@ -59,14 +59,14 @@ class TestStrength:
         rig.step()
         point = driver.state.point_FZhw
         assert point is not None
-        noise = parts.noise.first(7, 0, tuple(source.shape))
+        noise = components.noise.first(7, 0, tuple(source.shape))
         assert driver.state.text is not None
         noised = source * (1 - 4 / 4.2) + noise * 4 / 4.2
-        flow = parts.transformer(
+        flow = components.transformer(
             noised[None], torch.full((1, 3), 4000 / 4.2), driver.state.text, None, (0,)
         ).flow_BFZhw[0]
         clean = noised - 4 / 4.2 * flow
-        fresh = parts.noise.again(7, 0, 1, tuple(source.shape))
+        fresh = components.noise.again(7, 0, 1, tuple(source.shape))
         sigma = schedule.sigma(schedule.warp((500,))[0])
         torch.testing.assert_close(point, (1 - sigma) * clean + sigma * fresh, atol=2e-5, rtol=0)
 
@@ -136,7 +136,7 @@ class TestCamera:
 
     def test_a_prompt_is_heard_within_a_block(self, again: Again) -> None:
         rig = again()
-        driver = opened(rig, parameters={"strength": 1.0, "on_prompt": PromptInForce.FINISH})
+        driver = opened(rig, parameters={"strength": 1.0, "on_prompt": OnPrompt.FINISH})
         driver.push(shown("camera", pictures(NINE)))
         rig.run(lambda: driver.state.step == 1)
         driver.push([PromptInput(ControlId("said"), "night"), *shown("camera", pictures(1), NINE)])
@@ -150,7 +150,7 @@ class TestCamera:
     ) -> None:
         def painted(units: int) -> NDArray[np.uint8]:
             rig = again()
-            driver = opened(rig, parameters={"strength": 1.0, "on_prompt": PromptInForce.RESTART})
+            driver = opened(rig, parameters={"strength": 1.0, "on_prompt": OnPrompt.RESTART})
             driver.push(shown("camera", pictures(NINE)))
             for _ in range(units):
                 rig.step()

@@ -16,7 +16,7 @@ from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.durable import durable_latents
 from reverie.models.wan.network.block import KeysAndValues
 from reverie.models.wan.network.features import FeatureCache
-from reverie.models.wan.state import PromptInForce, WanPhase
+from reverie.models.wan.state import OnPrompt, WanPhase
 
 BLOCKS = 6
 SHORT = CausalConfig(local=6, levels=(1000, 500))
@@ -54,7 +54,7 @@ def driven(causal: CausalConfig, switch_at: int | None, given: Tensor | None = N
     family = SetFamily(causal, GreyPictures())
     rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=3))
     history = None if given is None else durable_latents(given, "day", causal, "set")
-    request = LoopRequest("s1", 7, "day", {"on_prompt": PromptInForce.WAIT})
+    request = LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT})
     driver = rig.open(request, durable=history)
     made: list[Tensor] = []
     for block in range(BLOCKS):
@@ -67,7 +67,7 @@ def driven(causal: CausalConfig, switch_at: int | None, given: Tensor | None = N
 
 def bare(causal: CausalConfig, switch_at: int | None, given: Tensor | None = None) -> Tensor:
     """Return the same latents, made by the loop as it is written."""
-    loop = BareWan(SetFamily(causal, GreyPictures()).parts, 7, "day")
+    loop = BareWan(SetFamily(causal, GreyPictures()).components, 7, "day")
     with torch.no_grad():
         if given is not None:
             loop.give(given)
@@ -102,7 +102,7 @@ def test_c21_a_switch_of_prompts_leaves_nothing_of_the_old_one_in_the_window() -
     causal = SETTINGS["recache"]
     family = SetFamily(causal, GreyPictures())
     rig = Rig(family, LoadOptions(device="cpu", sessions=1, history_chunks=3))
-    driver = rig.open(LoopRequest("s1", 7, "day", {"on_prompt": PromptInForce.WAIT}))
+    driver = rig.open(LoopRequest("s1", 7, "day", {"on_prompt": OnPrompt.WAIT}))
     rig.run_chunks("s1", 5)
     driver.push([PromptInput(ControlId("switch"), "night")])
     rig.run(lambda: driver.state.phase is WanPhase.RECACHE)
@@ -110,12 +110,12 @@ def test_c21_a_switch_of_prompts_leaves_nothing_of_the_old_one_in_the_window() -
     state, pool = driver.state, rig.instance.blocks
     assert pool is not None
     sink, window = state.blocks[:3], torch.stack([frame.clean_Zhw for frame in state.window])
-    oracle = BareWan(family.parts, 7, "night")
+    oracle = BareWan(family.components, 7, "night")
     seen = [torch.cat([kv[:, layer] for kv in pool.gather(sink)], dim=1) for layer in range(2)]
     past = tuple(KeysAndValues(*kv.transpose(1, 2)[:, None]) for kv in seen)
     levels = torch.zeros(1, 9)
     with torch.no_grad():
-        call = family.parts.transformer(window[None], levels, oracle.text, past, (6,), 3)
+        call = family.components.transformer(window[None], levels, oracle.text, past, (6,), 3)
     assert_same(pool.gather(state.blocks[3:]), call.kv_BFLNAd[0, 3:])
     assert not any((pool.view(block) == 0).all() for block in state.blocks)
     switched, undisturbed = driven(causal, 3), driven(causal, None)

@@ -9,7 +9,7 @@ from tiny_wan import TinyWan
 from torch import Tensor
 
 from reverie.models.contract.instance import LoadOptions, ModelInstance
-from reverie.models.wan.checkpoint.loading import random_parts
+from reverie.models.wan.checkpoint.loading import random_components
 from reverie.models.wan.components import PromptEncoder
 from reverie.models.wan.spec import assemble
 
@@ -35,8 +35,8 @@ class SlowWan(TinyWan):
     """Needs no checkpoint."""
 
     def load(self, options: LoadOptions) -> ModelInstance:
-        loaded = random_parts()
-        parts = replace(loaded.parts, text=SlowText(loaded.parts.text))
-        instance = assemble(parts, loaded.version, options)
-        self._parts[instance.name] = parts
+        loaded = random_components()
+        components = replace(loaded.components, text=SlowText(loaded.components.text))
+        instance = assemble(components, loaded.version, options)
+        self._components[instance.name] = components
         return instance

@@ -48,14 +48,14 @@ class BareWan:
         keys: what the newest clean call of each frame left, [2, L, N, A, d].
     """
 
-    parts: WanComponents
+    components: WanComponents
     seed: int
     prompt: str
     latents: list[Tensor] = field(default_factory=list)
     keys: dict[int, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.causal: CausalConfig = self.parts.causal
+        self.causal: CausalConfig = self.components.causal
         self.cache = SlotCache(self.causal.local, self.causal.sink)
         self.text = self._read(self.prompt)
         even = torch.linspace(1, 0, 1001)[:-1]
@@ -89,8 +89,8 @@ class BareWan:
     def block(self) -> Tensor:
         """Make the next block; return its latents."""
         start, size = len(self.latents), self._size()
-        shape = (size, self.parts.transformer.config.in_dim, *self.parts.grid)
-        x = self.parts.noise.first(self.seed, start, shape)
+        shape = (size, self.components.transformer.config.in_dim, *self.components.grid)
+        x = self.components.noise.first(self.seed, start, shape)
         steps = [float(self._table(level)) for level in self.causal.levels]
         for step, timestep in enumerate(steps):
             seen = self.cache.call(start, size)
@@ -99,7 +99,7 @@ class BareWan:
             clean = (x.double() - self._sigma(timestep) * flow.double()).float()
             if step + 1 < len(steps):
                 sigma = self._sigma(steps[step + 1])
-                noise = self.parts.noise.again(self.seed, start, step + 1, shape)
+                noise = self.components.noise.again(self.seed, start, step + 1, shape)
                 x = (1 - sigma) * clean + sigma * noise
         self._context(clean)
         return clean
@@ -117,7 +117,10 @@ class BareWan:
         self, x: Tensor, timestep: float, start: int, past: list[int | None], mute: int = 0
     ) -> CallOutput:
         levels = torch.full((1, len(x)), timestep)
-        return self.parts.transformer(x[None], levels, self.text, self._past(past), (start,), mute)  # type: ignore[no-any-return]
+        output: CallOutput = self.components.transformer(
+            x[None], levels, self.text, self._past(past), (start,), mute
+        )
+        return output
 
     def _past(self, numbers: list[int | None]) -> tuple[KeysAndValues, ...] | None:
         kept = [self.keys[number] for number in numbers if number is not None]
@@ -129,7 +132,7 @@ class BareWan:
         return tuple(KeysAndValues(*(kv.transpose(1, 2))[:, None]) for kv in joined)
 
     def _read(self, prompt: str) -> Prompt:
-        return self.parts.transformer.read_prompt(self.parts.text.encode(prompt)[None])
+        return self.components.transformer.read_prompt(self.components.text.encode(prompt)[None])
 
     def _size(self) -> int:
         return 1 if self.causal.first_alone and not self.latents else self.causal.block

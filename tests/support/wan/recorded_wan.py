@@ -204,20 +204,20 @@ class RecordedWan(Wan):
 
     def load(self, options: LoadOptions) -> ModelInstance:
         instance = super().load(options)
-        parts = self._parts[instance.name]
-        parts.transformer.register_forward_hook(self._note)
+        components = self._components[instance.name]
+        components.transformer.register_forward_hook(self._note)
         given = self.recording.numbers.get("in.initial")
-        self._parts[instance.name] = replace(
-            parts,
+        self._components[instance.name] = replace(
+            components,
             text=RecordedText(self.recording.numbers),
             noise=RecordedNoise(self.recording),
-            encoder=parts.encoder if given is None else GivenLatents(given[0]),
+            encoder=components.encoder if given is None else GivenLatents(given[0]),
         )
         return instance
 
     def kernel(self, loop: str, instance: ModelInstance) -> LoopKernel[Any]:
-        spec, parts = instance.spec.loop(loop), self._parts[instance.name]
-        return KeepingKernel(spec, parts, instance, self._guiding[instance.name])
+        spec, components = instance.spec.loop(loop), self._components[instance.name]
+        return KeepingKernel(spec, components, instance, self._policies[instance.name])
 
     def _note(self, network: nn.Module, given: Any, output: CallOutput) -> None:
         assert isinstance(network, WanTransformer)

@@ -17,7 +17,7 @@ from reverie.engine.options import DriverOptions
 from reverie.models.contract.controls import MediaInput
 from reverie.models.contract.instance import LoadOptions, ModelInstance
 from reverie.models.contract.loop import LoopRequest
-from reverie.models.wan.checkpoint.loading import TINY_GRID, random_parts
+from reverie.models.wan.checkpoint.loading import TINY_GRID, random_components
 from reverie.models.wan.components import LatentDecoder, WanComponents
 from reverie.models.wan.config import CausalConfig
 from reverie.models.wan.spec import assemble, wan_spec
@@ -36,13 +36,13 @@ class SetFamily(TinyWan):
 
     def __init__(self, causal: CausalConfig, decoder: LatentDecoder | None = None) -> None:
         super().__init__()
-        parts = random_parts().parts
-        self.parts = replace(parts, causal=causal, decoder=decoder or parts.decoder)
-        self.spec = wan_spec(parts.transformer.config, causal, parts.grid)
+        components = random_components().components
+        self.components = replace(components, causal=causal, decoder=decoder or components.decoder)
+        self.spec = wan_spec(components.transformer.config, causal, components.grid)
 
     def load(self, options: LoadOptions) -> ModelInstance:
-        instance = assemble(self.parts, "set", options)
-        self._parts[instance.name] = self.parts
+        instance = assemble(self.components, "set", options)
+        self._components[instance.name] = self.components
         return instance
 
 
@@ -50,9 +50,9 @@ def wan_rig(loop: str = "", sessions: int = 4) -> Rig:
     return Rig(TinyWan(), tiny_options(sessions=sessions), loop=loop)
 
 
-def parts_of(rig: Rig) -> WanComponents:
+def components_of(rig: Rig) -> WanComponents:
     assert isinstance(rig.family, TinyWan)
-    return rig.family._parts[rig.instance.name]
+    return rig.family._components[rig.instance.name]
 
 
 def opened(
@@ -88,7 +88,7 @@ def shown(stream: str, what: Pictures, first: int = 0, *, ends: bool = True) -> 
 
 def encoded(rig: Rig, what: Pictures) -> Tensor:
     """Return the latents [F, Z, h, w] of a video; its last picture fills the last group."""
-    encoder, cache = parts_of(rig).encoder, None
+    encoder, cache = components_of(rig).encoder, None
     latents = []
     for start in (0, *range(1, len(what), 4)):
         group = what[start : start + (4 if start else 1)]
@@ -101,7 +101,7 @@ def encoded(rig: Rig, what: Pictures) -> Tensor:
 
 def decoded(rig: Rig, latents_FZhw: Tensor) -> NDArray[np.uint8]:
     """Return the pictures of a video, as they go out."""
-    decoder, cache = parts_of(rig).decoder, None
+    decoder, cache = components_of(rig).decoder, None
     made = []
     for latent_Zhw in latents_FZhw:
         pictures_BFHWC, cache = decoder.decode(latent_Zhw[None], cache)

@@ -19,11 +19,11 @@ from reverie.models.pocket.spec import WORLD_MODEL, instance_of
 from reverie.models.pocket.world.kernel import PocketKernel
 from reverie.models.pocket.world.state import PocketState
 from reverie.models.services.guidance.policies import (
-    Adaptive,
+    AdaptiveGuidance,
     CFGPolicy,
-    OneBatch,
-    TwoPass,
-    Unguided,
+    NoGuidance,
+    OneBatchGuidance,
+    TwoPassGuidance,
 )
 
 SCALE = 2.0
@@ -60,23 +60,25 @@ def latents(nets: PocketNets, policy: Policy) -> Tensor:
 
 
 def test_two_passes_and_one_batch_make_equal_latents(nets: PocketNets) -> None:
-    torch.testing.assert_close(latents(nets, TwoPass), latents(nets, OneBatch), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        latents(nets, TwoPassGuidance), latents(nets, OneBatchGuidance), rtol=0, atol=1e-5
+    )
 
 
 def test_guidance_makes_other_latents_than_none(nets: PocketNets) -> None:
-    guided, plain = latents(nets, OneBatch), latents(nets, lambda _: Unguided())
+    guided, plain = latents(nets, OneBatchGuidance), latents(nets, lambda _: NoGuidance())
     assert (guided - plain).abs().max() > 1e-3
 
 
 def test_an_adaptive_policy_that_always_measures_is_the_plain_one(nets: PocketNets) -> None:
-    always = latents(nets, lambda scale: Adaptive(scale, reuses=0))
-    torch.testing.assert_close(always, latents(nets, OneBatch), rtol=0, atol=1e-5)
+    always = latents(nets, lambda scale: AdaptiveGuidance(scale, reuses=0))
+    torch.testing.assert_close(always, latents(nets, OneBatchGuidance), rtol=0, atol=1e-5)
 
 
 class Frame:
     """One session, stepped by hand to the beginning of a frame, under the adaptive policy."""
 
-    def __init__(self, nets: PocketNets, policy: Policy = Adaptive) -> None:
+    def __init__(self, nets: PocketNets, policy: Policy = AdaptiveGuidance) -> None:
         self.instance: ModelInstance = instance_of(nets, sessions=1, history_chunks=0)
         self.kernel = PocketKernel(WORLD_MODEL, nets, self.instance, policy)
         self.state: PocketState = self.kernel.init_state(request(), self.instance)
@@ -133,7 +135,7 @@ def test_a_delta_of_another_prompt_is_dropped(tiny: PocketNets) -> None:
 
 
 def test_guidance_is_a_parameter_that_acts_from_the_next_frame_on(tiny: PocketNets) -> None:
-    frame = Frame(tiny, lambda scale: Unguided() if scale == 1 else OneBatch(scale))
+    frame = Frame(tiny, lambda scale: NoGuidance() if scale == 1 else OneBatchGuidance(scale))
     frame.step(Controls(parameters={"guidance": 1.0}))
     assert (frame.state.guidance, frame.rows) == (1.0, [1])
 

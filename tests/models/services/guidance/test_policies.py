@@ -11,18 +11,18 @@ from reverie.models.services.guidance.calls import per_clean
 from reverie.models.services.guidance.policies import (
     EMPTY,
     WHOLE,
-    Adaptive,
+    AdaptiveGuidance,
     Branch,
     CFGPolicy,
     CombineSpace,
     Condition,
-    Delta,
-    Embedded,
+    EmbeddedGuidance,
+    GuidanceDelta,
     GuidedCall,
-    OneBatch,
-    PerModality,
-    TwoPass,
-    Unguided,
+    NoGuidance,
+    OneBatchGuidance,
+    PerModalityGuidance,
+    TwoPassGuidance,
     guide,
     one_batch,
 )
@@ -53,8 +53,8 @@ def seen(branch: Branch) -> Tensor:
 
 
 def guided(
-    policy: CFGPolicy, call: GuidedCall = CALL, kept: Delta | None = None
-) -> tuple[Tensor, Delta | None, list[int]]:
+    policy: CFGPolicy, call: GuidedCall = CALL, kept: GuidanceDelta | None = None
+) -> tuple[Tensor, GuidanceDelta | None, list[int]]:
     model = Model()
     result = guide(policy, model, call, kept)
     return result.prediction, result.delta, model.batches
@@ -64,44 +64,48 @@ def with_scale(scale: float) -> Tensor:
     return seen(EMPTY) + scale * (seen(WHOLE) - seen(EMPTY))
 
 
-def measured(policy: CFGPolicy) -> Delta:
+def measured(policy: CFGPolicy) -> GuidanceDelta:
     delta = guided(policy)[1]
     assert delta is not None
     return delta
 
 
 def test_without_guidance_there_is_one_pass_with_the_prompt() -> None:
-    prediction, delta, batches = guided(Unguided())
+    prediction, delta, batches = guided(NoGuidance())
     assert torch.equal(prediction, seen(WHOLE))
     assert (delta, batches) == (None, [2])
 
 
 def test_one_batch_and_two_passes_agree_with_the_formula() -> None:
-    two, _, passes = guided(TwoPass(3.0))
-    one, _, batch = guided(OneBatch(3.0))
+    two, _, passes = guided(TwoPassGuidance(3.0))
+    one, _, batch = guided(OneBatchGuidance(3.0))
     torch.testing.assert_close(two, with_scale(3.0))
     torch.testing.assert_close(one, with_scale(3.0))
     assert (passes, batch) == ([2, 2], [4])
 
 
-@pytest.mark.parametrize("policy", [TwoPass(1.0), OneBatch(1.0), Adaptive(1.0)])
+@pytest.mark.parametrize(
+    "policy", [TwoPassGuidance(1.0), OneBatchGuidance(1.0), AdaptiveGuidance(1.0)]
+)
 def test_at_scale_one_guidance_changes_nothing(policy: CFGPolicy) -> None:
-    torch.testing.assert_close(guided(policy)[0], guided(Unguided())[0])
+    torch.testing.assert_close(guided(policy)[0], guided(NoGuidance())[0])
 
 
-@pytest.mark.parametrize("policy", [TwoPass(0.0), OneBatch(0.0), Adaptive(0.0)])
+@pytest.mark.parametrize(
+    "policy", [TwoPassGuidance(0.0), OneBatchGuidance(0.0), AdaptiveGuidance(0.0)]
+)
 def test_at_scale_zero_the_prompt_is_ignored(policy: CFGPolicy) -> None:
     torch.testing.assert_close(guided(policy)[0], seen(EMPTY))
 
 
 def test_a_policy_names_the_space_that_it_combines_in() -> None:
-    assert TwoPass(2.0).space is CombineSpace.CLEAN
-    assert OneBatch(2.0, CombineSpace.VELOCITY).space is CombineSpace.VELOCITY
-    assert Adaptive(2.0, space=CombineSpace.NOISE).space is CombineSpace.NOISE
+    assert TwoPassGuidance(2.0).space is CombineSpace.CLEAN
+    assert OneBatchGuidance(2.0, CombineSpace.VELOCITY).space is CombineSpace.VELOCITY
+    assert AdaptiveGuidance(2.0, space=CombineSpace.NOISE).space is CombineSpace.NOISE
 
 
 def test_the_adaptive_policy_measures_once_and_then_asks_for_the_prompt_alone() -> None:
-    policy = Adaptive(3.0, reuses=2)
+    policy = AdaptiveGuidance(3.0, reuses=2)
     prediction, delta, batches = guided(policy)
     torch.testing.assert_close(prediction, with_scale(3.0))
     assert batches == [4]
@@ -113,8 +117,8 @@ def test_the_adaptive_policy_measures_once_and_then_asks_for_the_prompt_alone() 
 
 
 def test_a_delta_stands_for_a_measurement_even_where_that_would_differ() -> None:
-    policy = Adaptive(2.0)
-    delta = Delta(torch.full((2, 2), 0.25), CALL)
+    policy = AdaptiveGuidance(2.0)
+    delta = GuidanceDelta(torch.full((2, 2), 0.25), CALL)
     prediction = guided(policy, CALL, delta)[0]
     torch.testing.assert_close(prediction, seen(WHOLE) + 0.25)
 
@@ -129,7 +133,7 @@ def test_a_delta_stands_for_a_measurement_even_where_that_would_differ() -> None
     ids=["weights", "prompt", "chunk"],
 )
 def test_a_delta_is_dropped_when_what_it_was_measured_under_changes(call: GuidedCall) -> None:
-    policy = Adaptive(3.0)
+    policy = AdaptiveGuidance(3.0)
     _, delta, batches = guided(policy, call, measured(policy))
     assert batches == [4]
     assert delta is not None
@@ -138,12 +142,12 @@ def test_a_delta_is_dropped_when_what_it_was_measured_under_changes(call: Guided
 
 @pytest.mark.parametrize(("level", "passes"), [(0.95, 4), (0.9, 2), (0.5, 2), (0.45, 4)])
 def test_a_delta_stands_within_its_range_of_levels_only(level: float, passes: int) -> None:
-    policy = Adaptive(3.0, low=0.5, high=0.9)
+    policy = AdaptiveGuidance(3.0, low=0.5, high=0.9)
     assert guided(policy, replace(CALL, level=level), measured(policy))[2] == [passes]
 
 
 def test_what_is_kept_is_never_edited() -> None:
-    policy = Adaptive(3.0)
+    policy = AdaptiveGuidance(3.0)
     delta = measured(policy)
     before = delta.value.clone()
     guided(policy, CALL, delta)
@@ -152,8 +156,8 @@ def test_what_is_kept_is_never_edited() -> None:
 
 
 def test_the_usual_policy_spends_nothing_at_scale_one() -> None:
-    assert one_batch(1.0) == Unguided()
-    assert one_batch(2.0) == OneBatch(2.0)
+    assert one_batch(1.0) == NoGuidance()
+    assert one_batch(2.0) == OneBatchGuidance(2.0)
 
 
 CHAIN = ((Condition.ACTION, 1.5), (Condition.PROMPT, 3.0))
@@ -164,7 +168,7 @@ class TestPerModality:
     """A scale for each condition, each added to those before it."""
 
     def test_it_is_the_formula_of_the_chain(self) -> None:
-        prediction, delta, batches = guided(PerModality(CHAIN))
+        prediction, delta, batches = guided(PerModalityGuidance(CHAIN))
         expected = (
             seen(NEITHER)
             + 1.5 * (seen(EMPTY) - seen(NEITHER))  # the action, without the prompt
@@ -174,7 +178,7 @@ class TestPerModality:
         assert (delta, batches) == (None, [6])
 
     def test_the_order_of_the_chain_counts(self) -> None:
-        back = guided(PerModality(CHAIN[::-1]))[0]
+        back = guided(PerModalityGuidance(CHAIN[::-1]))[0]
         without_action = Branch(frozenset({Condition.ACTION}))
         expected = (
             seen(NEITHER)
@@ -182,26 +186,26 @@ class TestPerModality:
             + 1.5 * (seen(WHOLE) - seen(without_action))
         )
         torch.testing.assert_close(back, expected)
-        assert not torch.allclose(back, guided(PerModality(CHAIN))[0])
+        assert not torch.allclose(back, guided(PerModalityGuidance(CHAIN))[0])
 
     def test_a_condition_of_weight_one_is_simply_there(self) -> None:
-        policy = PerModality(((Condition.ACTION, 1.0), (Condition.PROMPT, 3.0)))
+        policy = PerModalityGuidance(((Condition.ACTION, 1.0), (Condition.PROMPT, 3.0)))
         prediction, _, batches = guided(policy)
         torch.testing.assert_close(prediction, with_scale(3.0))
         assert batches == [4]
 
     def test_with_weights_of_one_nothing_but_the_whole_is_computed(self) -> None:
-        policy = PerModality(((Condition.ACTION, 1.0), (Condition.PROMPT, 1.0)))
+        policy = PerModalityGuidance(((Condition.ACTION, 1.0), (Condition.PROMPT, 1.0)))
         prediction, _, batches = guided(policy)
         assert torch.equal(prediction, seen(WHOLE))
         assert batches == [2]
 
     def test_its_weights_add_up_to_one(self) -> None:
-        assert sum(PerModality(CHAIN).weights().values()) == pytest.approx(1.0)
+        assert sum(PerModalityGuidance(CHAIN).weights().values()) == pytest.approx(1.0)
 
 
 def test_an_embedded_scale_reaches_the_model_in_one_pass() -> None:
-    prediction, delta, batches = guided(Embedded(2.5))
+    prediction, delta, batches = guided(EmbeddedGuidance(2.5))
     assert torch.equal(prediction, seen(Branch(told=2.5)))
     assert (delta, batches) == (None, [2])
 
@@ -234,10 +238,10 @@ class TestSpaces:
     @pytest.mark.parametrize(
         "make",
         [
-            lambda space: TwoPass(3.0, space),
-            lambda space: OneBatch(3.0, space),
-            lambda space: PerModality(CHAIN, space),
-            lambda space: Adaptive(3.0, space=space),
+            lambda space: TwoPassGuidance(3.0, space),
+            lambda space: OneBatchGuidance(3.0, space),
+            lambda space: PerModalityGuidance(CHAIN, space),
+            lambda space: AdaptiveGuidance(3.0, space=space),
         ],
         ids=["two_pass", "one_batch", "per_modality", "adaptive"],
     )
@@ -260,7 +264,7 @@ class TestSpaces:
     def test_a_kept_delta_stays_as_it_was_in_the_policys_own_space(
         self, space: CombineSpace, native: CombineSpace
     ) -> None:
-        policy, after = Adaptive(3.0, space=space), 0.3
+        policy, after = AdaptiveGuidance(3.0, space=space), 0.3
         first = replace(CALL, level=self.LEVEL, native=native)
         there = {b: self.from_clean(seen(b), native, self.LEVEL) for b in (WHOLE, EMPTY)}
         delta = policy.combine(there, first, None).delta
@@ -279,7 +283,7 @@ class TestSpaces:
         )
 
     def test_pure_noise_tells_nothing_of_the_noise_so_that_nothing_is_kept(self) -> None:
-        policy = Adaptive(3.0, space=CombineSpace.NOISE)
+        policy = AdaptiveGuidance(3.0, space=CombineSpace.NOISE)
         first = replace(CALL, level=1.0, native=CombineSpace.VELOCITY)
         delta = policy.combine({WHOLE: PROMPT, EMPTY: NO_PROMPT}, first, None).delta
         assert policy.passes(replace(first, level=0.5), delta) == ((WHOLE, EMPTY),)

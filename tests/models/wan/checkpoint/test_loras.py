@@ -16,7 +16,7 @@ from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption, LoadOptions, ModelInstance
 from reverie.models.wan.checkpoint.loras import own_name
 from reverie.models.wan.components import WanComponents
-from reverie.models.wan.network.text_encoder import Umt5Text
+from reverie.models.wan.network.text_encoder import Umt5TextEncoder
 from reverie.models.wan.network.transformer import WanTransformer
 from reverie.models.wan.prompts import WanPrompts
 from reverie.models.wan.spec import Wan
@@ -34,11 +34,11 @@ def load(folder: Path, *adapters: AdapterOption) -> tuple[ModelInstance, WanComp
     family = Wan()
     options = LoadOptions(device="cpu", checkpoint=str(folder), sessions=1, adapters=adapters)
     instance = family.load(options)
-    return instance, family._parts[instance.name]
+    return instance, family._components[instance.name]
 
 
-def weight(parts: WanComponents, path: str) -> Tensor:
-    return linear(parts.transformer, path).weight
+def weight(components: WanComponents, path: str) -> Tensor:
+    return linear(components.transformer, path).weight
 
 
 class TestNames:
@@ -90,9 +90,9 @@ class TestLongLive:
         write_rest(tmp_path)
         bare, without = load(tmp_path)
         torch.save({"generator_lora": tensors_of(pairs())}, tmp_path / "lora.pt")
-        instance, parts = load(tmp_path)
+        instance, components = load(tmp_path)
         down, up = pairs()[Q]
-        torch.testing.assert_close(weight(parts, Q), weight(without, Q) + up @ down)
+        torch.testing.assert_close(weight(components, Q), weight(without, Q) + up @ down)
         assert "longlive@1.0:" in instance.weights_version
         assert instance.weights_version != bare.weights_version
 
@@ -127,7 +127,7 @@ class TestMerged:
         instance = family.load(replace(options, precision="bfloat16", adapters=(option,)))
         down, up = pairs()[Q]
         whole = weights()[f"{Q}.weight"] + up @ down
-        made = weight(family._parts[instance.name], Q)
+        made = weight(family._components[instance.name], Q)
         assert torch.equal(made, whole.to(torch.bfloat16))
 
 
@@ -138,9 +138,9 @@ class TestText:
     def loaded(self, tmp_path: Path) -> tuple[ModelInstance, WanComponents]:
         self_forcing(tmp_path)
         write_rest(tmp_path)
-        _, parts = load(tmp_path)
-        assert isinstance(parts.text, Umt5Text)
-        encoder: nn.Module = parts.text.encoder
+        _, components = load(tmp_path)
+        assert isinstance(components.text, Umt5TextEncoder)
+        encoder: nn.Module = components.text.encoder
         path = next(n for n, m in encoder.named_modules() if isinstance(m, nn.Linear))
         named = {f"text_encoder.{path}": pairs_for(encoder, (path,), seed=4)[path]}
         lora = write_peft(tmp_path / "lora", named)
@@ -149,19 +149,19 @@ class TestText:
     def test_prompts_are_read_anew_under_it_and_as_before_without(
         self, loaded: tuple[ModelInstance, WanComponents]
     ) -> None:
-        instance, parts = loaded
-        prompts, known = WanPrompts(parts, instance), len(instance.encodings)
+        instance, components = loaded
+        prompts, known = WanPrompts(components, instance), len(instance.encodings)
         before = prompts.rows("a lake", ()).clone()
         under = prompts.rows("a lake", (("words", 1.0),))
         assert not torch.equal(under, before)
         assert len(instance.encodings) == known + 2
         assert torch.equal(prompts.rows("a lake", ()), before)
-        assert torch.equal(parts.text.encode("a lake"), before)
+        assert torch.equal(components.text.encode("a lake"), before)
 
     def test_what_is_read_beforehand_is_what_is_found(
         self, loaded: tuple[ModelInstance, WanComponents]
     ) -> None:
-        instance, parts = loaded
+        instance, components = loaded
         assert instance.prepare_prompt is not None
         assert instance.knows_prompt is not None
         assert not instance.knows_prompt("a lake", {"lora_words": 0.5})
@@ -171,7 +171,7 @@ class TestText:
         assert instance.prompt_parameters == {"lora_words"}
         misses = instance.encodings.misses
         for text in ("a lake", ""):
-            WanPrompts(parts, instance).rows(text, (("words", 0.5),))
+            WanPrompts(components, instance).rows(text, (("words", 0.5),))
         assert instance.encodings.misses == misses
 
 
@@ -253,15 +253,15 @@ class TestStepDistillation:
         save_file(self.tensors(spelling), path)
         assert main(["models", "check", str(path), "--checkpoint", str(tmp_path)]) == 0
         assert "10 tensors fit" in capsys.readouterr().out
-        _, parts = load(tmp_path, AdapterOption("fast", str(path), merged=True, strength=1.0))
+        _, components = load(tmp_path, AdapterOption("fast", str(path), merged=True, strength=1.0))
         plain, own = self.tensors("original"), weights()
         for name in ("blocks.1.norm3.bias", "patch_embedding.weight", "blocks.0.modulation"):
             kind = "diff_b" if name.endswith(".bias") else "diff"
             added = plain[f"{name.removesuffix('.bias').removesuffix('.weight')}.{kind}"]
-            made = parts.transformer.get_parameter(name)
+            made = components.transformer.get_parameter(name)
             torch.testing.assert_close(made, own[name] + added)
         down, up = pairs()[Q]
-        torch.testing.assert_close(weight(parts, Q), own[f"{Q}.weight"] + up @ down)
+        torch.testing.assert_close(weight(components, Q), own[f"{Q}.weight"] + up @ down)
 
     def test_of_what_sessions_choose_a_modulation_is_refused_by_name(self, tmp_path: Path) -> None:
         original(tmp_path)

@@ -42,7 +42,7 @@ def load(checkpoint: Path, parts: Path | None = None) -> tuple[WanComponents, st
         sessions=1,
     )
     instance = family.load(options)
-    return family._parts[instance.name], instance.weights_version
+    return family._components[instance.name], instance.weights_version
 
 
 def mark_of(parts: WanComponents) -> float:

@@ -217,7 +217,7 @@ class TestServed:
         place = str(tmp_path / "elsewhere")
         family = Wan()
         instance = family.load(replace(options, decoder_path=place))
-        assert isinstance(family._parts[instance.name].decoder, FastDecoder)
+        assert isinstance(family._components[instance.name].decoder, FastDecoder)
         plain = Wan().load(replace(options, decoder=""))
         assert instance.weights_version != plain.weights_version
 

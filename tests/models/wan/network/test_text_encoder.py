@@ -25,13 +25,13 @@ TOLERANCE = 1e-5
 
 @dataclass
 class Published:
-    """A folder's parts, and the numbers that its text encoder is held to."""
+    """A folder's components, and the numbers that its text encoder is held to."""
 
-    parts: WanComponents
+    components: WanComponents
     numbers: dict[str, Tensor]
 
     def encoded(self, prompt: str) -> Tensor:
-        return self.parts.text.encode(prompt)
+        return self.components.text.encode(prompt)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     shutil.copytree(GOLDENS / "umt5" / "tokenizer", folder / "tokenizer")
     family = Wan()
     instance = family.load(LoadOptions(device="cpu", checkpoint=str(folder), sessions=1))
-    return Published(family._parts[instance.name], numbers)
+    return Published(family._components[instance.name], numbers)
 
 
 @pytest.mark.parametrize("number", PROMPTS)
@@ -86,7 +86,7 @@ def test_cleaning_changed_some_of_the_recorded_prompts() -> None:
 def test_rows_that_fill_a_prompt_up_are_zeros_as_in_the_public_pipelines(
     published: Published,
 ) -> None:
-    padded, transformer = published.numbers["out.padded.0"], published.parts.transformer
+    padded, transformer = published.numbers["out.padded.0"], published.components.transformer
     rows = published.encoded(META["prompts"][0])
     assert len(padded) == META["text_len"] > len(rows)
     with torch.no_grad():

@@ -172,7 +172,7 @@ def original(
     request.param(folder, held)
     family = Wan()
     instance = family.load(LoadOptions(device="cpu", checkpoint=str(folder), sessions=1))
-    decoder = family._parts[instance.name].decoder
+    decoder = family._components[instance.name].decoder
     assert isinstance(decoder, StreamingVae)
     return decoder
 
