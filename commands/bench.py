@@ -120,6 +120,7 @@ def _bench_line(chosen: argparse.Namespace) -> int:
     import asyncio
 
     from reverie.bench.line import LineError
+    from reverie.bench.over_line.far_end import FarEndError
     from reverie.bench.over_line.measure import run_line_bench
     from reverie.bench.over_line.near_end import NearEndError
     from reverie.bench.over_line.report import LineReport, as_line_table, write_line_json
@@ -133,6 +134,10 @@ def _bench_line(chosen: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         return complain(f"--line needs a browser: {error}; pip install playwright", FAILED)
     except (LineError, NearEndError) as error:
+        return complain(str(error), FAILED)
+    except FarEndError as error:
+        if found:
+            print(as_line_table(found[-1]))
         return complain(str(error), FAILED)
     except KeyboardInterrupt:
         if not found:

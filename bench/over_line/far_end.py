@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 Side = Literal["ours", "bare"]
 
 
+class FarEndError(RuntimeError):
+    """The browser could not watch."""
+
+
 class FarEnd:
     """A browser that watches through the line. Made by `far_end`."""
 
@@ -24,7 +28,13 @@ class FarEnd:
         self._page, self._near, self._offset = page, near, offset
 
     async def turn(self, side: Side, row: Row, settle_s: float, seconds: float) -> ViewerTurn:
-        """Watch one side for twice `seconds`, at first without keys, after `settle_s`."""
+        """Watch one side for twice `seconds`, at first without keys, after `settle_s`.
+
+        Raises:
+            FarEndError: the server or the bare loop could not be reached.
+        """
+        from playwright.async_api import Error
+
         options = {
             "transport": row.transport,
             "model": row.toy.name,
@@ -33,7 +43,11 @@ class FarEnd:
             "settle": settle_s,
             "seconds": seconds,
         }
-        found: ViewerAnswer = await self._page.evaluate(f"given => overLine.{side}(given)", options)
+        watch = f"given => overLine.{side}(given)"
+        try:
+            found: ViewerAnswer = await self._page.evaluate(watch, options)
+        except Error as error:
+            raise FarEndError(f"{row.title} ({side}): {error.message}") from None
         return ViewerTurn.of(found, row.toy)
 
 

@@ -29,6 +29,7 @@ async def run_line_bench(
     Raises:
         LineError: no line can be laid here: it needs root, `ip` and veth.
         NearEndError: the server or the bare loops did not start.
+        FarEndError: the browser could not watch one of them.
         ModuleNotFoundError: playwright, which drives the browser, is not installed.
     """
     progress = progress or Progress(quiet=True)

@@ -185,7 +185,9 @@ async function bareRtc(url, options) {
   };
   video.requestVideoFrameCallback(onFrame);
   const channel = peer.createDataChannel("keys");
-  watch.press = (down) => channel.send(down ? "1" : "0");
+  watch.press = (down) => {
+    if (channel.readyState === "open") channel.send(down ? "1" : "0");
+  };
   const socket = await openSocket(url);
   await peer.setLocalDescription();
   const answer = new Promise((resolve) => (socket.onmessage = ({ data }) => resolve(data)));
