@@ -34,14 +34,14 @@ let view = INITIAL_VIEW;
 let isDrawing = false;
 /** Where parameters are turned. @type {{sliders: ParameterSliders, textSwitches: ParameterSliders} | null} */
 let turnable = null;
-/** A prompt that was asked for while there was no way to say it. @type {string | null} */
+/** A prompt that was entered while there was no connection to send it over. @type {string | null} */
 let unsaid = null;
 
 /** @param {{type: string, [field: string]: any}} message */
 function dispatch(message) {
   const before = view;
   view = reduce(before, message);
-  const isTick = message.type === "page.tick"; // countdowns go on, whatever the view says
+  const isTick = message.type === "page.tick"; // a countdown needs a render although the view is the same
   if (isDrawing || (!isTick && differInNumbersOnly(before, view))) return;
   isDrawing = true;
   queueMicrotask(() => {
@@ -58,7 +58,7 @@ function fail(code, message) {
   dispatch({ type: "page.failed", code, message });
 }
 
-// Before anything else can fail: what fails is told in the page, and not in the console alone.
+// Comes first, so that every failure is shown on the page and not only in the console.
 addEventListener("unhandledrejection", ({ reason }) => fail("page", String(reason)));
 addEventListener("error", ({ message }) => fail("page", message));
 
@@ -76,7 +76,7 @@ function onMessage(message) {
       sound.cut();
       break;
     case "text.delta":
-      if (message.cut) sound.cut(); // a voice says it no more
+      if (message.cut) sound.cut(); // the voice must not finish it
       break;
     case "media.init":
       onInit(message);
@@ -99,7 +99,7 @@ function onMessage(message) {
     case "page.lost":
     case "page.over":
     case "page.new_session":
-      held.forget(); // the server lets go of keys by itself
+      held.forget(); // the server releases the keys itself
       keyButtons.forget();
       socketScreen.close();
       peerScreen.close();
@@ -113,7 +113,7 @@ function onAttached(session) {
   keyButtons.show(session);
   inputs.onAttached();
   if (unsaid !== null) say(unsaid);
-  modelMenu.show(session).catch(() => {}); // without a list there is no choice to offer
+  modelMenu.show(session).catch(() => {}); // without the list there is nothing to choose from
 }
 
 /** @param {any} media */
@@ -175,7 +175,7 @@ const screenEvents = {
 
 const socketScreen = new Screen(page.part("picture"), screenEvents);
 const peerScreen = new PeerScreen(page.part("video"), page.part("picture"), screenEvents);
-/** @type {Screen | PeerScreen} the one that the link feeds */
+/** @type {Screen | PeerScreen} the one of the transport in use */
 let screen = socketScreen;
 
 const sound = new Sound();
@@ -193,14 +193,14 @@ const held = new HeldKeys((target, edge) => {
 function say(text) {
   const id = connection.send("push_text", { text });
   unsaid = id === null ? text : null;
-  if (id === null) fail("away", "The server is away. Your prompt will be sent when the server is reachable.");
+  if (id === null) fail("away", "The server cannot be reached. Your prompt will be sent when it can.");
   else dispatch({ type: "page.prompted", id, text });
 }
 
 /** @param {string} text @returns {boolean} whether it was sent */
 function ask(text) {
   const id = connection.send("push_text", { text, mode: "turn" });
-  if (id === null) fail("away", "The server is away. Ask again when it is back.");
+  if (id === null) fail("away", "The server cannot be reached. Ask again when it can.");
   else dispatch({ type: "page.asked", id, text });
   return id !== null;
 }
@@ -212,7 +212,7 @@ function ask(text) {
  */
 function choose(type, name, value, fields = {}) {
   const id = connection.send(type, fields);
-  if (id === null) fail("away", "The server is away. Try again when it is back.");
+  if (id === null) fail("away", "The server cannot be reached. Try again when it can.");
   else dispatch({ type: "page.chosen", id, name, value });
 }
 
@@ -221,16 +221,16 @@ function turn(name, value) {
   choose("update", parameterKey(name), value, { parameters: { [name]: value } });
 }
 
-/** Count what the line did in the last second. */
+/** Read the counters of the connection, once a second. */
 async function measure() {
   const { attachment } = connection;
   if (attachment === null || document.hidden) return;
   const counters = await attachment.measure();
-  if (connection.attachment !== attachment) return; // another one, which counts for itself
+  if (connection.attachment !== attachment) return; // another one, with counters of its own
   dispatch({ type: "page.measured", counters, atMs: performance.now(), waitingMs: screen.waitingMs });
 }
 
-/** A page that was hidden, or without a network, need not wait any longer. */
+/** Try again at once after the page was hidden or without a network. */
 function hurry() {
   if (["lost", "waiting"].includes(view.link) && !document.hidden) connection.retry();
 }

@@ -1,5 +1,5 @@
-// What the page shows, as a pure function of what happened: (view, message) -> next view.
-// Messages are the server's events, and what the page itself notices: types that begin with `page.`.
+// The view that the page renders, as a pure function: (view, message) -> next view.
+// Messages are the server's events, and the page's own, whose types begin with `page.`.
 
 import * as choices from "./input/choices.js";
 import * as lineStats from "./transport/line_stats.js";
@@ -16,48 +16,48 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {string} name
  * @property {number} durationUs
  * @property {number} sizeBytes
- * @property {{id: string, token: string} | null} ticket of its session, perhaps one before
+ * @property {{id: string, token: string} | null} ticket of its session, which may be an earlier one
  *
  * @typedef {object} View
- * @property {"connecting" | "waiting" | "open" | "lost" | "over"} link the way to the server;
- *   waiting: the server is there, and takes no session yet
+ * @property {"connecting" | "waiting" | "open" | "lost" | "over"} link the connection to the server;
+ *   waiting: the server answers, but takes no session yet
  * @property {number} retryAtMs when the next attempt to reach a lost server begins
  * @property {string} reason why the link is lost or over, for people
- * @property {boolean} isLoading whether the server that is waited for loads a model
- * @property {boolean} isBusy whether a lost server is there, but does not take us now
+ * @property {boolean} isLoading whether the server, in `waiting`, is loading a model
+ * @property {boolean} isBusy whether the server answers but refuses this client for now
  * @property {string} ending why the session itself ended, as the server says it
- * @property {"retry" | "renew" | null} nextAction what can be done about a link that is over
+ * @property {"retry" | "renew" | null} nextAction what the person can do when the link is over
  * @property {"driver" | "viewer" | null} role
- * @property {import("./transport/transport_choice.js").Transport | null} transport that the link takes, once it is open
+ * @property {import("./transport/transport_choice.js").Transport | null} transport of the open link
  * @property {string} id of the session
  * @property {any} session the server's SessionView, once attached
- * @property {number | null} promptChars how long a prompt may be, once the server has said so
+ * @property {number | null} promptChars the longest prompt that the server takes; null: not known
  * @property {boolean} canRecord
  * @property {number} clipS how many of the last seconds can be kept; 0 when none
- * @property {choices.Choices} chosen what was chosen here and the server has not answered yet
- * @property {string | null} recordingName of the recording that runs
- * @property {number | null} recordedUs how long that recording is
+ * @property {choices.Choices} chosen choices that the server has not answered yet
+ * @property {string | null} recordingName of the running recording
+ * @property {number | null} recordedUs length of the running recording
  * @property {Kept | null} kept the newest recording or clip that can be fetched
  * @property {number | null} queued the place in the waiting line
- * @property {boolean} recovering whether the model was lost and is being brought back
- * @property {number | null} lostAtChunk the newest chunk before that loss, as the server said on this
- *   way to it; null when it said nothing
+ * @property {boolean} recovering whether the model's worker was lost and the session is being recovered
+ * @property {number | null} lostAtChunk the newest chunk before that loss, as told over this
+ *   attachment; null when it was not told
  * @property {{stream: string, codec: string, width: number, height: number} | null} media
  * @property {string | null} sound the stream that can be heard
  * @property {latencies.Latency} latency
  * @property {playbackStats.PlaybackStats} screen
  * @property {lineStats.LineStats} line
- * @property {PromptStatus | null} promptStatus the newest prompt that was asked for here, and what became of it
+ * @property {PromptStatus | null} promptStatus the newest prompt that was sent from here, and its outcome
  * @property {narrations.Lines} lines what was said and asked
- * @property {boolean} isHeard whether the model hears somebody speak
+ * @property {boolean} isHeard whether the server detects speech in what is pushed
  * @property {{code: string, message: string} | null} error
- * @property {string} announcement what a screen reader says next
- * @property {string} notice what happened to the world before this one, for a while
- * @property {number | null} noticeUntilMs when the notice goes; null before the first picture
+ * @property {string} announcement text for screen readers
+ * @property {string} notice why the previous session is gone; shown for a while
+ * @property {number | null} noticeUntilMs when the notice disappears; null before the first picture
  */
 
 const NOTICE_MS = 10_000;
-/** What the server calls the prompt that a session was created with, in its receipt. */
+/** The `control` in the receipt of the prompt that a session was created with. */
 const OPENING = "opening";
 const NOT_RECORDING = Object.freeze({ recordingName: null, recordedUs: null });
 
@@ -169,8 +169,8 @@ export function reduce(view, message) {
 }
 
 /**
- * Whether two views differ in nothing but numbers that change with every picture. Those can wait for
- * the next tick: a page that is rendered for each picture costs as much as the picture does.
+ * Whether two views differ only in numbers that change with every picture. Those can wait for the
+ * next tick, because rendering the page for each picture would cost as much as the picture.
  * @param {View} before @param {View} after
  */
 export function differInNumbersOnly(before, after) {
@@ -184,17 +184,17 @@ function said(view, announcement) {
   return { ...view, announcement };
 }
 
-// --- the way to the server ---
+// --- the connection to the server ---
 
 /** @param {View} view @param {"lost" | "over"} link */
 function unlinked(view, link, { reason, isBusy = false, retryAtMs = 0, nextAction = null }) {
-  const error = link === "over" ? null : view.error; // the overlay says it
-  const waits = { queued: null, isHeard: false }; // a model that was lost stays so until a picture
+  const error = link === "over" ? null : view.error; // the overlay shows it instead
+  const waits = { queued: null, isHeard: false }; // `recovering` stays until a picture comes
   const notice = link === "over" ? "" : view.notice;
   const next = unanswered({
     ...view, link, reason, isBusy, retryAtMs, nextAction, error, notice, ...waits,
   });
-  return view.reason === reason ? next : said(next, reason); // said once, not at every attempt
+  return view.reason === reason ? next : said(next, reason); // announced once, not at every attempt
 }
 
 /** @param {View} view */
@@ -206,7 +206,7 @@ function onWaiting(view, { reason, isLoading }) {
 
 /** @param {View} view */
 function onNewSession(view, { reason, isLoss = false }) {
-  const { session, media, promptChars, kept } = view; // what is kept outlives its session
+  const { session, media, promptChars, kept } = view; // a recording outlives its session
   const notice = isLoss ? reason : "";
   return said({ ...INITIAL_VIEW, session, media, promptChars, kept, reason, notice }, reason);
 }
@@ -225,8 +225,8 @@ function onAttached(view, { session: id, role, view: session, limits }) {
     clipS: limits?.clip_s ?? 0,
     recordingName: session.recording ?? null,
     recordedUs: session.recording == null ? null : (view.recordedUs ?? 0),
-    recovering: view.recovering && session.state !== "paused", // then no picture would end it
-    lostAtChunk: null, // it says so again, if it is so
+    recovering: view.recovering && session.state !== "paused", // else no picture would end it
+    lostAtChunk: null, // the server tells it again where it still holds
     lines: narrations.rejoined(view.lines),
   });
   return said(next, `${view.notice || "Connected."} The world is ${session.state}.`);
@@ -236,7 +236,7 @@ function onAttached(view, { session: id, role, view: session, limits }) {
 function onUpdated(view, { view: session }) {
   const next = { ...view, session };
   if (session.state === view.session?.state) return next;
-  const isNoticed = view.notice === "" || view.noticeUntilMs !== null; // else it would be cut off
+  const isNoticed = view.notice === "" || view.noticeUntilMs !== null; // else its announcement would be cut off
   return isNoticed ? said(next, `The world is ${session.state}.`) : next;
 }
 
@@ -247,12 +247,12 @@ function onRecovering(view, { chunk: lostAtChunk = null }) {
   return said(next, "The model was lost. Bringing the world back.");
 }
 
-/** A press and the picture that comes after a break say nothing about each other. @param {View} view */
+/** A press before a break and a picture after it must not be measured together. @param {View} view */
 function withoutPresses(view) {
   return { ...view, latency: { ...view.latency, stamps: [] } };
 }
 
-/** Commands of the link before are not answered over this one. @param {View} view */
+/** Commands sent over an earlier link are not answered over the next. @param {View} view */
 function unanswered(view) {
   return withoutPresses({ ...view, chosen: choices.NOTHING_CHOSEN, line: lineStats.cut(view.line) });
 }
@@ -275,15 +275,15 @@ function onError(view, message) {
   const next = withError(settled(view, message.command, "refused"), message);
   return next.promptStatus === view.promptStatus || next.promptStatus === null
     ? next
-    : said(next, promptStatusText(next.promptStatus, SPOKEN_CHARS)); // not the prompt before
+    : said(next, promptStatusText(next.promptStatus, SPOKEN_CHARS)); // instead of an older prompt
 }
 
 /** @param {View} view */
 function withError(view, { code, message }) {
-  return { ...view, error: { code, message } }; // its own alert speaks
+  return { ...view, error: { code, message } }; // the alert element is announced by itself
 }
 
-// --- what was asked, and its receipts ---
+// --- commands and their receipts ---
 
 /** @param {View} view */
 function onPressed(view, { id, atMs }) {
@@ -296,8 +296,8 @@ function onPrompted(view, { id, text }) {
 }
 
 /**
- * The server has taken a command: from now on its own values are those that were asked for, although
- * the next `session.updated`, which says so, may come later.
+ * The server has accepted a command: from now on its values are the chosen ones, although the
+ * `session.updated` that tells them may come later.
  * @param {View} view
  */
 function onAccepted(view, { command }) {
@@ -343,7 +343,7 @@ function settled(view, id, outcome) {
   return { ...view, chosen, latency, promptStatus, lines: narrations.refused(view.lines, id) };
 }
 
-// --- what is kept ---
+// --- recordings and clips ---
 
 /** @param {View} view */
 function onKept(view, { ticket = null, ...made }) {
@@ -366,7 +366,7 @@ function keptOf({ kind, name, duration_us: durationUs, size_bytes: sizeBytes }, 
 /** @param {View} view */
 function onChunk(view, header) {
   const { stream, pts_us, duration_us, dropped = 0 } = header;
-  if (stream === view.sound && stream !== undefined) return view; // nothing of it is to be seen
+  if (stream === view.sound && stream !== undefined) return view; // sound is no picture
   const recovering = view.recovering && isBeforeLoss(view, header);
   const back = view.recovering && !recovering ? said(view, "The world is back.") : view;
   const screen = playbackStats.came(view.screen, pts_us + duration_us, dropped);
@@ -374,8 +374,8 @@ function onChunk(view, header) {
 }
 
 /**
- * Whether a picture is of the time before the model was lost: one that was still on its way, or the
- * newest one, which whoever attaches is shown at once. The first one after a loss follows no other.
+ * Whether a picture was made before the model was lost: one that was still in flight, or the newest
+ * one, which every new attachment is sent at once. The first one after a loss is a discontinuity.
  * @param {View} view
  */
 function isBeforeLoss({ lostAtChunk }, { chunk, discontinuity = false }) {
@@ -384,7 +384,7 @@ function isBeforeLoss({ lostAtChunk }, { chunk, discontinuity = false }) {
 
 /** @param {View} view */
 function onText(view, delta) {
-  const recovering = view.recovering && view.media !== null; // without pictures a word will do
+  const recovering = view.recovering && view.media !== null; // without pictures a word ends it
   return { ...view, recovering, lines: narrations.heard(view.lines, delta) };
 }
 
@@ -403,7 +403,7 @@ function onMeasured(view, { counters, atMs, waitingMs = null }) {
   return { ...view, line: lineStats.measured(view.line, counters, known) };
 }
 
-/** Frames a second, where there should be some. @param {View} view @param {number} nowMs */
+/** Frames a second; null unless the session should be playing. @param {View} view @param {number} nowMs */
 export function rateOf(view, nowMs) {
   const runs = view.link === "open" && view.session?.state === "active";
   return runs ? playbackStats.framesPerSecond(view.screen, nowMs) : null;

@@ -121,7 +121,7 @@ async def test_a_page_at_a_full_server_waits_for_a_place_and_is_refused_nothing(
         await http.delete(f"v1/sessions/{first['id']}", headers=bearer)
     await player.until_moving()
     await player.page.click("[data-part=fork]")
-    await player.until_text("error-text", "There is no second future")
+    await player.until_text("error-text", "The world could not be forked")
     assert player.console_errors == []
 
 

@@ -304,7 +304,7 @@ test("the status follows the link and the session", () => {
   assert.deepEqual(status(ATTACHED), { tone: "live", text: "Live" });
   const paused = { type: "session.updated", view: { ...SESSION, state: "paused" } };
   assert.equal(status(ATTACHED, paused).tone, "paused");
-  assert.deepEqual(status(ATTACHED, lost), { tone: "away", text: "Server away, trying again in 3 s" });
+  assert.deepEqual(status(ATTACHED, lost), { tone: "away", text: "Server not reached, trying again in 3 s" });
   assert.deepEqual(status(ATTACHED, lost, { type: "page.connecting" }), {
     tone: "away",
     text: "Reconnecting",

@@ -1,9 +1,9 @@
-// Movements of a program's axes, on their way: summed up here, and sent a few times a second.
+// Movements of axes: added up here, and sent a few times a second.
 
 /** @typedef {import("./bindings.js").Axis} Axis */
 
 const EVERY_MS = 34;
-/** Movements that were sent and did not act yet. More would wait at the server, which is busy. */
+/** Movements in flight that have no receipt yet. More would only wait at a busy server. */
 const UNSETTLED = 8;
 const DIGITS = 4;
 
@@ -17,7 +17,7 @@ export class AxisPump {
   #isResting = false;
 
   /**
-   * @param {(action: Record<string, number>) => string | null} send its id; null when it cannot
+   * @param {(action: Record<string, number>) => string | null} send its id; null when it was not sent
    * @param {(act: () => void, ms: number) => void} later
    */
   constructor(send, later) {
@@ -32,12 +32,12 @@ export class AxisPump {
     this.#flush();
   }
 
-  /** A command acted, or never will. @param {string | null | undefined} id */
+  /** A command has its receipt, or was refused. @param {string | null | undefined} id */
   settled(id) {
     if (id != null && this.#unsettled.delete(id)) this.#flush();
   }
 
-  /** What was moved or sent before counts no more. */
+  /** Forget movements that were not sent, and those in flight. */
   forget() {
     this.#moved.clear();
     this.#unsettled.clear();

@@ -1,4 +1,4 @@
-// What keyboard, mouse and buttons mean to a program, from the controls that it declares.
+// What keyboard, mouse and buttons mean to a program, from its declared controls.
 
 import { DIRECTIONS, findDirections } from "./keys.js";
 
@@ -8,7 +8,7 @@ import { DIRECTIONS, findDirections } from "./keys.js";
  *   SessionView declares it; `bindings` are codes of the keyboard, `MouseLeft` and `MouseRight`
  *
  * @typedef {{meaning: string, label: string, told: string}} KeyButton a key that has a button of its
- *   own; `told` is what else presses it, empty when nothing does
+ *   own; `told` names the key or mouse button that presses it; empty without one
  *
  * @typedef {object} Bindings
  * @property {Map<string, import("./keys.js").Target>} targets by meaning: a direction or a keyButton's
@@ -65,7 +65,7 @@ export function bindingsOf(controls) {
   return { targets, codes, buttons, keyButtons };
 }
 
-/** @param {Control[]} controls @returns {Axis[]} what can be moved by an amount */
+/** @param {Control[]} controls @returns {Axis[]} controls that are moved by an amount */
 export function axesOf(controls) {
   return controls
     .filter(({ merge }) => merge === "sum")
@@ -91,7 +91,7 @@ export function wordsOf(name) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** @param {string} key @returns {string[]} codes of the keyboard that its name asks for */
+/** @param {string} key @returns {string[]} codes of the keyboard that its name suggests */
 function codesNamedBy(key) {
   if (LETTER.test(key)) return [`Key${key.toUpperCase()}`];
   const digit = ENDS_IN_DIGIT.exec(key)?.[1];
@@ -106,7 +106,7 @@ function bind(codes, wanted, meaning) {
 
 /** @param {string} letter @param {Map<string, string>} codes */
 function isFreeLetter(letter, codes) {
-  const isWalking = "WASD".includes(letter); // left alone, for hands lie there
+  const isWalking = "WASD".includes(letter); // left free, because players keep their fingers there
   return LETTER.test(letter) && !isWalking && !codes.has(`Key${letter}`);
 }
 

@@ -1,4 +1,4 @@
-// All that a program can be played with, on the page: buttons for its keys, dragging, and axes.
+// The controls of a program on the page: buttons for its keys, dragging, and axes.
 
 import { AxisPump } from "./axis_pump.js";
 import { axesOf, bindingsOf, draggedOf } from "./bindings.js";
@@ -21,7 +21,7 @@ export class ControlButtons {
   /** @type {Map<string, ReturnType<typeof setInterval>>} */
   #timers = new Map();
   #bindings = bindingsOf([]);
-  /** What the buttons are for; those of a program that comes back keep the focus. */
+  /** What the buttons were built for, so that the same ones are not rebuilt and keep the focus. */
   #shown = "";
 
   /**
@@ -62,12 +62,12 @@ export class ControlButtons {
     style.touchAction = axes.length > 0 ? "none" : bindings.buttons.size > 0 ? "manipulation" : "";
   }
 
-  /** @param {string | null | undefined} id a command that acted, or never will */
+  /** @param {string | null | undefined} id a command that has its receipt or was refused */
   settled(id) {
     this.#pump.settled(id);
   }
 
-  /** Move nothing any more. Keys are let go of by whoever holds them. */
+  /** Stop all movement. Held keys are released by `HeldKeys`. */
   forget() {
     for (const timer of this.#timers.values()) clearInterval(timer);
     this.#timers.clear();
@@ -144,7 +144,7 @@ function later(act, ms) {
   setTimeout(act, ms);
 }
 
-/** @param {Axis[]} axes @returns {string} how they are moved, for people */
+/** @param {Axis[]} axes @returns {string} how to move them, for people */
 export function hintOf(axes) {
   const { across, down } = draggedOf(axes);
   const ways = [

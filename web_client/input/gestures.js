@@ -1,4 +1,4 @@
-// What a person does with keys, fingers and buttons, handed on to whoever acts on it.
+// Listens to keys, pointers, buttons and forms, and calls the actions for them.
 
 import { listenToButton, listenToKeyboard, takesText } from "./keys.js";
 
@@ -7,12 +7,12 @@ import { listenToButton, listenToKeyboard, takesText } from "./keys.js";
  * @property {import("./keys.js").HeldKeys} held
  * @property {import("./control_buttons.js").ControlButtons} keyButtons
  * @property {import("../transport/connection.js").Connection} connection
- * @property {(text: string) => void} say prompt for another world
- * @property {(text: string) => boolean} ask
+ * @property {(text: string) => void} say send a prompt
+ * @property {(text: string) => boolean} ask send a question; returns whether it was sent
  * @property {(message: {type: string}) => void} dispatch
- * @property {() => boolean} onSound whether it is on then
+ * @property {() => boolean} onSound toggles sound and returns whether it is on
  * @property {(choice: import("../transport/transport_choice.js").Choice) => void} onTransport
- * @property {() => string | null} speaker the loop that speaks
+ * @property {() => string | null} speaker the loop of the text
  */
 
 export class Gestures {

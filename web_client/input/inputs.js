@@ -1,4 +1,4 @@
-// What a person shows and says to a program: camera, microphone, pictures and clips.
+// Media that a person pushes: camera, microphone, pictures and clips.
 
 import { CameraPump } from "../media/camera.js";
 import { JpegFrames } from "../media/jpeg_frame.js";
@@ -24,7 +24,7 @@ export class Inputs {
   #forgive;
   #browser;
   #window = new SendWindow(UNANSWERED, WAITING_BYTES);
-  /** Devices that the browser has been asked for and has not given yet. @type {Set<Kind>} */
+  /** Devices that the page has asked the browser for and waits for. @type {Set<Kind>} */
   #opening = new Set();
   /** @type {Map<Kind, {track: MediaStreamTrack, pump: {close: () => void} | null}>} */
   #devices = new Map();
@@ -32,9 +32,9 @@ export class Inputs {
   /**
    * @param {import("../ui/page.js").Page} page
    * @param {import("../transport/connection.js").Connection} connection
-   * @param {() => Input[]} inputs what the program takes now
+   * @param {() => Input[]} inputs that the program takes
    * @param {(code: string, message: string) => void} fail
-   * @param {() => void} forgive take the last failure off the page
+   * @param {() => void} forgive remove the last error from the page
    * @param {import("../ui/limits.js").Browser} browser
    */
   constructor(page, connection, inputs, fail, forgive, browser) {
@@ -52,7 +52,7 @@ export class Inputs {
     page.part("file").addEventListener("change", () => this.#pushFile());
   }
 
-  /** The session is there, perhaps over another way, perhaps another session. */
+  /** Attached, perhaps over another transport or to another session. */
   onAttached() {
     this.#window.clear();
     for (const kind of [...this.#devices.keys()]) {
@@ -82,7 +82,7 @@ export class Inputs {
     this.#window.answered(command);
   }
 
-  /** @param {Kind} kind @param {"latest" | "fifo"} [merge] the kind of rule that is liked best */
+  /** @param {Kind} kind @param {"latest" | "fifo"} [merge] the preferred merge rule */
   #inputOf(kind, merge = "latest") {
     const fitting = this.#inputs().filter((input) => input.kind === kind);
     return fitting.find((input) => input.merge === merge) ?? fitting[0];
@@ -105,7 +105,7 @@ export class Inputs {
     try {
       const stream = await navigator.mediaDevices.getUserMedia(constraintsFor(kind, input));
       const [track] = stream.getTracks();
-      track.onended = () => this.#stop(kind); // unplugged, or no longer allowed
+      track.onended = () => this.#stop(kind); // the device was unplugged, or the permission withdrawn
       this.#devices.set(kind, { track, pump: null });
       this.#feed(kind);
     } catch (error) {
@@ -128,7 +128,7 @@ export class Inputs {
     this.#showPressed(kind);
   }
 
-  /** Let a device that is on go the way that there is now. @param {Kind} kind */
+  /** Feed a device that is on to the current attachment. @param {Kind} kind */
   #feed(kind) {
     const device = this.#devices.get(kind);
     const input = this.#inputOf(kind);
@@ -160,7 +160,7 @@ export class Inputs {
     const input = this.#inputOf("video", "fifo");
     if (file === undefined || input === undefined) return;
     field.value = ""; // so that the same file can be chosen again
-    this.#forgive(); // it was about the file before
+    this.#forgive(); // the error was about the previous file
     try {
       const frames = new JpegFrames(input);
       for await (const still of stillsOf(file, input.rate_hz || USUAL_RATE_HZ)) {
@@ -168,14 +168,14 @@ export class Inputs {
         while (!this.#hasRoom()) await this.#window.next();
         const { ptsUs, isLast: last } = still;
         if (!this.#push({ stream: input.name, codec: "jpeg", pts_us: ptsUs, last }, jpeg)) {
-          throw new Error("the server is away");
+          throw new Error("the server cannot be reached");
         }
         if (still.isCut && ptsUs === 0) {
-          this.#fail("clip_cut", `That clip is long: only its first ${LONGEST_S} seconds are shown.`);
+          this.#fail("clip_cut", `The clip is long: only its first ${LONGEST_S} seconds are used.`);
         }
       }
     } catch (error) {
-      this.#fail("file", `That file was not shown: ${/** @type {Error} */ (error).message}`);
+      this.#fail("file", `The file could not be used: ${/** @type {Error} */ (error).message}`);
     }
   }
 

@@ -1,9 +1,9 @@
-// Keys, buttons and fingers that walk: they become presses and releases of a program's controls.
+// Keys, buttons and touches become presses and releases of a program's controls.
 
 /** @typedef {{control: string, key: string}} Target what a key means to the program */
 /** @typedef {(target: Target, edge: "press" | "release") => void} OnEdge */
 
-/** What programs call each direction, and which keys of the keyboard walk there on every layout. */
+/** Names of programs for each direction, and the keys of the keyboard for it on every layout. */
 export const DIRECTIONS = {
   up: { keys: ["up", "forward"], codes: ["ArrowUp", "KeyW"] },
   left: { keys: ["left"], codes: ["ArrowLeft", "KeyA"] },
@@ -11,7 +11,7 @@ export const DIRECTIONS = {
   right: { keys: ["right"], codes: ["ArrowRight", "KeyD"] },
 };
 
-/** Keys that are directions where a control has all four of them. */
+/** Letters that are directions in a control that has all four of them. */
 const LETTERS = { up: "w", left: "a", down: "s", right: "d" };
 
 /**
@@ -39,8 +39,8 @@ function namesIn(control, direction, names) {
 }
 
 /**
- * Which keys of the program are held, and by what: W and an arrow may hold the same one, and it is
- * let go when the last of them is. Each has a meaning: a direction's name, or a name of its own.
+ * Which keys of the program are held, and by what. W and an arrow may hold the same one, which is
+ * released with the last of them. Each has a meaning: the name of a direction, or its own.
  */
 export class HeldKeys {
   /** @type {Map<string, string>} meaning by source */
@@ -82,7 +82,7 @@ export class HeldKeys {
     if (target !== undefined && !this.held.includes(meaning)) this.#onEdge(target, "release");
   }
 
-  /** Forget all that is held without saying so; true when something was. */
+  /** Forget all held keys without sending releases; true when there were any. */
   forget() {
     const any = this.#sources.size > 0;
     this.#sources.clear();
@@ -91,15 +91,15 @@ export class HeldKeys {
 }
 
 /**
- * Play with the keyboard. A browser tells nobody about a key that is let go while its window is
- * elsewhere, so `releaseAll` runs whenever the page loses the keyboard or is hidden.
+ * Play with the keyboard. A page is not told of a key that is released while another window has the
+ * focus, so `releaseAll` runs whenever the page loses the focus or is hidden.
  * @param {{window: EventTarget, document: EventTarget & {hidden: boolean}, held: HeldKeys,
  *   releaseAll: () => void, meaningOf: (code: string) => string | undefined}} parts
  */
 export function listenToKeyboard({ window, document, held, releaseAll, meaningOf }) {
   window.addEventListener("keydown", (raw) => {
     const event = /** @type {KeyboardEvent} */ (raw);
-    if (event.key === "Meta") releaseAll(); // the system keeps releases that happen under it
+    if (event.key === "Meta") releaseAll(); // the system swallows releases of other keys while it is held
     const meaning = meaningOf(event.code);
     if (meaning === undefined || isChord(event) || takesText(event.target)) return;
     if (event.code === "Space" && isPressable(event.target)) return;
@@ -116,7 +116,7 @@ export function listenToKeyboard({ window, document, held, releaseAll, meaningOf
 
 /**
  * Play with a button of the page: by finger or mouse, by Enter or space while it has the focus, and
- * by a screen reader's click, which has no end and is a short press.
+ * by a screen reader's click, which is a short press.
  * @param {HTMLElement} button @param {string} meaning
  * @param {Pick<HeldKeys, "press" | "release">} held
  */
@@ -140,12 +140,12 @@ export function listenToButton(button, meaning, held) {
     if (!event.repeat) held.press(keySource, meaning);
   });
   button.addEventListener("keyup", (event) => {
-    if (event.key === " ") event.preventDefault(); // else some browsers add a click
+    if (event.key === " ") event.preventDefault(); // otherwise some browsers add a click
     held.release(keySource);
   });
   button.addEventListener("blur", () => held.release(keySource));
   button.addEventListener("click", (event) => {
-    if (event.detail !== 0) return; // a pointer, which was heard already
+    if (event.detail !== 0) return; // of a pointer, which was handled already
     if (held.press(keySource, meaning)) held.release(keySource);
   });
 }

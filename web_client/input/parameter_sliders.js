@@ -1,4 +1,4 @@
-// The numbers of a program that a person may turn while it runs: sliders, and switches.
+// The parameters that a person may change while a program runs: sliders and switches.
 
 /** @typedef {import("../ui/features.js").Slider} Slider */
 /** @typedef {{input: HTMLInputElement, output: HTMLOutputElement | null}} Row */
@@ -30,7 +30,7 @@ export class ParameterSliders {
   #onTurn;
   /** @type {Map<string, Row>} */
   #rows = new Map();
-  /** The slider that a person moves and has not let go of: its value is not chosen yet. @type {HTMLInputElement | null} */
+  /** The slider that a person is moving; its value is not chosen yet. @type {HTMLInputElement | null} */
   #moving = null;
 
   /** @param {HTMLElement} box @param {(name: string, value: number) => void} onTurn */
@@ -81,7 +81,7 @@ export class ParameterSliders {
       this.#moving = null;
       this.#onTurn(name, Number(input.value));
     });
-    for (const end of ["pointerup", "pointercancel", "blur"]) { // without a change: back where it was
+    for (const end of ["pointerup", "pointercancel", "blur"]) { // also without a change
       input.addEventListener(end, () => (this.#moving = null));
     }
     return { input, output };

@@ -3,11 +3,11 @@
 /** @typedef {{x: number, y: number}} Point in CSS pixels */
 /** @typedef {{at: Point, meaning: string | undefined, state: "undecided" | "drags" | "holds"}} Touch */
 
-/** A touch that moves further than this before it has lasted as long is no press. */
+/** A touch that moves further than this within this time is a drag, not a press. */
 const STILL_PX = 6;
 const STILL_MS = 160;
 
-/** What a finger or a mouse does: a swipe looks around, a tap or a longer touch presses. */
+/** Interprets a finger or a mouse: a swipe drags, a tap or a longer touch presses. */
 export class PointerInput {
   #held;
   #onDrag;
@@ -36,7 +36,7 @@ export class PointerInput {
     this.#drags = drags;
   }
 
-  /** @param {number} button @returns {boolean} whether it does anything here */
+  /** @param {number} button @returns {boolean} whether it has an effect here */
   uses(button) {
     return this.#buttons.has(button) || (this.#drags && button === 0);
   }
@@ -77,7 +77,7 @@ export class PointerInput {
     this.#held.release(source);
   }
 
-  /** Nobody touches it any more, and nothing is said of it. */
+  /** Forget all touches without releasing their keys. */
   forget() {
     this.#touches.clear();
   }

@@ -1,4 +1,4 @@
-// A camera whose pictures are pushed one by one, where the way to the server carries no tracks.
+// A camera whose pictures are pushed one by one, for a transport that carries no tracks.
 
 import { JpegFrames } from "./jpeg_frame.js";
 
@@ -15,7 +15,7 @@ export class CameraPump {
    * @param {MediaStreamTrack} track
    * @param {{width: number, height: number, rate_hz: number}} input
    * @param {(jpeg: Uint8Array, ptsUs: number) => void} push
-   * @param {() => boolean} hasRoom whether another one would leave at once; else it is left out
+   * @param {() => boolean} hasRoom whether a picture would be sent at once; otherwise it is skipped
    */
   constructor(track, input, push, hasRoom) {
     this.#frames = new JpegFrames(input);
@@ -23,7 +23,7 @@ export class CameraPump {
     this.#video.muted = true;
     this.#video.playsInline = true;
     this.#video.srcObject = new MediaStream([track]);
-    this.#video.play().catch(() => {}); // closed before it began
+    this.#video.play().catch(() => {}); // it was closed before it began
     const everyMs = 1000 / (input.rate_hz || USUAL_RATE_HZ);
     this.#timer = setInterval(() => hasRoom() && this.#take(), everyMs);
   }

@@ -1,23 +1,23 @@
-// Pictures of a file: one of a photograph, one after the other of a clip, at an even rate.
+// The pictures of a file: one of a photograph, or those of a clip at an even rate.
 
 /** @typedef {{picture: CanvasImageSource, size: {width: number, height: number}, ptsUs: number,
- *   isLast: boolean, isCut: boolean}} Still isCut: whether the clip goes on after its last one */
+ *   isLast: boolean, isCut: boolean}} Still isCut: whether the clip continues after the last one */
 
-/** How much of a clip is taken. */
+/** The longest part of a clip that is used. */
 export const LONGEST_S = 20;
 
-/** For a browser to show another moment of a file, in milliseconds. */
+/** Time limit for a seek, in milliseconds. */
 const SEEK_MS = 10_000;
 
 /**
- * When a clip is looked at, in seconds of its own clock, which begins anywhere.
+ * The moments of a clip to take pictures at, in seconds of its own clock, which need not begin at 0.
  *
  * @param {number} beginS @param {number} endS @param {number} rateHz
  * @returns {{moments: number[], isCut: boolean}}
  */
 export function momentsOf(beginS, endS, rateHz) {
   const lengthS = endS > beginS ? endS - beginS : 0;
-  // A browser counts a clip to the beginning of its last picture, or to its end.
+  // Browsers differ: the duration is up to the beginning of the last picture, or to its end.
   const count = Math.max(1, Math.round(Math.min(lengthS, LONGEST_S) * rateHz));
   const moments = Array.from({ length: count }, (_, index) => beginS + (index + 0.5) / rateHz);
   return { moments, isCut: lengthS > LONGEST_S };
@@ -54,7 +54,7 @@ export async function* stillsOf(file, rateHz) {
 
 /**
  * @param {File} file
- * @returns {Promise<{video: HTMLVideoElement, beginS: number}>} ready to show its first picture
+ * @returns {Promise<{video: HTMLVideoElement, beginS: number}>} that shows its first picture
  */
 async function open(file) {
   const video = document.createElement("video");
@@ -65,9 +65,9 @@ async function open(file) {
     video.onloadeddata = resolve;
     video.onerror = () => reject(new Error("This browser cannot read that file."));
   });
-  const beginS = video.currentTime; // that of the first picture, which is not 0 in every file
+  const beginS = video.currentTime; // the time of the first picture, which is not 0 in every file
   if (!Number.isFinite(video.duration)) {
-    await seek(video, 1e9); // a recording that does not say how long it is, until its end is seen
+    await seek(video, 1e9); // a recording tells its length only once its end was read
   }
   return { video, beginS };
 }

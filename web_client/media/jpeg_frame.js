@@ -1,9 +1,9 @@
-// Pictures made fit to be pushed: cut to the shape that the program takes, and packed as JPEG.
+// Pictures to be pushed: cropped to the shape that the program takes, and encoded as JPEG.
 
 const QUALITY = 0.85;
 
 /**
- * The part of a picture that fills another shape: what overhangs is cut on both sides.
+ * The part of a picture that fills another shape; both sides are cropped evenly.
  * @param {{width: number, height: number}} from @param {{width: number, height: number}} to
  */
 export function cover(from, to) {

@@ -1,8 +1,8 @@
-// Key press to picture, measured: pressed here, applied at the frame the receipt names, shown here.
+// Measures key press to picture: from the press to the frame that its receipt names.
 
 /**
  * @typedef {object} Latency
- * @property {Stamp[]} stamps presses whose picture has not been seen yet, oldest first
+ * @property {Stamp[]} stamps presses whose picture was not shown yet, oldest first
  * @property {number[]} samplesMs the newest measurements, oldest first
  * @typedef {{id: string, atMs: number, ptsUs: number | null}} Stamp
  *   ptsUs: the first picture that shows it, once its receipt has come
@@ -27,7 +27,7 @@ export function applied(latency, id, ptsUs) {
 }
 
 /**
- * Forget a press that was refused or replaced, for no picture shows it.
+ * Forget a press that was refused or replaced, because no picture will show it.
  * @param {Latency} latency @param {string | null | undefined} id @returns {Latency}
  */
 export function forgotten(latency, id) {

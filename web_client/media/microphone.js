@@ -1,4 +1,4 @@
-// A microphone whose sound is pushed piece by piece, where the way to the server carries no tracks.
+// A microphone whose sound is pushed piece by piece, for a transport that carries no tracks.
 
 export class MicrophonePump {
   #context;
@@ -6,7 +6,7 @@ export class MicrophonePump {
 
   /**
    * @param {MediaStreamTrack} track
-   * @param {number} rateHz what the program takes; 0 takes any
+   * @param {number} rateHz that the program takes; 0: any
    * @param {(pcm: Int16Array, rateHz: number) => void} push one channel
    */
   constructor(track, rateHz, push) {

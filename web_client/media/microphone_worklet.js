@@ -1,4 +1,4 @@
-// In the audio thread: gathers what the microphone gives into pieces of a fixed length.
+// In the audio thread: collects the microphone's samples into pieces of a fixed length.
 
 const PIECE_S = 0.04;
 
@@ -6,7 +6,7 @@ class Pieces extends AudioWorkletProcessor {
   #piece = new Int16Array(Math.round(sampleRate * PIECE_S));
   #filled = 0;
 
-  /** @param {Float32Array[][]} inputs @returns {boolean} whether to go on */
+  /** @param {Float32Array[][]} inputs @returns {boolean} whether to continue */
   process([[channel]]) {
     for (const sample of channel ?? []) {
       this.#piece[this.#filled] = Math.max(-1, Math.min(1, sample)) * 32767;

@@ -1,4 +1,4 @@
-// When each picture is due: a small clock without a clock, for time comes in as an argument.
+// When each picture is due. It has no clock of its own: time is passed in.
 
 /**
  * @typedef {object} Timed
@@ -7,11 +7,11 @@
  * @property {boolean} discontinuity
  */
 
-// A timer that fires a little late is no reason to move the clock.
+// A timer that fires this late does not move the anchor.
 const TOLERANCE_MS = 20;
-// A gap in the stream's clock that is longer than this is a jump, not a wait.
+// A longer gap in the stream's clock is a jump, which is not waited for.
 const JUMP_US = 1_000_000;
-// Someone who only watches may fall behind without end; beyond this the clock runs faster.
+// A viewer can fall behind without bound; with more than this waiting, the clock runs faster.
 const BACKLOG_US = 1_000_000;
 const CATCH_UP = 0.1;
 
@@ -44,7 +44,7 @@ export class Pacer {
   }
 
   /**
-   * Take the picture that is due at `nowMs`, or say how long there is nothing to show.
+   * Take the picture that is due at `nowMs`, or return how long to wait for one.
    * @param {number} nowMs
    * @returns {{picture: T, waitMs: 0} | {picture: null, waitMs: number}} Infinity when none waits
    */
@@ -61,9 +61,9 @@ export class Pacer {
   }
 
   /**
-   * Drop what waits and is due before `ptsUs`, and anchor anew at the next picture.
+   * Drop waiting pictures that are due before `ptsUs`, and set a new anchor at the next one.
    * @param {number} ptsUs
-   * @returns {T[]} what was dropped; its owner frees it
+   * @returns {T[]} the dropped pictures, which the caller frees
    */
   dropBefore(ptsUs) {
     const dropped = this.#waiting.filter((picture) => picture.ptsUs < ptsUs);

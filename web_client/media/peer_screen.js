@@ -1,4 +1,4 @@
-// The picture of a peer connection: the browser decodes and paces it, and this says what was shown.
+// The picture of a peer connection: the browser decodes and paces it; this reports what was shown.
 
 import { PresentedFrames } from "./presented_frames.js";
 
@@ -9,7 +9,7 @@ import { PresentedFrames } from "./presented_frames.js";
 
 const LOOK_EVERY_MS = 200;
 
-/** Shows what the video element shows on the canvas, and otherwise is what `Screen` is. */
+/** Draws the video element on the canvas; has the interface of `Screen`. */
 export class PeerScreen {
   #video;
   #canvas;
@@ -37,7 +37,7 @@ export class PeerScreen {
     this.close();
     this.#isOpen = true;
     this.#video.srcObject = new MediaStream([track]);
-    this.#video.play().catch(() => {}); // muted, so only when the page is hidden; `show` tries again
+    this.#video.play().catch(() => {}); // fails only while hidden; `show` tries again
     this.#watch = setInterval(() => this.#giveUp(performance.now()), LOOK_EVERY_MS);
     this.#await(track);
   }
@@ -49,7 +49,7 @@ export class PeerScreen {
     this.#canvas.height = height;
   }
 
-  /** @param {import("../transport/wire.js").MediaChunk} header of a picture that is on its way */
+  /** @param {import("../transport/wire.js").MediaChunk} header of a picture that was sent */
   push(header) {
     const announced = /** @type {Announced} */ (header);
     if (this.#isOpen) this.#tell(this.#presented.announce(announced, performance.now()));
@@ -60,22 +60,22 @@ export class PeerScreen {
     this.#presented.dropBefore(ptsUs);
   }
 
-  /** Nobody looks: report nothing, so that the server makes nothing. */
+  /** The page is hidden: report nothing, so that the server generates nothing. */
   hide() {
     this.#isHidden = true;
   }
 
-  /** Somebody looks again. */
+  /** The page is visible again. */
   show() {
     if (!this.#isHidden) return;
     this.#isHidden = false;
     if (!this.#isOpen) return;
     this.#video.play().catch(() => {});
-    this.#giveUp(Infinity); // what came meanwhile has gone by
+    this.#giveUp(Infinity); // pictures that came while it was hidden are past
     this.#events.onNeedKey();
   }
 
-  /** The browser's own buffer holds what waits: `measure` of the attachment tells how long. */
+  /** Pictures wait in the browser's jitter buffer; `measure` of the attachment tells how long. */
   get waitingMs() {
     return null;
   }
@@ -97,10 +97,10 @@ export class PeerScreen {
     });
   }
 
-  /** @param {number} atMs @param {number | null} rtp null where the browser does not say it */
+  /** @param {number} atMs @param {number | null} rtp null where the browser does not tell */
   #onFrame(atMs, rtp) {
     if (this.#isHidden) return;
-    if (rtp !== null && this.#presented.isCut(rtp)) return; // an interrupt has dropped it
+    if (rtp !== null && this.#presented.isCut(rtp)) return; // dropped by an interrupt
     const { width, height } = this.#canvas;
     // An odd size is padded to an even one; only the true size is drawn.
     this.#context.drawImage(this.#video, 0, 0, width, height, 0, 0, width, height);
@@ -118,7 +118,7 @@ export class PeerScreen {
     if (passed.skipped > 0) this.#events.onSkipped(passed.skipped);
   }
 
-  /** What is lost must not hold the world up, which goes on as far as it is seen. @param {number} nowMs */
+  /** Report lost pictures as seen, because generation waits for the playhead. @param {number} nowMs */
   #giveUp(nowMs) {
     if (this.#isHidden) return;
     const lost = this.#presented.giveUp(nowMs);

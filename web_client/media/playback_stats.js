@@ -1,9 +1,9 @@
-// What was shown of late: frames a second, lead, dropped pictures.
+// Playback statistics: frames a second, lead, dropped pictures.
 
 /**
  * @typedef {object} PlaybackStats
  * @property {number[]} shownAtMs when the newest pictures were shown
- * @property {number} seenUs where the newest picture shown ends, in media time
+ * @property {number} seenUs where the newest shown picture ends, in media time
  * @property {number} leadUs how far ahead of that the newest picture was when it came
  * @property {number} dropped pictures left out by the server or here
  */
@@ -26,7 +26,7 @@ export function shown(stats, endUs, atMs) {
   return recent({ ...stats, shownAtMs: [...stats.shownAtMs, atMs], seenUs: endUs }, atMs);
 }
 
-/** What was not shown before `nextUs` never will be. @param {PlaybackStats} stats @param {number} nextUs */
+/** Pictures before `nextUs` that were not shown are dropped. @param {PlaybackStats} stats @param {number} nextUs */
 export function cut(stats, nextUs) {
   return { ...stats, seenUs: nextUs, leadUs: 0 };
 }
@@ -36,11 +36,11 @@ export function skipped(stats, count) {
   return count === 0 ? stats : { ...stats, dropped: stats.dropped + count };
 }
 
-/** Forget what was shown long before. @param {PlaybackStats} stats @param {number} nowMs @returns {PlaybackStats} */
+/** Forget pictures that were shown long ago. @param {PlaybackStats} stats @param {number} nowMs @returns {PlaybackStats} */
 export function recent(stats, nowMs) {
   const { shownAtMs } = stats;
   if (!(shownAtMs[0] < nowMs - FPS_WINDOW_MS)) return stats;
-  // The newest two stay whatever their age, for a slow machine has no more.
+  // The newest two stay whatever their age, because a slow machine shows no more.
   const kept = shownAtMs.filter((atMs, at) => {
     return atMs >= nowMs - FPS_WINDOW_MS || at >= shownAtMs.length - 2;
   });
@@ -48,7 +48,7 @@ export function recent(stats, nowMs) {
 }
 
 /**
- * @param {PlaybackStats} stats @param {number} [nowMs] a picture that is long due counts as slow
+ * @param {PlaybackStats} stats @param {number} [nowMs] an overdue picture counts as slow
  * @returns {number | null} null while too few pictures were shown to tell
  */
 export function framesPerSecond({ shownAtMs }, nowMs = -Infinity) {

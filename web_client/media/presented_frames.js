@@ -1,17 +1,17 @@
 // Which of the pictures that the server announced have been presented, by their RTP timestamps.
-// Announcements and pictures travel on ways of their own, so either may come first.
+// Announcements come by the data channel and pictures by RTP, so either may come first.
 
 /** @typedef {import("../transport/wire.js").MediaChunk & {rtp_timestamp: number}} Announced */
 /**
- * @typedef {object} Passed what a presented picture tells
- * @property {Announced} shown the newest picture that is or was on the screen, as announced
+ * @typedef {object} Passed what follows from a presented picture
+ * @property {Announced} shown the newest picture that is or was shown, as announced
  * @property {number} atMs when it was presented
- * @property {number | null} chunk the newest one of which every picture is past
+ * @property {number | null} chunk the newest chunk of which every picture is past
  * @property {number} skipped how many pictures before it were never shown
  */
 
 const KEPT = 512;
-// A picture is announced as it is sent; one that is not there by then is lost, or was left out.
+// A picture is announced when it is sent; one that was not shown after this long is lost.
 const LOST_AFTER_MS = 1000;
 
 /** Timestamps wrap around at 32 bits. @param {number} a @param {number} b @returns {number} a - b */
@@ -24,7 +24,7 @@ export class PresentedFrames {
   #awaited = [];
   /** @type {{rtp: number, atMs: number} | null} the picture on the screen */
   #screen = null;
-  /** @type {number | null} what came before it is not to be seen any more */
+  /** @type {number | null} pictures up to here were dropped and must not be shown */
   #cutRtp = null;
 
   /** How many pictures were announced and have not been presented. */
@@ -35,7 +35,7 @@ export class PresentedFrames {
   /**
    * The server has sent a picture.
    * @param {Announced} announced @param {number} nowMs
-   * @returns {Passed | null} not null when it is on the screen already, or was passed over
+   * @returns {Passed | null} not null when it is shown already, or was skipped
    */
   announce(announced, nowMs) {
     this.#awaited.push({ announced, atMs: nowMs });
@@ -44,7 +44,7 @@ export class PresentedFrames {
   }
 
   /**
-   * A picture is on the screen.
+   * A picture was presented.
    * @param {number} rtp @param {number} atMs
    * @returns {Passed | null} null when the server has not announced it yet
    */
@@ -54,7 +54,7 @@ export class PresentedFrames {
   }
 
   /**
-   * A picture is on the screen of a browser that does not say which: the newest, then.
+   * A picture was presented by a browser that does not tell which: take the newest.
    * @param {number} atMs @returns {Passed | null}
    */
   presentNewest(atMs) {
@@ -62,7 +62,7 @@ export class PresentedFrames {
     return newest === undefined ? null : this.present(newest.announced.rtp_timestamp, atMs);
   }
 
-  /** Whether a picture was dropped by an interrupt, and only comes late. @param {number} rtp */
+  /** Whether a picture was dropped by an interrupt and arrives late. @param {number} rtp */
   isCut(rtp) {
     return this.#cutRtp !== null && rtpDistance(rtp, this.#cutRtp) <= 0;
   }
@@ -76,8 +76,8 @@ export class PresentedFrames {
   }
 
   /**
-   * Give up on pictures that should have been here long since: lost ones, and those of a time in
-   * which the page was hidden.
+   * Give up on pictures that are overdue: lost ones, and those that came while the page was
+   * hidden.
    * @param {number} nowMs
    * @returns {Passed | null} as if the newest of them were past
    */

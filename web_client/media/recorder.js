@@ -1,4 +1,4 @@
-// Keeping what is shown: a recording while it runs, or the last seconds as a clip; to watch, to save.
+// Recordings and clips of the session: start and stop them, watch and save them.
 
 import { RECORDING } from "../input/choices.js";
 import { isRecording } from "../state.js";
@@ -12,7 +12,7 @@ export class Recorder {
   #page;
   #view;
   #fail;
-  /** @type {{name: string, url: string} | null} what was fetched last */
+  /** @type {{name: string, url: string} | null} the newest one that was fetched */
   #fetched = null;
 
   /**
@@ -38,11 +38,11 @@ export class Recorder {
     page.part("recording-dialog").addEventListener("close", () => page.part("recording-video").pause());
   }
 
-  /** Fetch what is kept, once, and do something with it. @param {(url: string) => void} act */
+  /** Fetch the newest recording or clip, once, and do something with it. @param {(url: string) => void} act */
   async #with(act) {
     const { kept } = this.#view();
     if (kept === null || kept.ticket === null) return;
-    const { id, token } = kept.ticket; // of the session that it was made in, perhaps one before
+    const { id, token } = kept.ticket; // of the session that it was made in, which may be an earlier one
     try {
       if (this.#fetched?.name !== kept.name) {
         const path = `v1/sessions/${id}/recordings/${kept.name}/video.mp4`;
@@ -61,7 +61,7 @@ export class Recorder {
     const video = this.#page.part("recording-video");
     if (video.src !== url) video.src = url;
     this.#page.part("recording-dialog").showModal();
-    video.play().catch(() => {}); // its own controls are there
+    video.play().catch(() => {}); // the person can use the player's controls
   }
 
   /** @param {string} url */

@@ -1,4 +1,4 @@
-// The picture: decodes what comes, shows each picture when it is due, and says what was shown.
+// The picture over a WebSocket: decodes, draws each picture when it is due, and reports it.
 
 import { Pacer } from "./pacer.js";
 import { createDecoder } from "./video_decoder.js";
@@ -15,18 +15,18 @@ import { createDecoder } from "./video_decoder.js";
  *
  * @typedef {object} ScreenEvents
  * @property {(atMs: number) => void} onDrawn as soon as a picture is drawn
- * @property {(chunk: number, ptsUs: number) => void} onSeen every picture of the chunk is past
+ * @property {(chunk: number, ptsUs: number) => void} onSeen every picture of the chunk was shown or skipped
  * @property {(picture: {ptsUs: number, durationUs: number}, atMs: number) => void} onShown
  *   at the browser's next frame
  * @property {(count: number) => void} onSkipped pictures that will never be shown
- * @property {() => void} onNeedKey nothing can be decoded before a key frame
- * @property {(error: Error) => void} onFailure a decoder died again and again
+ * @property {() => void} onNeedKey the decoder needs a key frame
+ * @property {(error: Error) => void} onFailure the decoder failed repeatedly
  */
 
-// What a hidden page may keep to show when it is back. The server stops by itself, one lead ahead.
+// How many pictures a hidden page keeps. The server stops one lead ahead of the playhead.
 const HELD_WHILE_HIDDEN = 64;
 const FAILURES_ALLOWED = 2;
-/** What the error of a decoder is called that the browser needed for somebody else. */
+/** The name of the error when the browser takes a decoder away for another page. */
 const RECLAIMED = "QuotaExceededError";
 
 export class Screen {
@@ -35,13 +35,13 @@ export class Screen {
   #events;
   /** @type {Pacer<Picture>} */
   #pacer = new Pacer();
-  /** @type {MediaChunk | null} the end of a chunk that was lost, not told yet */
+  /** @type {MediaChunk | null} the last picture of a lost chunk, not reported yet */
   #passed = null;
   /** @type {import("./video_decoder.js").Decoder | null} */
   #decoder = null;
   /** @type {{codec: string, container: string, width: number, height: number} | null} */
   #media = null;
-  /** @type {Map<number, MediaChunk>} what is being decoded, by time */
+  /** @type {Map<number, MediaChunk>} pictures that are being decoded, by time */
   #decoding = new Map();
   /** @type {{header: MediaChunk, payload: Uint8Array}[]} */
   #held = [];
@@ -71,7 +71,7 @@ export class Screen {
 
   /** @param {MediaChunk} header @param {Uint8Array | null} payload */
   push(header, payload) {
-    if (payload === null) return; // of a peer connection that is no more
+    if (payload === null) return; // of a peer connection that has ended
     if (this.#hidden) this.#hold(header, payload);
     else this.#decode(header, payload);
   }
@@ -82,13 +82,13 @@ export class Screen {
     for (const { image } of this.#pacer.dropBefore(ptsUs)) image.close();
   }
 
-  /** Nobody looks: show nothing, report nothing, so that the server makes nothing. */
+  /** The page is hidden: show and report nothing, so that the server generates nothing. */
   hide() {
     this.#hidden = true;
     clearTimeout(this.#timer);
   }
 
-  /** Somebody looks again. Browsers may have taken the decoder away, hence the key frame. */
+  /** The page is visible again. The browser may have taken the decoder away, hence the key frame. */
   show() {
     if (!this.#hidden) return;
     this.#hidden = false;
@@ -99,13 +99,13 @@ export class Screen {
     this.#present();
   }
 
-  /** How long the newest picture that came has to wait here. @returns {number} */
+  /** How long the newest picture that came waits here. @returns {number} */
   get waitingMs() {
     const decoding = [...this.#decoding.values()].reduce((sum, header) => sum + header.duration_us, 0);
     return (decoding + this.#pacer.waitingUs) / 1000;
   }
 
-  /** The stream is gone: free all that waits. */
+  /** The stream has ended: free all waiting pictures. */
   close() {
     clearTimeout(this.#timer);
     this.#decoder?.close();
@@ -129,7 +129,7 @@ export class Screen {
   #hold(header, payload) {
     if (this.#held.length === HELD_WHILE_HIDDEN) {
       this.#skip(this.#held.splice(0).map(({ header }) => header));
-      this.#open(); // what follows waits for the key frame that `show` asks for
+      this.#open(); // it needs the key frame that `show` asks for
     }
     this.#held.push({ header, payload });
   }
@@ -144,8 +144,8 @@ export class Screen {
   }
 
   /**
-   * These pictures cannot be shown. The server waits until the end of a chunk was seen, so a chunk
-   * whose end is lost counts as seen, or no further picture would come.
+   * Skip pictures that cannot be shown. A chunk whose last picture is lost is reported as seen,
+   * because generation waits for the playhead.
    * @param {MediaChunk[]} lost
    */
   #skip(lost) {
@@ -164,7 +164,7 @@ export class Screen {
     const header = this.#decoding.get(ptsUs);
     this.#decoding.delete(ptsUs);
     if (header === undefined) {
-      image.close(); // dropped meanwhile
+      image.close(); // dropped while it was decoded
       return;
     }
     this.#failures = 0;
@@ -175,7 +175,7 @@ export class Screen {
 
   /** @param {Error} error */
   #onDecoderFailed(error) {
-    // A browser takes the decoder of a page back that nobody looks at: `show` opens another.
+    // A browser takes the decoder of a hidden page away; `show` opens another.
     if (this.#hidden || error.name === RECLAIMED) {
       this.#decoder?.close();
       this.#decoder = null;
@@ -192,7 +192,7 @@ export class Screen {
     this.#reopen();
   }
 
-  /** @returns {MediaChunk[]} what was being decoded, and is not any more */
+  /** @returns {MediaChunk[]} the pictures that were being decoded */
   #taken() {
     const headers = [...this.#decoding.values()];
     this.#decoding.clear();

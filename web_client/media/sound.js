@@ -1,5 +1,5 @@
-// What is heard: tracks of a peer connection, or Opus packets in step with the pictures. Off at
-// first, for pages must not make noise unasked, and browsers see to that.
+// Sound: tracks of a peer connection, or Opus packets in step with the pictures. It is off at first,
+// because browsers allow sound only after a gesture.
 
 import { SoundClock } from "./sound_clock.js";
 
@@ -13,7 +13,7 @@ export class Sound {
   #decoder = null;
   /** @type {{codec: string, rate_hz: number, channels?: number} | null} */
   #media = null;
-  /** @type {Set<AudioBufferSourceNode>} what is playing or about to */
+  /** @type {Set<AudioBufferSourceNode>} pieces that play or are scheduled */
   #playing = new Set();
 
   constructor() {
@@ -21,7 +21,7 @@ export class Sound {
     this.#element.autoplay = true;
   }
 
-  /** Whether packets can be heard here; tracks always can. */
+  /** Whether this browser can play packets; it can always play tracks. */
   get decodes() {
     return typeof AudioDecoder !== "undefined" && typeof AudioContext !== "undefined";
   }
@@ -33,7 +33,7 @@ export class Sound {
     if (this.#isOn) {
       if (this.decodes) this.#context ??= new AudioContext({ latencyHint: "interactive" });
       this.#context?.resume();
-      this.#element.play().catch(() => {}); // there is no track yet
+      this.#element.play().catch(() => {}); // without a track yet
     } else {
       this.#stop();
     }
@@ -70,13 +70,13 @@ export class Sound {
     this.#clock.follow(ptsUs, atMs);
   }
 
-  /** Nothing that was said before is to be heard any more. */
+  /** Stop all sound that came before. */
   cut() {
     this.#stop();
     this.#clock.cut();
   }
 
-  /** The way to the server is gone. */
+  /** The connection is gone. */
   close() {
     this.#element.srcObject = null;
     this.#stop();

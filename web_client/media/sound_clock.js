@@ -1,11 +1,11 @@
-// When each piece of sound is due, on the clock of the pictures: time comes in as an argument.
+// When each piece of sound is due, on the clock of the pictures. Time is passed in.
 
 // A picture that is shown a little early or late does not move the clock; a jump does.
 const JUMP_MS = 120;
 const FOLLOW = 0.1;
-// Pieces so near to each other are played without a gap.
+// Pieces that are this close to each other are played without a gap.
 const GAP_MS = 60;
-/** How long sound waits when there is no picture to go by. */
+/** How long sound waits when no picture was shown yet. */
 const ALONE_MS = 100;
 const LATE_MS = 250;
 
@@ -36,7 +36,7 @@ export class SoundClock {
     return atMs;
   }
 
-  /** What comes next follows nothing. */
+  /** The next piece does not follow the one before. */
   cut() {
     this.#endMs = null;
   }

@@ -2,16 +2,16 @@
 
 /**
  * @typedef {{ptsUs: number, key: boolean, data: Uint8Array}} Encoded
- * @typedef {(image: VideoFrame | ImageBitmap, ptsUs: number) => void} OnImage its taker closes it
+ * @typedef {(image: VideoFrame | ImageBitmap, ptsUs: number) => void} OnImage the receiver closes it
  * @typedef {object} Decoder
  * @property {(encoded: Encoded) => boolean} decode false when it needs a key frame first
- * @property {() => void} close gives nothing more out
+ * @property {() => void} close no picture comes after it
  */
 
 const H264_PROBE = "avc1.42001f";
 
 /**
- * Which codecs for pictures to offer to a socket, best first.
+ * The video codecs to offer over a WebSocket, best first.
  * @param {string | null} forced
  * @returns {Promise<string[]>}
  */
@@ -29,9 +29,9 @@ export async function findCodecs(forced) {
 /**
  * @param {{codec: string, container: string}} media a `media.init`
  * @param {OnImage} onImage
- * @param {(error: Error) => void} onFailure the decoder is dead; another needs a key frame
+ * @param {(error: Error) => void} onFailure the decoder has failed; another one needs a key frame
  * @returns {Decoder}
- * @throws {Error} when the server chose what was not offered
+ * @throws {Error} when the server chose a codec that was not offered
  */
 export function createDecoder(media, onImage, onFailure) {
   if (media.container === "annexb") return new H264Decoder(media.codec, onImage, onFailure);
@@ -67,7 +67,7 @@ class H264Decoder {
   }
 }
 
-/** JPEG pictures. Each takes its own time, so they wait for one another. */
+/** JPEG pictures. They are decoded in parallel, so each waits for the ones before it. */
 class JpegDecoder {
   #order = Promise.resolve();
   #closed = false;

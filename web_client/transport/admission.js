@@ -1,5 +1,5 @@
-// Whether the server would take this page now, asked before anything is asked for that it may refuse:
-// a browser prints each refused request in red.
+// Asks whether the server would take a request before the page sends it, because a browser prints
+// each refused request in red.
 
 import { closeReasonOf, closeReasonOfFailure } from "./close_reason.js";
 import { RefusedError, request } from "./requests.js";
@@ -19,7 +19,7 @@ import { RefusedError, request } from "./requests.js";
 const LOADING_POLL_MS = 1000;
 const LONGEST_POLL_MS = 5000;
 const GONE = 4404;
-/** The status that the refusal of a request may have, where waiting may help. */
+/** The HTTP status of a refusal after which waiting may help. */
 const PASSING_STATUS = 503;
 
 /**
@@ -32,7 +32,7 @@ export async function refusalOfOpening(opening, owner) {
 }
 
 /**
- * Ask whether a session of this page is still there.
+ * Ask whether a session still exists.
  * @param {{id: string, token: string}} ticket
  * @returns {Promise<CloseReason | null>} null when it is
  */
@@ -42,7 +42,7 @@ export async function refusalOfSession({ id, token }) {
 }
 
 /**
- * Ask whether a session would begin at once, without a place in the line.
+ * Ask whether a session would begin at once, without waiting in line.
  * @param {{model?: string, program?: string}} opening @param {string} [owner]
  * @returns {Promise<string | null>} why not, for people; null when it would
  */
@@ -71,7 +71,7 @@ export function refusalOf({ state, open, refusal, models }) {
   return { ...reason, next: "wait", waitMs: Math.min(LONGEST_POLL_MS, reason.waitMs ?? Infinity) };
 }
 
-/** @param {ModelState[]} models @returns {string} how far the server is, for people; empty with one model */
+/** @param {ModelState[]} models @returns {string} how many models are ready, for people; empty with one model */
 function progressOf(models) {
   if (models.length < 2) return "";
   const ready = models.filter(({ state }) => state === "ready").length;

@@ -1,28 +1,28 @@
-// What every way to a session looks like, whatever carries it: from the first word to the end.
+// The interface of an attachment to a session, over either transport.
 
 /**
  * @typedef {object} Attachment
  * @property {import("./transport_choice.js").Transport} transport
  * @property {Promise<number>} ended a close code; it never rejects
- * @property {boolean} isOpen whether the server has let this client in
- * @property {(command: {id: string, type: string}) => boolean} send whether it was sent
+ * @property {boolean} isOpen whether the server has accepted this client
+ * @property {(command: {id: string, type: string}) => boolean} send returns whether it was sent
  * @property {(header: object, payload: Uint8Array) => boolean} sendMedia likewise, with bytes
- * @property {() => number} waitingBytes what was sent and has not left yet
- * @property {() => Promise<import("./line_stats.js").Counters>} measure what was counted so far
- * @property {(code?: number) => void} leave end now, without waiting for the server
- * @property {() => void} forsake end now; the session is ended in another way, and this with it
- * @property {() => void} notePresented a picture is on the screen
- * @property {() => void} hangUp the page goes: no word can be said any more
+ * @property {() => number} waitingBytes in the send buffer
+ * @property {() => Promise<import("./line_stats.js").Counters>} measure the counters so far
+ * @property {(code?: number) => void} leave end at once, without waiting for the server
+ * @property {() => void} forsake end at once; the session is ended by HTTP, and the attachment with it
+ * @property {() => void} notePresented a picture was shown
+ * @property {() => void} hangUp the page is being left: no message can be sent any more
  * @property {(kind: "video" | "audio", track: MediaStreamTrack | null) => boolean} feed
- *   whether this way carries tracks by itself
+ *   returns whether this transport carries tracks
  *
  * @typedef {object} AttachmentEvents
  * @property {(message: any) => void} onMessage
  * @property {(header: import("./wire.js").MediaChunk, payload: Uint8Array | null) => void} onMedia
- *   without a payload the picture comes as part of a track
+ *   without a payload the picture comes in a track
  * @property {(track: MediaStreamTrack, receiver: RTCRtpReceiver) => void} onTrack
- * @property {() => boolean} expectsPictures whether silence would mean a dead link
+ * @property {() => boolean} expectsPictures whether silence means a dead connection
  */
 
-/** Version of the vocabulary that this page speaks. */
+/** The protocol version of this page. */
 export const PROTOCOL = 1;

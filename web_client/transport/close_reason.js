@@ -1,4 +1,4 @@
-// What the end of a way to the server means, and how long to wait before the next.
+// What a close code means for the next step, and how long to wait before it.
 
 import { RefusedError } from "./requests.js";
 
@@ -9,20 +9,20 @@ import { RefusedError } from "./requests.js";
  *   a while, because it takes no session now; renew: a new session, because the old one is gone;
  *   over: only when the person says so
  * @property {string} reason for people
- * @property {boolean} [isBusy] whether the server is there, but does not take us now
- * @property {"retry" | "renew"} [nextAction] what the person can have, once it is over
- * @property {number} [waitMs] what the server asks to wait
- * @property {boolean} [isLoading] whether the server waits for a model
+ * @property {boolean} [isBusy] whether the server answers but refuses this client for now
+ * @property {"retry" | "renew"} [nextAction] what the person can choose, once it is over
+ * @property {number} [waitMs] how long the server asks to wait
+ * @property {boolean} [isLoading] whether the server is loading a model
  */
 
-const AWAY = "The server is away. This page tries to go back to your world as soon as it answers.";
-const LOST = "The old world is lost; a new one begins, with the same model and prompt.";
+const AWAY = "The server cannot be reached. This page will try to continue your world when the server answers.";
+const LOST = "The old world is lost; a new one begins with the same model and prompt.";
 
-/** The code with which this page leaves by itself. */
+/** The code of an end that this page decided on. */
 export const LEFT = 4000;
-/** No answer in time: the server cannot say so itself. */
+/** No answer in time, so the code is the page's own. */
 export const SILENT = 4001;
-/** The transport itself does not get through, or has broken: another one may. */
+/** The transport does not get through or has broken; another one may. */
 export const BROKEN = 4002;
 
 /** @type {Record<number, CloseReason>} */
@@ -33,7 +33,7 @@ const BY_CODE = {
   4400: { next: "over", nextAction: "retry", reason: "The server does not speak this page's protocol." },
   4401: { next: "renew", reason: LOST },
   4404: { next: "renew", reason: LOST },
-  4408: { next: "over", nextAction: "retry", reason: "Nothing happened for long, so the world rests." },
+  4408: { next: "over", nextAction: "retry", reason: "Nothing happened for a long time, so the world was stopped." },
   4409: { next: "over", nextAction: "retry", reason: "This world is being played in another window." },
   4413: { next: "retry", isBusy: true, reason: "The connection was too slow; joining again." },
   4429: { next: "retry", isBusy: true, reason: "The server is busy; trying again." },
@@ -44,11 +44,11 @@ export function closeReasonOf(code) {
   return BY_CODE[code] ?? { next: "retry", reason: AWAY };
 }
 
-/** Why a server ends a peer connection, where another transport may do better. */
+/** Reasons for which a server ends a peer connection and another transport may work. */
 const BROKEN_REASONS = new Set(["heartbeat", "connect_timeout", "internal_error"]);
 
 /**
- * The close code for the last word of a server to a peer.
+ * The close code for a server's last message to a peer.
  * @param {{code: number, reason: string}} bye
  */
 export function codeOfBye({ code, reason }) {
@@ -56,20 +56,20 @@ export function codeOfBye({ code, reason }) {
 }
 
 /**
- * The close code for a peer connection that was not arranged.
+ * The close code for a peer connection that was not set up.
  * @param {unknown} error
  */
 export function codeOfFailure(error) {
   if (!(error instanceof RefusedError)) return BROKEN;
   if (error.code === "no_such_session" || error.status === 410) return 4404;
   if (error.status === 401 || error.status === 403) return 4401;
-  return BROKEN; // no peer for this browser, or not now: a socket may be had, or is told why not
+  return BROKEN; // no peer connection for this browser, or not now: try a WebSocket, which is told why not
 }
 
 /** @param {unknown} error why a request failed @returns {CloseReason} */
 export function closeReasonOfFailure(error) {
   if (!(error instanceof RefusedError)) return { next: "retry", reason: AWAY };
-  // A server that does not say when has no hope of its own: a model was given up, say.
+  // A server that names no time will not recover by itself, such as after giving up a model.
   if (!error.isPassing || error.retryAfterS === null) {
     return { next: "over", nextAction: "retry", reason: sentence(error.message) };
   }
@@ -77,7 +77,7 @@ export function closeReasonOfFailure(error) {
   return { next: "retry", isBusy: true, reason: sentence(error.message), waitMs };
 }
 
-/** @param {string} message of the server, which begins in small letters and ends without a stop */
+/** @param {string} message of the server, which has no capital at its start and no full stop */
 function sentence(message) {
   const text = message.charAt(0).toUpperCase() + message.slice(1);
   return /[.!?]$/.test(text) ? text : `${text}.`;
@@ -88,7 +88,7 @@ const LONGEST_WAIT_MS = 5000;
 
 /**
  * @param {number} attempt from 0
- * @param {number} chance from 0 to 1; many clients must not come back at the same moment
+ * @param {number} chance from 0 to 1; so that many clients do not reconnect at the same moment
  */
 export function backoffMs(attempt, chance) {
   const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);

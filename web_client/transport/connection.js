@@ -1,4 +1,4 @@
-// The way to the server: creates a session, stays attached to it, and comes back by itself.
+// The connection to the server: creates a session, stays attached to it, and reconnects.
 
 import { refusalOfOpening, refusalOfSession } from "./admission.js";
 import { BROKEN, backoffMs, closeReasonOf, closeReasonOfFailure } from "./close_reason.js";
@@ -11,7 +11,7 @@ import { request, send } from "./requests.js";
  *   what a new session should be
  */
 
-// How far the waits go back once the server answers, if only to say that a session is gone.
+// The attempt that back-off continues from once the server answers, even if the session is gone.
 const RENEWAL_ATTEMPT = 1;
 
 export class Connection {
@@ -26,9 +26,9 @@ export class Connection {
   /** @type {Attachment | null} */
   #attachment = null;
   #attempt = 0;
-  /** Whether the newest attachment got as far as being let in. */
+  /** Whether the newest attachment was accepted by the server. */
   #wasOpen = false;
-  /** Whether the server is asked for its status until it takes a session. */
+  /** Whether the page polls the server's status until it takes a session. */
   #isWaiting = false;
   /** Whether the server may have lost the session since it was used last. */
   #isDoubtful = true;
@@ -50,9 +50,9 @@ export class Connection {
   }
 
   /**
-   * Send a command, if there is a way to send it.
+   * Send a command, if there is an open attachment.
    * @param {string} type @param {object} [fields]
-   * @returns {string | null} its id, which its answer and its receipt name
+   * @returns {string | null} its id, which its answer and its receipt name; null: not sent
    */
   send(type, fields = {}) {
     const id = `${this.#prefix}-${++this.#count}`;
@@ -65,12 +65,12 @@ export class Connection {
     return this.#attachment?.sendMedia({ id, type, ...fields }, payload) ? id : null;
   }
 
-  /** The way to the session, as it is now; null while there is none. */
+  /** The open attachment; null while there is none. */
   get attachment() {
     return this.#attachment?.isOpen ? this.#attachment : null;
   }
 
-  /** Which session this is, and the right to it. */
+  /** The session and its token. */
   get ticket() {
     return this.#ticket;
   }
@@ -82,12 +82,12 @@ export class Connection {
   }
 
   /**
-   * The page goes, perhaps to come back.
-   * @param {boolean} isKept whether the browser keeps the page, and not only what it stored
+   * The page is being left, perhaps for the back/forward cache.
+   * @param {boolean} isKept whether the browser keeps the page itself
    */
   hangUp(isKept) {
     this.#attachment?.hangUp();
-    // Who cannot come back to a session must not leave it behind, for it holds a place.
+    // A page that cannot find its session again ends it, because it holds a place.
     if (!isKept && !this.#tickets.remembers && this.#ticket !== null) endSession(this.#ticket);
   }
 
@@ -110,7 +110,7 @@ export class Connection {
   async run() {
     this.#ticket = await this.#tickets.recall();
     if (!isLike(this.#ticket, this.#opening)) this.#ticket = null;
-    // Should that world be gone, the new one is like it.
+    // If that session is gone, the new one begins with the same model and prompt.
     if (this.#ticket !== null) this.#opening = { ...this.#opening, ...this.#ticket.opening };
     for (;;) {
       if (!this.#isWaiting) this.#events.onMessage({ type: "page.connecting" });
@@ -140,7 +140,7 @@ export class Connection {
     return closeReasonOf(code);
   }
 
-  /** Why the server would refuse what comes next; null when it would not. */
+  /** Why the server would refuse the next request; null when it would not. */
   async #refusal() {
     if (this.#ticket === null) return refusalOfOpening(this.#opening);
     return this.#isDoubtful ? refusalOfSession(this.#ticket) : null;
@@ -168,7 +168,7 @@ export class Connection {
       await this.#sleep(null);
       return;
     }
-    if (next === "renew") this.#attempt = Math.min(this.#attempt, RENEWAL_ATTEMPT); // it is there
+    if (next === "renew") this.#attempt = Math.min(this.#attempt, RENEWAL_ATTEMPT); // the server answers
     const wait = waitMs ?? backoffMs(this.#attempt++, Math.random());
     const retryAtMs = performance.now() + wait;
     if (next === "renew") this.#forget(reason, true);
@@ -184,7 +184,7 @@ export class Connection {
     });
   }
 
-  /** @param {string} reason @param {boolean} [isLoss] whether nobody wanted it */
+  /** @param {string} reason @param {boolean} [isLoss] whether the person did not ask for it */
   #forget(reason, isLoss = false) {
     this.#ticket = null;
     this.#recording = null;
@@ -193,7 +193,7 @@ export class Connection {
   }
 
   /**
-   * End a session; what is being recorded of it is made whole before, and offered.
+   * End a session. A running recording is completed before that, and offered.
    * @param {import("./stored_session.js").StoredTicket} ticket @param {string | null} recording
    */
   async #end(ticket, recording) {
@@ -201,7 +201,7 @@ export class Connection {
       try {
         const path = `v1/sessions/${ticket.id}/recordings/${recording}/stop`;
         const made = await request(path, { method: "POST", token: ticket.token });
-        if (made.frames === 0) throw new Error("nothing was in it yet");
+        if (made.frames === 0) throw new Error("it was still empty");
         this.#events.onMessage({ ...made, type: "page.kept", name: recording, ticket });
       } catch (error) {
         const message = `The recording is lost: ${/** @type {Error} */ (error).message}`;
@@ -223,7 +223,7 @@ export class Connection {
   #onMessage(message) {
     if (message.type === "session.attached") this.#onAttached();
     if (message.view !== undefined) {
-      const { model, program, prompt, recording = null } = message.view; // a lost world is begun again as it was
+      const { model, program, prompt, recording = null } = message.view; // for a session that replaces it
       this.#opening = { ...this.#opening, model, program, prompt };
       this.#tickets.note(this.#opening); // also after a reload
       this.#recording = recording;
@@ -231,22 +231,22 @@ export class Connection {
     if (message.type !== "artifact.completed") this.#events.onMessage(message);
     else {
       if (message.name === this.#recording) this.#recording = null;
-      this.#events.onMessage({ ...message, ticket: this.#ticket }); // opens it also later
+      this.#events.onMessage({ ...message, ticket: this.#ticket }); // so that it can be fetched later
     }
   }
 }
 
 /**
- * Give a session's place back at once; a channel may close before a command gets through.
+ * End a session by HTTP, because the attachment may close before a command gets through.
  * @param {import("./stored_session.js").StoredTicket} ticket
  */
 function endSession({ id, token }) {
   const asked = { method: "DELETE", token, keepalive: true };
-  send(`v1/sessions/${id}`, asked).catch(() => {}); // its time runs out by itself
+  send(`v1/sessions/${id}`, asked).catch(() => {}); // it ends after its grace time anyway
 }
 
 /**
- * Whether a kept session is the one that the page should open, as far as that is said.
+ * Whether a stored session matches what the page should open, as far as the address says it.
  * @param {import("./stored_session.js").StoredTicket | null} ticket @param {Opening} opening
  */
 function isLike(ticket, { model, program }) {

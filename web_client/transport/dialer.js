@@ -1,4 +1,4 @@
-// Makes attachments over the transport whose turn it is.
+// Makes attachments over the transport that is to be used next.
 
 import { BROKEN } from "./close_reason.js";
 import { PeerAttachment } from "./peer_attachment.js";
@@ -20,8 +20,8 @@ export class Dialer {
 
   /**
    * @param {Choice} choice
-   * @param {string[]} codecs of pictures that a socket can carry here, best first
-   * @param {string | null} firstCodec what a peer connection should carry
+   * @param {string[]} codecs of pictures that a WebSocket can carry here, best first
+   * @param {string | null} firstCodec that a peer connection should prefer
    */
   constructor(choice, codecs, firstCodec) {
     this.choose(choice);
@@ -29,7 +29,7 @@ export class Dialer {
     this.#firstCodec = firstCodec;
   }
 
-  /** Take this transport from the next attachment on, whatever happened before. @param {Choice} choice */
+  /** Use this transport from the next attachment on, whatever failed before. @param {Choice} choice */
   choose(choice) {
     this.#route = newTransportChoice(canPeer() ? choice : "websocket");
   }
@@ -62,7 +62,7 @@ export class Dialer {
   /**
    * @param {{id: string, token: string}} ticket @param {import("./signalling.js").Ice} ice
    * @param {AttachmentEvents} events
-   * @returns {PeerAttachment | null} null where the browser makes none after all
+   * @returns {PeerAttachment | null} null where the browser refuses to make one
    */
   #peerTo(ticket, ice, events) {
     try {
@@ -86,20 +86,20 @@ export class Dialer {
 
   /**
    * @param {{id: string, token: string}} ticket
-   * @returns {Promise<import("./signalling.js").Ice | null>} null: a socket is told why
+   * @returns {Promise<import("./signalling.js").Ice | null>} null: try a WebSocket, which is told why
    */
   async #askIce(ticket) {
     try {
       return await askIce(ticket);
     } catch (error) {
       if (!(error instanceof RefusedError) || error.isPassing) throw error;
-      if (error.code === "not_found") this.choose("websocket"); // this server has no other
+      if (error.code === "not_found") this.choose("websocket"); // this server has no WebRTC
       return null;
     }
   }
 }
 
-/** Whether this browser makes peer connections, and says when their pictures are seen. */
+/** Whether this browser has peer connections and reports presented frames. */
 function canPeer() {
   if (typeof RTCPeerConnection === "undefined" || typeof MediaStream === "undefined") return false;
   return "requestVideoFrameCallback" in HTMLVideoElement.prototype;

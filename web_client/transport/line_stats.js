@@ -1,14 +1,14 @@
-// What the line to the server does, over the last minute: a sample a second, from counters.
+// Statistics of the connection over the last minute: a sample a second, from counters.
 
 /**
- * @typedef {object} Counters what an attachment has counted since it began; null: it cannot tell
+ * @typedef {object} Counters of an attachment since it began; null: not known
  * @property {number | null} roundTripMs the newest measurement
- * @property {number | null} jitterMs how much the time on the line varies
+ * @property {number | null} jitterMs how much the transit time varies
  * @property {number} bytes received
  * @property {number | null} packets received
  * @property {number | null} lost packets
- * @property {number | null} bufferedS seconds that all pictures together waited to be decoded
- * @property {number} buffered how many pictures these are
+ * @property {number | null} bufferedS total time of all pictures in the jitter buffer
+ * @property {number} buffered number of these pictures
  *
  * @typedef {object} Sample one second
  * @property {number} atMs
@@ -21,7 +21,7 @@
  * @property {number | null} waitingMs how long a picture waits here before it is shown
  *
  * @typedef {object} LineStats
- * @property {{counters: Counters, atMs: number} | null} before of the same attachment
+ * @property {{counters: Counters, atMs: number} | null} before the counters of the second before, of the same attachment
  * @property {readonly Sample[]} samples oldest first
  */
 
@@ -31,11 +31,11 @@ export const KEPT_MS = 60_000;
 export const NOTHING_MEASURED = Object.freeze({ before: null, samples: Object.freeze([]) });
 
 /**
- * A second is over.
+ * Add a second.
  * @param {LineStats} stats
  * @param {Counters} counters
  * @param {{atMs: number, fps: number | null, leadMs: number, waitingMs: number | null}} shown what the page
- *   itself knows; `waitingMs` where the counters do not tell
+ *   knows itself; `waitingMs` is used where the counters do not tell
  * @returns {LineStats}
  */
 export function measured(stats, counters, { atMs, fps, leadMs, waitingMs }) {
@@ -56,7 +56,7 @@ export function measured(stats, counters, { atMs, fps, leadMs, waitingMs }) {
   return { before: { counters, atMs }, samples };
 }
 
-/** Another attachment counts from zero; what was measured stays. @param {LineStats} stats @returns {LineStats} */
+/** The next attachment counts from zero; the samples stay. @param {LineStats} stats @returns {LineStats} */
 export function cut(stats) {
   return stats.before === null ? stats : { ...stats, before: null };
 }
@@ -69,7 +69,7 @@ export function newest({ before, samples }) {
 /** @param {Counters} now @param {Counters} before */
 function lostShareOf(now, before) {
   if (now.lost === null || now.packets === null) return null;
-  const lost = Math.max(0, now.lost - (before.lost ?? 0)); // one that comes late is taken back
+  const lost = Math.max(0, now.lost - (before.lost ?? 0)); // a late packet reduces the count
   const all = lost + now.packets - (before.packets ?? 0);
   return all > 0 ? lost / all : null;
 }
@@ -80,7 +80,7 @@ function bufferedMsOf(now, before) {
   return count > 0 ? (((now.bufferedS ?? 0) - (before.bufferedS ?? 0)) * 1000) / count : null;
 }
 
-/** How much the time that messages take varies (RFC 3550), by the server's clock and this one. */
+/** How much the transit time of messages varies (RFC 3550), from their times of sending and arrival. */
 export class Jitter {
   /** @type {number | null} */
   #transitMs = null;
@@ -100,7 +100,7 @@ export class Jitter {
   }
 }
 
-/** How long commands take to be answered: the shortest of late, since some wait for the model. */
+/** How long commands take to be answered: the shortest recent time, because some wait for the model. */
 export class AnswerTimes {
   /** @type {Map<string, number>} when each command was sent */
   #sent = new Map();
@@ -111,7 +111,7 @@ export class AnswerTimes {
   sent(id, nowMs) {
     this.#sent.set(id, nowMs);
     if (this.#sent.size <= COMMANDS_KEPT) return;
-    const [oldest] = this.#sent.keys(); // most playheads are never answered
+    const [oldest] = this.#sent.keys(); // a `playhead` is answered only when it is wrong
     this.#sent.delete(oldest);
   }
 

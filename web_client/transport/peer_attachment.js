@@ -1,4 +1,4 @@
-// One WebRTC peer connection, from its offer to its end.
+// One WebRTC attachment, from its offer to its end.
 
 import { AnswerTimes } from "./line_stats.js";
 import { BROKEN, codeOfBye, codeOfFailure, LEFT } from "./close_reason.js";
@@ -17,7 +17,7 @@ export class PeerAttachment {
   transport = /** @type {const} */ ("webrtc");
   /** @type {Promise<number>} the close code; it never rejects */
   ended;
-  /** Whether the server has let this client in. */
+  /** Whether the server has accepted this client. */
   isOpen = false;
   #peer;
   #channel;
@@ -26,7 +26,7 @@ export class PeerAttachment {
   /** @type {Record<"video" | "audio", RTCRtpTransceiver>} */
   #lines;
   #end = (/** @type {number} */ _code) => {};
-  /** @type {RTCIceCandidate[]} those that the server has not been told */
+  /** @type {RTCIceCandidate[]} not sent to the server yet */
   #candidates = [];
   #watchdog = new Watchdog(performance.now());
   #pings = 0;
@@ -36,7 +36,7 @@ export class PeerAttachment {
   /**
    * @param {{id: string, token: string}} ticket
    * @param {import("./signalling.js").Ice} ice
-   * @param {string | null} codec the one to ask for first
+   * @param {string | null} codec to ask for first
    * @param {AttachmentEvents} events
    */
   constructor(ticket, ice, codec, events) {
@@ -49,7 +49,7 @@ export class PeerAttachment {
       bundlePolicy: "max-bundle",
     });
     this.#peer = peer;
-    // Both ways from the start, so that a camera that comes later needs no new offer.
+    // `sendrecv` from the start, so that a camera needs no new offer later.
     this.#lines = {
       video: peer.addTransceiver("video", { direction: "sendrecv" }),
       audio: peer.addTransceiver("audio", { direction: "sendrecv" }),
@@ -62,8 +62,8 @@ export class PeerAttachment {
     peer.ontrack = ({ track, receiver }) => this.#onTrack(track, receiver);
     peer.onicecandidate = ({ candidate }) => this.#onCandidate(candidate);
     peer.onnegotiationneeded = () => {
-      // The first one is about the offer that is on its way already.
-      if (this.#signalling.isKnown) this.#restart().catch(() => {}); // the watchdog ends what stays cut
+      // The first event belongs to the offer that is being sent.
+      if (this.#signalling.isKnown) this.#restart().catch(() => {}); // the watchdog ends it then
     };
     peer.onconnectionstatechange = () => {
       if (peer.connectionState === "failed") this.leave(BROKEN);
@@ -99,7 +99,7 @@ export class PeerAttachment {
 
   /** @param {"video" | "audio"} kind @param {MediaStreamTrack | null} track */
   feed(kind, track) {
-    this.#lines[kind].sender.replaceTrack(track).catch(() => {}); // it ends with the peer
+    this.#lines[kind].sender.replaceTrack(track).catch(() => {}); // the track ends with the peer
     return true;
   }
 
@@ -107,13 +107,13 @@ export class PeerAttachment {
     this.#watchdog.presented();
   }
 
-  /** The page goes, perhaps to come back: the server must not wait half a minute to notice. */
+  /** The page is being left: tell the server, which would notice after half a minute. */
   hangUp() {
     this.#signalling.leave();
     this.#peer.close();
   }
 
-  /** End now, without waiting for the server. */
+  /** End at once, without waiting for the server. */
   leave(code = LEFT) {
     clearInterval(this.#watch);
     this.isOpen = false;
@@ -126,18 +126,18 @@ export class PeerAttachment {
     this.#end(code);
   }
 
-  /** The peer goes with its session: to leave it as well would only be refused. */
+  /** The peer ends with its session; a request to leave it would be refused. */
   forsake() {
     this.#signalling.forget();
     this.leave();
   }
 
   async #open() {
-    // The offer goes out without candidates: the browser finds the server's, and is found by that.
+    // The offer has no candidates: the browser checks the server's, and the server learns its address.
     await this.#peer.setLocalDescription();
     const sdp = await this.#signalling.offer(this.#peer.localDescription?.sdp ?? "");
     if (this.#peer.signalingState === "closed") {
-      this.#signalling.leave(); // given up meanwhile
+      this.#signalling.leave(); // it was ended while it waited
       return;
     }
     await this.#peer.setRemoteDescription({ type: "answer", sdp });
@@ -152,7 +152,7 @@ export class PeerAttachment {
 
   /** @param {RTCIceCandidate | null} candidate */
   #onCandidate(candidate) {
-    // Names that only this machine can look up would hold the server up.
+    // The server cannot resolve mDNS names.
     if (candidate === null || candidate.candidate === "") return;
     if (candidate.candidate.includes(".local")) return;
     this.#candidates.push(candidate);
@@ -161,7 +161,7 @@ export class PeerAttachment {
 
   #tellCandidates() {
     if (!this.#signalling.isKnown || this.#candidates.length === 0) return;
-    // What the server does not take now, it finds out by itself, or the watchdog ends this.
+    // The server finds addresses by itself as well; the watchdog ends a connection that fails.
     this.#signalling.candidates(this.#candidates.splice(0)).catch(() => {});
   }
 
@@ -203,7 +203,7 @@ export class PeerAttachment {
     }
   }
 
-  /** @param {any} chunk whose bytes come by themselves */
+  /** @param {any} chunk whose picture comes in the track */
   #onChunk(chunk) {
     if (chunk.rtp_timestamp != null) this.#watchdog.sent(performance.now());
     this.#events.onMedia(chunk, null);
@@ -232,7 +232,8 @@ export function countersOf(reports, pongMs) {
   const transport = reports.find(({ type }) => type === "transport");
   const pair = reports.find(({ type, id, nominated, state }) => {
     if (type !== "candidate-pair") return false;
-    return transport?.selectedCandidatePairId ? id === transport.selectedCandidatePairId : nominated && state === "succeeded";
+    const selected = transport?.selectedCandidatePairId;
+    return selected ? id === selected : nominated && state === "succeeded";
   });
   const inbound = reports.filter(({ type }) => type === "inbound-rtp");
   const video = inbound.find(({ kind }) => kind === "video");
@@ -254,7 +255,7 @@ function sumOf(reports, field) {
 }
 
 /**
- * Ask for a codec first; the others stay on offer.
+ * Prefer a codec; the others stay in the offer.
  * @param {RTCRtpTransceiver} line @param {string | null} codec such as `h264`
  */
 function preferCodec(line, codec) {
@@ -262,7 +263,7 @@ function preferCodec(line, codec) {
   const known = RTCRtpReceiver.getCapabilities?.("video")?.codecs ?? [];
   const rank = (/** @type {{mimeType: string, sdpFmtpLine?: string}} */ { mimeType, sdpFmtpLine }) => {
     const name = mimeType.replace("video/", "").toLowerCase();
-    // Packets of the other mode cannot hold a whole picture.
+    // The server sends packets of mode 1 only.
     if (name === "h264" && !sdpFmtpLine?.includes("packetization-mode=1")) return 3;
     if (name === codec) return 0;
     return { h264: 1, vp8: 2 }[name] ?? 4;

@@ -3,7 +3,7 @@
 const LIMIT_MS = 15_000;
 const NO_CONTENT = 204;
 
-/** The server answered with an error of its own. */
+/** The server refused a request with a typed error. */
 export class RefusedError extends Error {
   /**
    * @param {number} status
@@ -24,13 +24,13 @@ export class RefusedError extends Error {
  * @property {string} [method] GET, or POST with a body
  * @property {object} [body]
  * @property {string} [token] of the session
- * @property {boolean} [keepalive] whether it goes on when the page ends
+ * @property {boolean} [keepalive] whether it continues when the page is left
  *
  * @param {string} path relative to the page
  * @param {Asked} [asked]
  * @returns {Promise<any>} the answer; null when it is empty
  * @throws {RefusedError} refused
- * @throws {Error} not reached, not in time, or not answered by this server
+ * @throws {Error} the server was not reached, was too slow, or it was not this server that answered
  */
 export async function request(path, asked = {}) {
   const response = await send(path, asked);
@@ -38,7 +38,7 @@ export async function request(path, asked = {}) {
 }
 
 /**
- * The same for an answer that is no JSON.
+ * Likewise, for an answer that is not JSON.
  * @param {string} path @param {Asked} [asked]
  * @returns {Promise<Response>}
  */
@@ -57,7 +57,7 @@ export async function send(path, { method, body, token, keepalive = false } = {}
   return response;
 }
 
-/** @param {number} ms @returns {AbortSignal} one that aborts by then, also in older browsers */
+/** @param {number} ms @returns {AbortSignal} one that aborts after that time, also in older browsers */
 export function after(ms) {
   if ("timeout" in AbortSignal) return AbortSignal.timeout(ms);
   const controller = new AbortController();

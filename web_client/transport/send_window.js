@@ -1,4 +1,4 @@
-// How much of what was pushed may be on its way: the server answers what it has taken in.
+// How many pushes may be in flight: the server answers each once it has taken it in.
 
 /** Holds back a sender that is faster than the line or the server. */
 export class SendWindow {
@@ -9,13 +9,13 @@ export class SendWindow {
   /** @type {(() => void)[]} */
   #waiting = [];
 
-  /** @param {number} limit pushes without an answer @param {number} limitBytes that have not left */
+  /** @param {number} limit unanswered pushes @param {number} limitBytes in the send buffer */
   constructor(limit, limitBytes) {
     this.#limit = limit;
     this.#limitBytes = limitBytes;
   }
 
-  /** @param {number} waitingBytes what was sent and has not left yet */
+  /** @param {number} waitingBytes in the send buffer */
   hasRoom(waitingBytes) {
     return this.#unanswered.size < this.#limit && waitingBytes <= this.#limitBytes;
   }
@@ -32,7 +32,7 @@ export class SendWindow {
     return isOurs;
   }
 
-  /** Another line: what was on its way is lost. */
+  /** Another attachment: pushes in flight are lost. */
   clear() {
     this.#unanswered.clear();
     this.#wake();

@@ -1,11 +1,11 @@
-// How a peer connection is arranged with the server, over HTTP.
+// Signalling of a peer connection, over HTTP.
 
 import { request, send } from "./requests.js";
 
 /** @typedef {{ice_servers: RTCIceServer[], relay_only: boolean}} Ice */
 
 /**
- * By which servers, if any, the peers may find each other.
+ * Ask for the ICE servers of a session.
  * @param {{id: string, token: string}} ticket @returns {Promise<Ice>}
  */
 export function askIce({ id, token }) {
@@ -15,7 +15,7 @@ export function askIce({ id, token }) {
 export class Signalling {
   #session;
   #token;
-  /** @type {string | null} where this peer is, once the server has answered */
+  /** @type {string | null} path of this peer, once the server has answered */
   #peer = null;
   #isOver = false;
 
@@ -25,7 +25,7 @@ export class Signalling {
     this.#token = token;
   }
 
-  /** Whether there is somewhere to send candidates to. */
+  /** Whether the server has answered, so that candidates can be sent. */
   get isKnown() {
     return this.#peer !== null;
   }
@@ -42,7 +42,7 @@ export class Signalling {
     return answer.sdp;
   }
 
-  /** Look for another way. @param {string} sdp @returns {Promise<string>} */
+  /** Restart ICE. @param {string} sdp @returns {Promise<string>} */
   async restart(sdp) {
     const body = { type: "offer", sdp };
     return (await this.#patch(body)).sdp;
@@ -58,15 +58,15 @@ export class Signalling {
     await this.#patch({ candidates });
   }
 
-  /** Say that this peer is no more; also while the page goes. */
+  /** End this peer; also while the page is being left. */
   leave() {
     if (this.#peer === null || this.#isOver) return;
     const asked = { method: "DELETE", token: this.#token, keepalive: true };
-    send(this.#peer, asked).catch(() => {}); // it may be over there as well
+    send(this.#peer, asked).catch(() => {}); // the peer may have ended there already
     this.#peer = null;
   }
 
-  /** The server ends this peer by itself: there will be nothing to leave. */
+  /** The server ends this peer, so `leave` has nothing to do. */
   forget() {
     this.#isOver = true;
   }

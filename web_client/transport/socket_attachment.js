@@ -1,4 +1,4 @@
-// One socket, from its hello to its end.
+// One WebSocket attachment, from its hello to its end.
 
 import { PROTOCOL } from "./attachment.js";
 import { AnswerTimes, Jitter } from "./line_stats.js";
@@ -10,7 +10,7 @@ import { makeBinary, parseBinary, parseText, WireError } from "./wire.js";
 
 const WATCH_EVERY_MS = 1000;
 const ATTACH_LIMIT_MS = 8000;
-// Silence while pictures are due: ask for one, then give the socket up.
+// After silence while pictures are due: ask for a key frame, then close.
 const ASK_AFTER_MS = 4000;
 const DEAD_AFTER_MS = 10_000;
 const BAD_FRAME = 4400;
@@ -20,7 +20,7 @@ export class SocketAttachment {
   transport = /** @type {const} */ ("websocket");
   /** @type {Promise<number>} the close code; it never rejects */
   ended;
-  /** Whether the server has let this client in. */
+  /** Whether the server has accepted this client. */
   isOpen = false;
   #socket;
   #events;
@@ -72,7 +72,7 @@ export class SocketAttachment {
     return this.#socket.bufferedAmount;
   }
 
-  /** TCP sends lost packets again, and tells nothing of them. */
+  /** TCP repeats lost packets without telling the page. */
   async measure() {
     return {
       roundTripMs: this.#answers.shortestMs(performance.now()),
@@ -85,18 +85,18 @@ export class SocketAttachment {
     };
   }
 
-  /** A socket carries no tracks. */
+  /** A WebSocket carries no tracks. */
   feed() {
     return false;
   }
 
-  /** Any message will do for this watch. */
+  /** Here any message is a sign of life. */
   notePresented() {}
 
-  /** The browser ends the socket with the page. */
+  /** The browser closes the socket with the page. */
   hangUp() {}
 
-  /** End now, without waiting for the server. */
+  /** End at once, without waiting for the server. */
   leave(code = LEFT) {
     this.#finish(code);
     this.#socket.close();

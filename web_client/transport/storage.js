@@ -1,16 +1,16 @@
-// What the page keeps in the browser. One that keeps nothing for this page (cookies are blocked, a
-// private window, a full disk) loses what is remembered over a reload, and nothing else.
+// What the page stores in the browser. Where a browser stores nothing (blocked cookies, a private
+// window, a full disk) a reload forgets the session; all else works.
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Keeps */
 
-/** A `Storage` that never throws: what the browser does not keep, it keeps until the page goes. */
+/** A `Storage` that never throws: values that the browser does not store are kept in memory. */
 export class PageStorage {
   /** @type {Keeps | null} */
   #kept = null;
   /** @type {Map<string, string>} */
   #own = new Map();
 
-  /** @param {() => Keeps} find throws where the browser keeps nothing */
+  /** @param {() => Keeps} find throws where the browser stores nothing */
   constructor(find) {
     try {
       const found = find();
@@ -18,11 +18,11 @@ export class PageStorage {
       found.removeItem("reverie.probe");
       this.#kept = found;
     } catch {
-      // said to the person by `limits.js`
+      // `limits.js` tells the person
     }
   }
 
-  /** Whether it outlives the page. */
+  /** Whether values outlive the page. */
   get isLasting() {
     return this.#kept !== null;
   }
@@ -45,7 +45,7 @@ export class PageStorage {
     this.#tried((kept) => kept.removeItem(key));
   }
 
-  /** @template T @param {(kept: Keeps) => T} act @returns {T | undefined} undefined: not done */
+  /** @template T @param {(kept: Keeps) => T} act @returns {T | undefined} undefined: it failed */
   #tried(act) {
     try {
       return this.#kept === null ? undefined : act(this.#kept);

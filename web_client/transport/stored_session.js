@@ -1,23 +1,22 @@
-// Which session is this tab's own. A tab that is duplicated gets a copy of the first one's storage;
-// the lock, which only one tab can hold, tells them apart.
+// The session of this tab. A duplicated tab gets a copy of the storage of the first one, so a lock,
+// which only one tab can hold, decides who owns the session.
 
 import { after } from "./requests.js";
 
 /**
- * @typedef {object} StoredTicket what lets a client come back
+ * @typedef {object} StoredTicket what a client needs to attach again
  * @property {string} id
  * @property {string} token
  * @property {string} model
- * @property {string} [owner] whose session it is, which counts its places
- * @property {string} [owner] whose session it is
- * @property {{model?: string, program?: string, prompt?: string}} [opening] what the world was last
+ * @property {string} [owner] secret of the owner, whose places it counts against
+ * @property {{model?: string, program?: string, prompt?: string}} [opening] with which a new session would begin like it
  */
 
 const KEY = "reverie.session";
-// A reload asks before the page it replaces has let go of its lock.
+// A reloaded page asks before its predecessor has released the lock.
 const LOCK_WAIT_MS = 700;
 
-/** Keeps the tab's session over reloads. Without locks (plain http) the tabs ask each other. */
+/** Keeps the tab's session over reloads. Without locks (plain http) tabs ask each other. */
 export class StoredSession {
   #storage;
   #locks;
@@ -39,7 +38,7 @@ export class StoredSession {
     return this.#storage.isLasting;
   }
 
-  /** @returns {Promise<StoredTicket | null>} the session that this tab had, unless another tab has it */
+  /** @returns {Promise<StoredTicket | null>} the session of this tab, unless another tab owns it */
   async recall() {
     const stored = this.#storage.getItem(KEY);
     if (stored === null) return null;
@@ -56,7 +55,7 @@ export class StoredSession {
     await this.#hold(ticket.id);
   }
 
-  /** Note what the session has become. @param {StoredTicket["opening"]} opening */
+  /** Note with what the session would begin again. @param {StoredTicket["opening"]} opening */
   note(opening) {
     const stored = this.#storage.getItem(KEY);
     if (stored === null) return;
@@ -65,7 +64,7 @@ export class StoredSession {
   }
 
   /**
-   * Give another tab a session that is like this tab's own.
+   * Store a session for another tab.
    * @param {Storage} storage of the other tab @param {StoredTicket} ticket
    */
   bequeath(storage, ticket) {
@@ -92,7 +91,7 @@ export class StoredSession {
           resolve(true);
         });
       locks.request(`reverie.session.${id}`, options, held).catch((error) => {
-        resolve(error?.name === "SecurityError" ? null : false); // there are none for this page
+        resolve(error?.name === "SecurityError" ? null : false); // this page may not use locks
       });
     });
   }

@@ -1,28 +1,28 @@
-// Which tab has a session, where the browser has no locks: pages over plain http, and some others.
+// Which tab owns a session, where the browser has no locks, as over plain http.
 
 const CHANNEL = "reverie.tabs";
 const ANSWER_LIMIT_MS = 300;
 
 /**
- * The tabs of one browser, which ask each other who has a session. A tab that is reloaded hears
- * nobody, for the page before it is gone; one that was duplicated hears the first one.
+ * The tabs of one browser, which ask each other for the owner of a session. A reloaded tab gets no
+ * answer, because its previous page is gone; a duplicated tab gets one from the original.
  */
 export class Tabs {
   #channel;
   #waitMs;
-  /** @type {string | null} the session that this tab has */
+  /** @type {string | null} the session that this tab owns */
   #held = null;
-  /** @type {{session: string, nonce: number, isTaken: boolean} | null} what this tab asks now */
+  /** @type {{session: string, nonce: number, isTaken: boolean} | null} the question of this tab, while it waits for answers */
   #asking = null;
 
-  /** @param {BroadcastChannel | null} channel null: nobody can be asked @param {number} [waitMs] */
+  /** @param {BroadcastChannel | null} channel null: no other tab can be asked @param {number} [waitMs] */
   constructor(channel, waitMs = ANSWER_LIMIT_MS) {
     this.#channel = channel;
     this.#waitMs = waitMs;
     if (channel !== null) channel.onmessage = ({ data }) => this.#onMessage(data);
   }
 
-  /** @returns {Tabs} those of this browser */
+  /** @returns {Tabs} the tabs of this browser */
   static ofBrowser() {
     try {
       return new Tabs(new BroadcastChannel(CHANNEL));
@@ -31,7 +31,7 @@ export class Tabs {
     }
   }
 
-  /** @param {string} session @returns {Promise<boolean>} whether it is this tab's now */
+  /** @param {string} session @returns {Promise<boolean>} whether this tab owns it now */
   async take(session) {
     if (this.#channel === null) {
       this.#held = session;
@@ -47,7 +47,7 @@ export class Tabs {
     return true;
   }
 
-  /** Have a session that was opened here: nobody else can. @param {string} session */
+  /** Own a session that was opened here, which no other tab can know. @param {string} session */
   have(session) {
     this.#held = session;
   }
@@ -64,7 +64,7 @@ export class Tabs {
     } else if (this.#held === session || (asking !== null && asking.nonce < nonce)) {
       this.#channel?.postMessage({ type: "mine", session });
     } else if (asking !== null) {
-      asking.isTaken = true; // two ask at once: the other one has the lower number
+      asking.isTaken = true; // both tabs ask at once, and the one with the lower number gets it
     }
   }
 }

@@ -1,13 +1,13 @@
-// Which transport the next attachment takes, as a pure function of what happened to those before.
-// Automatic is WebRTC first, and WebSocket once it is clear that WebRTC does not get through.
+// The transport of the next attachment, as a pure function of how earlier ones ended.
+// Automatic tries WebRTC first, and WebSocket when WebRTC does not get through.
 
 /**
  * @typedef {"webrtc" | "websocket"} Transport
- * @typedef {"auto" | Transport} Choice what the person wants
+ * @typedef {"auto" | Transport} Choice of the person
  * @typedef {object} Route
  * @property {Choice} choice
  * @property {"untried" | "suspect" | "failed"} webrtc
- *   suspect: it broke, but perhaps the whole server is away; failed: WebSocket gets through
+ *   suspect: it broke, but the server may be down; failed: it broke and WebSocket gets through
  */
 
 /** @type {readonly Choice[]} */
@@ -27,15 +27,15 @@ export function nextTransport({ choice, webrtc }) {
 }
 
 /**
- * An attachment has ended, or did not come about.
+ * An attachment has ended or failed.
  * @param {Route} route @param {Transport} transport
  * @param {{wasOpen: boolean, isBroken: boolean}} end
- *   isBroken: no media or no word got through, and nobody said why
+ *   isBroken: no media or no message got through, and the server gave no reason
  * @returns {Route}
  */
 export function ended(route, transport, { wasOpen, isBroken }) {
   if (transport === "webrtc") return isBroken ? { ...route, webrtc: "suspect" } : route;
-  // Neither way leads there, so WebRTC is not to blame.
+  // WebSocket fails as well, so WebRTC is not the cause.
   const isAway = route.webrtc === "suspect" && !wasOpen;
   return isAway ? { ...route, webrtc: "untried" } : route;
 }
@@ -46,7 +46,7 @@ export function opened(route, transport) {
   return isFailed ? { ...route, webrtc: "failed" } : route;
 }
 
-/** @param {string | null} asked of the address @param {import("./storage.js").Keeps} storage @returns {Choice} */
+/** @param {string | null} asked by the address @param {import("./storage.js").Keeps} storage @returns {Choice} */
 export function recallChoice(asked, storage) {
   for (const name of [asked, storage.getItem(KEY)]) {
     const found = CHOICES.find((choice) => choice === name);

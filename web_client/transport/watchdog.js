@@ -1,23 +1,23 @@
-// Whether a peer is still there: a small clock without a clock, for time comes in as an argument.
-// A browser tells of a dead peer after half a minute at best; this does within seconds.
+// Detects a dead peer within seconds; a browser reports one after half a minute at best.
+// It has no clock of its own: time is passed in.
 
-/** @typedef {"ping" | "ask" | "restart" | "dead"} Duty what is to be done now */
+/** @typedef {"ping" | "ask" | "restart" | "dead"} Duty what the attachment must do now */
 
 const PING_EVERY_MS = 1000;
-/** How long the other side may be silent, pictures may be missing, or a first word may take. */
+/** How long the server may be silent, pictures may be missing, or the first message may take. */
 export const PATIENCE_MS = 5000;
-// Half of it without any picture: ask for one that can be decoded by itself.
+// After half of it without a picture: ask for a key frame.
 const ASK_AFTER_MS = 2500;
-// So long without a word while the network says that it has changed: look for another way.
+// After this long without a message while ICE is disconnected: restart ICE.
 const RESTART_AFTER_MS = 1500;
-// This watch is kept several times a second; a pause of this length was a sleep.
+// `duties` is called several times a second; after a pause of this length the page was asleep.
 const ASLEEP_MS = 2500;
 const GRACE_MS = 2000;
 
 export class Watchdog {
   #heardAtMs;
   #pingedAtMs = -Infinity;
-  /** @type {number | null} since when pictures are due, and none is here */
+  /** @type {number | null} since when a picture is due and was not shown */
   #dueSinceMs = null;
   #asked = false;
   #restarted = false;
@@ -29,7 +29,7 @@ export class Watchdog {
     this.#lookedAtMs = nowMs;
   }
 
-  /** The other side said something. @param {number} nowMs */
+  /** A message came. @param {number} nowMs */
   heard(nowMs) {
     this.#heardAtMs = nowMs;
     this.#restarted = false;
@@ -40,7 +40,7 @@ export class Watchdog {
     this.#dueSinceMs ??= nowMs;
   }
 
-  /** A picture is on the screen, or nobody looks. */
+  /** A picture was shown, or none is expected. */
   presented() {
     this.#dueSinceMs = null;
     this.#asked = false;
@@ -48,7 +48,7 @@ export class Watchdog {
 
   /**
    * @param {number} nowMs
-   * @param {{isOpen: boolean, isCut: boolean}} link isCut: the browser says that no word gets through
+   * @param {{isOpen: boolean, isCut: boolean}} link isCut: ICE is disconnected
    * @returns {Duty[]}
    */
   duties(nowMs, { isOpen, isCut }) {
@@ -73,7 +73,7 @@ export class Watchdog {
     return duties;
   }
 
-  /** A page or a machine that was asleep has missed what was said. @param {number} nowMs */
+  /** A page that was asleep has missed messages, so it starts with a shorter silence. @param {number} nowMs */
   #forgetSleep(nowMs) {
     const sleptMs = nowMs - this.#lookedAtMs;
     this.#lookedAtMs = nowMs;

@@ -4,17 +4,17 @@ import { NOTHING_CHOSEN, parameterKey, shownValue } from "../input/choices.js";
 
 /**
  * @typedef {object} Features
- * @property {boolean} takesPrompt whether a prompt changes anything
+ * @property {boolean} takesPrompt whether the program reads prompts
  * @property {string[]} examplePrompts prompts that it understands
  * @property {string[]} exampleTurns likewise texts that can be said to it
  * @property {boolean} hasPictures whether there is anything to look at
- * @property {boolean} hasText whether it says something
- * @property {boolean} takesTurns whether it can be asked
- * @property {string | null} speaker the loop that speaks, which can be interrupted by itself
- * @property {Input[]} inputs what can be shown or said to it
- * @property {boolean} hasSound whether the program makes some; a voice comes beside it
- * @property {Slider[]} sliders numbers that a person may turn
- * @property {Slider[]} textSwitches likewise; they switch the text, and are shown next to it
+ * @property {boolean} hasText whether it puts out text
+ * @property {boolean} takesTurns whether it answers questions
+ * @property {string | null} speaker the loop of the text, which `interrupt` can name
+ * @property {Input[]} inputs media that it takes
+ * @property {boolean} hasSound whether the program puts out sound; `voice` is a stream of its own
+ * @property {Slider[]} sliders parameters that a person may change
+ * @property {Slider[]} textSwitches those that switch the text, which are shown next to it
  *
  * @typedef {object} Input
  * @property {string} name
@@ -61,13 +61,13 @@ export function featuresOf(session, choices = NOTHING_CHOSEN) {
   };
 }
 
-/** @param {{session: any}} view @returns {boolean} whether pictures are to be expected now */
+/** @param {{session: any}} view @returns {boolean} whether pictures should be coming */
 export function showsNow({ session }) {
   return session?.state === "active" && featuresOf(session).hasPictures;
 }
 
 /**
- * What the page calls things, which depends on whether there is anything to see.
+ * The page's labels, which depend on whether the program shows pictures.
  * @param {Features} features
  */
 export function wordingOf({ hasPictures, examplePrompts, exampleTurns }) {

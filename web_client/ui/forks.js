@@ -1,4 +1,4 @@
-// A second future of the same world, from what is on the screen, in a tab of its own.
+// Forks: a second session that continues from the current picture, in a new tab.
 
 import { refusalOfFork } from "../transport/admission.js";
 import { request } from "../transport/requests.js";
@@ -24,14 +24,14 @@ export class Forks {
   async #fork() {
     const { ticket } = this.#connection;
     if (ticket === null) return;
-    // Opened before anything is waited for: later a browser would take it for an advertisement.
+    // Opened before any await, because a browser blocks a tab that does not follow a click at once.
     const tab = open("", "_blank");
     if (tab === null) {
-      this.#fail("fork", "The browser let no new tab open.");
+      this.#fail("fork", "The browser blocked the new tab.");
       return;
     }
     try {
-      if (!this.#tickets.remembers) throw new Error("this browser keeps nothing for this page");
+      if (!this.#tickets.remembers) throw new Error("this browser stores nothing for this page");
       const { model, owner } = ticket;
       const refusal = await refusalOfFork({ model }, owner);
       if (refusal !== null) throw new Error(refusal);
@@ -43,7 +43,7 @@ export class Forks {
       tab.location.replace(location.href);
     } catch (error) {
       tab.close();
-      this.#fail("fork", `There is no second future: ${error instanceof Error ? error.message : error}`);
+      this.#fail("fork", `The world could not be forked: ${error instanceof Error ? error.message : error}`);
     }
   }
 }

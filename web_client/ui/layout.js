@@ -1,8 +1,8 @@
-// The world's frame on the page: how large the picture is, and the light it throws around itself.
+// The frame of the picture: its size, and the light around it.
 
-// Whole multiples of a pixel are crisp. When they waste more room than this, fill the room instead.
+// Whole multiples of a pixel are crisp; where they would fill less of the room than this, fill it.
 const LEAST_FILL = 0.85;
-// The light is painted anew at most so often, and only when it has visibly changed.
+// The light is repainted at most this often, and only after a visible change.
 const LIGHT_EVERY_MS = 2000;
 const VISIBLE_CHANGE = 16;
 
@@ -21,7 +21,7 @@ export function fit(picture, room, pixelRatio) {
 /** @typedef {[number, number, number]} Colour red, green and blue, 0 to 255 */
 
 /**
- * Whether two lights differ so much that a person sees it.
+ * Whether the difference between two lights is visible.
  * @param {Colour[]} a @param {Colour[]} b of the same length, or empty
  */
 export function isOther(a, b) {
@@ -56,13 +56,13 @@ export class Layout {
     this.#picture = picture;
     this.#glow = glow;
     if (this.#halves !== null) this.#halves.imageSmoothingQuality = "high";
-    // In the next frame, for the page may take its height from the picture.
+    // In the next frame, because the height of the page may depend on the picture.
     const resize = () => requestAnimationFrame(() => this.resize());
     if (typeof ResizeObserver === "undefined") addEventListener("resize", resize);
     else new ResizeObserver(resize).observe(viewport);
   }
 
-  /** Fit the picture to its room anew. */
+  /** Fit the picture to its room. */
   resize() {
     const { clientWidth, clientHeight } = this.#viewport;
     const { flexGrow, paddingLeft, paddingTop } = getComputedStyle(this.#viewport);
@@ -76,7 +76,7 @@ export class Layout {
     this.#frame.style.height = `${height}px`;
   }
 
-  /** Take up the colours of the picture that was just drawn, now and then. @param {number} nowMs */
+  /** Repaint the light from the picture that was just drawn, if it is due. @param {number} nowMs */
   light(nowMs) {
     if (this.#halves === null || nowMs - this.#lookedAtMs < LIGHT_EVERY_MS) return;
     this.#lookedAtMs = nowMs;

@@ -7,7 +7,7 @@ import { KEPT_MS } from "../transport/line_stats.js";
 
 const WIDTH = 300;
 const HEIGHT = 60;
-/** Scales of milliseconds: one that is too large for what is shown hides what happens. */
+/** Scales of milliseconds; the smallest that holds all values is used. */
 const SCALES_MS = [50, 100, 250, 500, 1000, 2500, 5000, 10_000];
 const LEAST_FPS = 10;
 
@@ -32,7 +32,7 @@ export function graphOf(samples) {
 
 /**
  * @param {readonly Sample[]} samples @param {Series} series @param {number} endMs @param {number} most
- * @param {boolean} isArea down to the ground
+ * @param {boolean} isArea closed along the bottom
  */
 function pathOf(samples, series, endMs, most, isArea) {
   /** @type {string[][]} */

@@ -1,4 +1,4 @@
-// What can be opened on this server: its models, and the programs of each.
+// The menus of the server's models and of their programs.
 
 import { titleOf } from "./features.js";
 import { request } from "../transport/requests.js";
@@ -8,12 +8,12 @@ import { request } from "../transport/requests.js";
  * @typedef {{model: string, program: string}} Opening
  */
 
-/** The choice of model and program, where there is one. */
+/** Offers models and programs where there is more than one. */
 export class ModelMenu {
   #page;
   /** @type {Model[]} */
   #models = [];
-  /** What is open; null from a choice until it is. @type {Opening | null} */
+  /** The open session; null after a choice until the next one is open. @type {Opening | null} */
   #session = null;
 
   /** @param {import("./page.js").Page} page @param {(opening: Opening) => void} onChosen */
@@ -37,7 +37,7 @@ export class ModelMenu {
   async show(session) {
     this.#session = session;
     this.#models = (await request("v1/models")).models;
-    if (this.#session !== session) return; // something else was chosen meanwhile
+    if (this.#session !== session) return; // the person has chosen something else since
     const { model, program } = session;
     const titles = this.#models.map(({ name }) => new Option(name, name));
     this.#fill("model", titles, model);
@@ -60,7 +60,7 @@ export class ModelMenu {
   }
 }
 
-/** What the address named was for the first opening; a reload must not undo the choice. */
+/** Remove the choice from the address, so that a reload keeps the one made in the menu. */
 function forgetAddress() {
   const url = new URL(location.href);
   url.searchParams.delete("model");

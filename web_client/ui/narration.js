@@ -1,16 +1,16 @@
-// What the model says and what it was asked, as lines: an utterance each, its question above it.
+// The model's utterances as lines, each with the question that it answers.
 
 /**
  * @typedef {object} Line
- * @property {string} key of its own for as long as the line is kept
- * @property {string | null} question what it answers; null when nobody asked
+ * @property {string} key unique while the line is kept
+ * @property {string | null} question that it answers; null for an utterance without one
  * @property {string} stream
  * @property {string} text said so far
  * @property {"waiting" | "growing" | "done" | "broken" | "refused"} state
- *   waiting: the question is out; broken: it was interrupted
- * @property {number} [forgotten] the oldest messages, which gave way for the question
- * @property {string[]} [unknownWords] of the question, as its receipt says
- * @property {boolean} [isStale] whether more of it is told from its beginning: the line was cut
+ *   waiting: the question was sent; broken: the utterance was interrupted
+ * @property {number} [forgotten] how many of the oldest messages were dropped to make room for the question
+ * @property {string[]} [unknownWords] of the question, from its receipt
+ * @property {boolean} [isStale] whether its next delta begins at its first word, because the page attached again
  */
 
 /** @typedef {readonly Line[]} Lines oldest first */
@@ -26,26 +26,26 @@ export function asked(lines, id, text) {
   return kept([...lines, { key: id, question: text, stream: "", text: "", state: "waiting" }]);
 }
 
-/** A question will never be answered. @param {Lines} lines @param {string | null | undefined} id @returns {Lines} */
+/** A question was refused, or its turn dropped. @param {Lines} lines @param {string | null | undefined} id @returns {Lines} */
 export function refused(lines, id) {
   const isIt = (/** @type {Line} */ line) => line.key === id && line.state === "waiting";
   return changed(lines, isIt, (line) => ({ ...line, state: "refused" }));
 }
 
-/** A question was taken, and messages gave way for it. @param {Lines} lines @param {string} id @param {number} count @returns {Lines} */
+/** A question was accepted, and the oldest messages were dropped for it. @param {Lines} lines @param {string} id @param {number} count @returns {Lines} */
 export function forgetting(lines, id, count) {
   const isIt = (/** @type {Line} */ line) => line.key === id && count > 0;
   return changed(lines, isIt, (line) => ({ ...line, forgotten: count }));
 }
 
-/** A question's receipt came. @param {Lines} lines @param {string} id @param {string[]} unknownWords @returns {Lines} */
+/** The receipt of a question came. @param {Lines} lines @param {string} id @param {string[]} unknownWords @returns {Lines} */
 export function received(lines, id, unknownWords) {
   if (unknownWords.length === 0) return lines;
   return changed(lines, (line) => line.key === id, (line) => ({ ...line, unknownWords }));
 }
 
 /**
- * More was said.
+ * A `text.delta` came.
  * @param {Lines} lines
  * @param {{stream: string, text: string, utterance: number, final?: boolean,
  *   cut?: boolean, answers?: string | null}} delta
@@ -59,7 +59,7 @@ export function heard(lines, { stream, text, utterance, final, cut, answers }) {
   const others = changed(
     lines,
     (line) => line.stream === stream && line.key !== key && line.state === "growing",
-    (line) => ({ ...line, state: "broken" }), // it speaks of something else
+    (line) => ({ ...line, state: "broken" }), // the model has begun another utterance
   );
   const grown = others.some((line) => line.key === key)
     ? changed(others, (line) => line.key === key, (line) => {
@@ -70,23 +70,23 @@ export function heard(lines, { stream, text, utterance, final, cut, answers }) {
   return kept(grown.filter((line) => !isEmpty(line)));
 }
 
-/** Another line to the server: it tells the newest utterance anew. @param {Lines} lines @returns {Lines} */
+/** After attaching again the server sends the newest utterance from its start. @param {Lines} lines @returns {Lines} */
 export function rejoined(lines) {
   return lines.map((line) => ({ ...line, isStale: true }));
 }
 
-/** Nothing that is unfinished will be gone on with. @param {Lines} lines @returns {Lines} */
+/** Unfinished utterances will not be continued. @param {Lines} lines @returns {Lines} */
 export function brokenOff(lines) {
   const broken = changed(lines, (line) => OPEN.has(line.state), (line) => ({ ...line, state: "broken" }));
   return broken.some(isEmpty) ? broken.filter((line) => !isEmpty(line)) : broken;
 }
 
-/** Whether something is being said. @param {Lines} lines */
+/** Whether an utterance is unfinished. @param {Lines} lines */
 export function isSpeaking(lines) {
   return lines.some((line) => OPEN.has(line.state));
 }
 
-/** @param {Line} line that has ended before it said anything */
+/** @param {Line} line that ended before its first word */
 function isEmpty({ question, text, state }) {
   return question === null && text.trim() === "" && !OPEN.has(state);
 }

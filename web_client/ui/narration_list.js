@@ -1,4 +1,4 @@
-// The narration on the page: lines that grow, read aloud once they are whole.
+// The narration on the page: lines that grow, and are read aloud once they are complete.
 
 /** @typedef {import("./narration.js").Line} Line */
 
@@ -35,7 +35,7 @@ export class NarrationList {
     const item = shown?.item ?? document.createElement("div");
     this.#shown.set(line.key, { item, line });
     item.dataset.state = line.state;
-    // Hidden from screen readers while it grows: they read it whole, when it enters their tree.
+    // Hidden from screen readers while it grows, so that they read it once it is complete.
     if (OPEN.has(line.state)) item.setAttribute("aria-hidden", "true");
     else item.removeAttribute("aria-hidden");
     item.replaceChildren(...partsOf(line));

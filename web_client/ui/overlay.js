@@ -1,4 +1,4 @@
-// What lies over the picture while there is none to see, from the view.
+// The overlay over the picture, from the view.
 
 import { featuresOf } from "./features.js";
 import { statusOf } from "./status.js";
@@ -6,7 +6,7 @@ import { statusOf } from "./status.js";
 /** @typedef {import("../state.js").View} View */
 
 /**
- * What lies over the picture, when there is something to wait for or to decide.
+ * The overlay to show while there is something to wait for or to decide.
  * @param {View} view @param {number} nowMs
  * @returns {{title: string, detail: string,
  *   action: {label: string, does: "retry" | "renew"} | null} | null}
@@ -15,7 +15,7 @@ export function overlayOf(view, nowMs) {
   const again = { label: "Try now", does: /** @type {const} */ ("retry") };
   if (view.link === "lost" || view.link === "waiting") {
     const { text } = statusOf(view, nowMs);
-    const action = view.link === "lost" ? again : null; // the page asks by itself, every few seconds
+    const action = view.link === "lost" ? again : null; // in `waiting` the page polls by itself
     return { title: text, detail: view.reason, action };
   }
   if (view.link === "over") {
@@ -33,7 +33,7 @@ export function overlayOf(view, nowMs) {
   if (view.recovering) return { title: "Bringing the world back", detail: "", action: null };
   if (view.queued !== null) {
     const ahead = `You are number ${view.queued} in line.`;
-    const detail = `Every place is taken; one comes free when somebody leaves. ${ahead}`;
+    const detail = `Every place is taken; one becomes free when another person leaves. ${ahead}`;
     return { title: "Waiting for a free place", detail, action: null };
   }
   if (view.screen.shownAtMs.length === 0 && view.screen.seenUs === 0) {
@@ -42,11 +42,11 @@ export function overlayOf(view, nowMs) {
   return null;
 }
 
-/** @param {View} view nothing has been shown of it yet */
+/** @param {View} view of a session that has shown nothing yet */
 function beginningOf({ session }) {
   const { hasPictures, inputs, takesPrompt } = featuresOf(session);
   if (!hasPictures) {
-    const detail = "There are no pictures here: what it answers stands beside the question.";
+    const detail = "This program shows no pictures: its answers appear next to the question.";
     return { title: "Ask it something", detail, action: null };
   }
   if (inputs.length === 0 || takesPrompt) {

@@ -1,4 +1,4 @@
-// The page: shows a view. It reads nothing back from the document.
+// The page: renders a view, and reads nothing back from the document.
 
 import { featuresOf, wordingOf } from "./features.js";
 import { isSpeaking } from "./narration.js";
@@ -169,7 +169,7 @@ export class Page {
     const { chips } = this.#parts;
     chips.hidden = prompts.length === 0;
     const shown = [...chips.querySelectorAll("button")].map((chip) => chip.textContent);
-    if (shown.join("\n") === prompts.join("\n")) return; // a chip that has the focus keeps it
+    if (shown.join("\n") === prompts.join("\n")) return; // so that a focused chip keeps the focus
     chips.replaceChildren(...prompts.map(chipOf));
   }
 

@@ -1,4 +1,4 @@
-// A prompt that was asked for, and what became of it, in words.
+// A prompt that was sent and its outcome, in words.
 
 /**
  * @typedef {object} PromptStatus
@@ -13,7 +13,7 @@
 export const SPOKEN_CHARS = 120;
 
 const WORD = /[\p{L}\p{N}'’-]+/gu;
-/** Words that ask for nothing by themselves. */
+/** Words that carry no meaning by themselves. */
 const SMALL_WORDS = new Set(
   "a an and are as at by for from in into is it its my of on or some the this to with".split(" "),
 );
@@ -23,7 +23,7 @@ export function newPromptStatus(id, text) {
   return { id, text, outcome: "asked", unknownWords: [], truncatedAt: null };
 }
 
-/** @param {PromptStatus} promptStatus @param {number} [limit] longest that the prompt may be told @returns {string} */
+/** @param {PromptStatus} promptStatus @param {number} [limit] characters of the prompt, at most @returns {string} */
 export function promptStatusText({ text, outcome, unknownWords, truncatedAt }, limit = Infinity) {
   const what = text === "" ? "no prompt" : clipped(text, limit);
   const unknown = unknownWords.length

@@ -1,4 +1,4 @@
-// The numbers: how the picture plays, what the line does, and both over the last minute.
+// The statistics panel: playback, the connection, and both over the last minute.
 
 import { medianMs } from "../media/latency.js";
 import { rateOf } from "../state.js";
@@ -34,7 +34,7 @@ function rounded(value, unit, digits = 0) {
   return { value: value === null ? null : Number(value.toFixed(digits)), unit };
 }
 
-// So often at most: a number that changes with each picture costs more than the picture.
+// At most this often, because rendering the numbers with each picture costs more than the picture.
 const RENDER_EVERY_MS = 400;
 
 export class StatsPanel {

@@ -1,4 +1,4 @@
-// The one line that says how things are, from the view.
+// The status line, from the view.
 
 /** @typedef {import("../state.js").View} View */
 /** @typedef {"wait" | "live" | "paused" | "away" | "over"} Tone */
@@ -29,7 +29,7 @@ export function statusOf(view, nowMs) {
     case "lost": {
       const seconds = Math.max(1, Math.ceil((view.retryAtMs - nowMs) / 1000));
       if (view.isBusy) return { tone: "wait", text: `Trying again in ${seconds} s` };
-      return { tone: "away", text: `Server away, trying again in ${seconds} s` };
+      return { tone: "away", text: `Server not reached, trying again in ${seconds} s` };
     }
     case "over":
       return { tone: "over", text: view.reason };

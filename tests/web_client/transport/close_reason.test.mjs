@@ -37,7 +37,7 @@ test("a server that does not say when is not tried again by itself", () => {
 });
 
 test("nothing is promised about a world behind a server that is away", () => {
-  assert.match(closeReasonOf(1006).reason, /tries to go back/);
+  assert.match(closeReasonOf(1006).reason, /will try to continue/);
   assert.match(closeReasonOf(4404).reason, /The old world is lost; a new one begins/);
 });
 
