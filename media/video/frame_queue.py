@@ -1,4 +1,4 @@
-"""The queue in front of the encoders: bounded, the oldest frame gives way."""
+"""Queues in front of the encoders: bounded, the oldest frame gives way."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -8,11 +8,16 @@ from reverie.media.types import FrameTag, Picture
 
 @dataclass(frozen=True, slots=True)
 class QueuedFrame:
-    """A frame that waits for the encoders; `dropped` frames were lost just before it."""
+    """A frame that waits for the encoders; `dropped` frames were lost just before it.
+
+    Attributes:
+        due_us: when a receiver that plays at the media's own speed shows it.
+    """
 
     frame_HWC: Picture
     tag: FrameTag
     dropped: int = 0
+    due_us: int = 0
 
 
 class DropOldestFrames:
@@ -31,25 +36,36 @@ class DropOldestFrames:
     def __len__(self) -> int:
         return len(self._frames)
 
-    def put(self, frame_HWC: Picture, tag: FrameTag) -> None:
+    def put(self, frame_HWC: Picture, tag: FrameTag, due_us: int = 0) -> None:
         """Add the newest frame."""
-        self._frames.append(QueuedFrame(frame_HWC, tag))
+        self.add(QueuedFrame(frame_HWC, tag, due_us=due_us))
+
+    def add(self, queued: QueuedFrame) -> None:
+        """Add the newest frame, of another queue."""
+        self._frames.append(queued)
         if len(self._frames) > self._capacity:
-            lost = self._frames.popleft()
-            self.dropped += 1
-            heir = self._frames[0]
-            self._frames[0] = replace(
-                heir,
-                dropped=heir.dropped + lost.dropped + 1,
-                tag=replace(
-                    heir.tag, discontinuity=heir.tag.discontinuity or lost.tag.discontinuity
-                ),
-            )
+            self._lose_oldest()
 
     def take(self) -> QueuedFrame:
         """Remove the oldest frame. There must be one."""
         return self._frames.popleft()
 
+    def shed(self, before_us: int) -> None:
+        """Lose the frames that were due before a time, but never the newest."""
+        while len(self._frames) > 1 and self._frames[0].due_us < before_us:
+            self._lose_oldest()
+
     def clear(self) -> None:
         """Forget all frames; they do not count as dropped."""
         self._frames.clear()
+
+    def _lose_oldest(self) -> None:
+        lost = self._frames.popleft()
+        self.dropped += 1
+        heir = self._frames[0]
+        discontinuity = heir.tag.discontinuity or lost.tag.discontinuity
+        self._frames[0] = replace(
+            heir,
+            dropped=heir.dropped + lost.dropped + 1,
+            tag=replace(heir.tag, discontinuity=discontinuity),
+        )

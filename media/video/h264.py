@@ -15,6 +15,9 @@ from reverie.media.errors import EncodeError
 from reverie.media.types import Container, EncodedFrame, Picture, Size, StreamFormat
 from reverie.media.video.sps import codec_string
 
+BUFFER_PARTS = 5
+"""A frame takes at most this part of a second of the limit, for the one after it waits so long."""
+
 _BT709 = 1
 """Code point of primaries, transfer and matrix (ITU-T H.273)."""
 _LIMITED = 1
@@ -92,7 +95,7 @@ def _open(size: Size, rate_hz: float, quality: int, bits_per_s: int | None) -> a
     if _fits_level_31(context.width, context.height, rate_hz):
         context.options["level"] = "3.1"  # what WebRTC offers name, so that all say the same
     if bits_per_s is not None:
-        context.options |= {"maxrate": str(bits_per_s), "bufsize": str(bits_per_s // 2)}
+        context.options |= {"maxrate": str(bits_per_s), "bufsize": str(bits_per_s // BUFFER_PARTS)}
     try:
         context.open()
     except av.FFmpegError as error:

@@ -14,6 +14,7 @@ from reverie.media.types import (
     VideoEncoder,
 )
 from reverie.media.video.encoders import OpenEncoder
+from reverie.media.video.frame_queue import DropOldestFrames
 from reverie.media.video.subscription import VideoSubscription
 
 KEY_REQUEST_INTERVAL_US = 250_000
@@ -33,14 +34,21 @@ class Rendition:
     """
 
     def __init__(
-        self, codec: Codec, size: Size | None, rate_hz: float, open_encoder: OpenEncoder
+        self,
+        codec: Codec,
+        size: Size | None,
+        rate_hz: float,
+        open_encoder: OpenEncoder,
+        queue_frames: int = 64,
     ) -> None:
         """Open nothing yet: the first frame does.
 
         Args:
             size: what to scale to; None keeps the size of the frames.
+            queue_frames: frames that may wait while all watchers are held.
         """
         self.subscriptions: list[VideoSubscription] = []
+        self.waiting = DropOldestFrames(queue_frames)
         self._codec = codec
         self._size = size
         self._rate_hz = rate_hz
@@ -54,6 +62,12 @@ class Rendition:
         self._wishes: dict[VideoSubscription, int] = {}  # bits a second that watchers can take
         self._limit: int | None = None  # in effect
         self._limited_us: int | None = None  # since when, in media time
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a frame waits that a watcher has room for."""
+        lead = [each for each in self.subscriptions if not each.follows] or self.subscriptions
+        return bool(self.waiting) and not all(each.held for each in lead)
 
     def force_key(self) -> None:
         """Make the next frame a key frame."""

@@ -1,6 +1,7 @@
 """One watcher of a fan-out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from reverie.media.types import MediaFrame
 
@@ -8,8 +9,16 @@ Deliver = Callable[[MediaFrame], None]
 """Takes one frame, at once, on the event loop. Bounding what it keeps is its own business."""
 
 
+def _nothing(_: "VideoSubscription") -> None:
+    pass
+
+
 class VideoSubscription:
-    """Hands frames to one watcher, in order. The fan-out sees to it that the first is a key."""
+    """Hands frames to one watcher, in order, from a key frame on.
+
+    Attributes:
+        held: the watcher's line is behind, so it is handed nothing now.
+    """
 
     def __init__(
         self,
@@ -17,13 +26,34 @@ class VideoSubscription:
         request_key: Callable[[], None],
         leave: Callable[["VideoSubscription"], None],
         limit: Callable[["VideoSubscription", int | None], None],
+        resume: Callable[["VideoSubscription"], None] = _nothing,
+        *,
+        follows: bool = False,
     ) -> None:
-        """Made by `VideoFanout.subscribe`."""
+        """Made by `VideoFanout.subscribe`.
+
+        Args:
+            deliver: takes the frames.
+            request_key: asks for a key frame.
+            leave: called once, at `close`.
+            limit: notes what the watcher can take.
+            resume: called when the watcher is held no longer.
+            follows: it takes what is made for others, and makes nothing go on without them.
+        """
+        self.follows = follows
+        self.held = False
         self._deliver = deliver
         self._request_key = request_key
         self._leave = leave
         self._limit = limit
+        self._resume = resume
         self._closed = False
+        self._skipped = 0  # frames that other watchers got while this one was held
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether only a key frame can follow what the watcher has."""
+        return self._skipped > 0
 
     def request_key_frame(self) -> None:
         """Ask for a frame that can be decoded without earlier ones. Requests coalesce."""
@@ -38,6 +68,18 @@ class VideoSubscription:
         if not self._closed:
             self._limit(self, bits_per_s)
 
+    def hold(self, held: bool) -> None:
+        """Say whether the watcher's line is behind.
+
+        While all watchers of a rendition are held, its frames wait unencoded, and late ones give
+        way to newer ones. While only some are, they skip frames up to a key frame.
+        """
+        if self._closed or held == self.held:
+            return
+        self.held = held
+        if not held:
+            self._resume(self)
+
     def close(self) -> None:
         """Stop; nothing is delivered afterwards. Closing twice is closing once."""
         if not self._closed:
@@ -45,6 +87,20 @@ class VideoSubscription:
             self._leave(self)
 
     def hand_over(self, frame: MediaFrame) -> None:
-        """Deliver a frame, unless the watcher has left."""
-        if not self._closed:
+        """Deliver a frame of the stream; called by the fan-out."""
+        if self._closed:
+            return
+        if self._skipped and not frame.encoded.key:
+            self.pass_over(frame)
+            return
+        skipped, self._skipped = self._skipped, 0
+        self._deliver(replace(frame, dropped=frame.dropped + skipped))
+
+    def pass_over(self, frame: MediaFrame) -> None:
+        """Note a frame that others get and this watcher does not; called by the fan-out."""
+        self._skipped += 1 + frame.dropped
+
+    def hand_over_still(self, frame: MediaFrame) -> None:
+        """Deliver a picture that stands beside the stream; called by the fan-out."""
+        if not self._closed and not self.held:
             self._deliver(frame)

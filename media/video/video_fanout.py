@@ -2,6 +2,9 @@
 
     publish -> DropOldestFrames -> encoding thread, one Rendition a codec and size -> subscriptions
 
+While the lines of all watchers of a rendition are behind, its frames wait unencoded, and those that
+are late give way to newer ones: to leave out a frame then costs no key frame.
+
 `publish`, `subscribe`, `flush` and `close` return at once and belong to the event loop; `run` is a
 child of the session's TaskGroup and ends it by raising when an encoder fails, so that a stream
 either moves or says why it does not.
@@ -12,20 +15,27 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from reverie.media.clock import Clock, MonotonicClock
 from reverie.media.encoding_loop import EncodingLoop
+from reverie.media.pacing import PacketPacer
 from reverie.media.types import Codec, EncodedFrame, FrameTag, MediaFrame, Picture, Size
 from reverie.media.video.encoders import OpenEncoder, open_encoder
 from reverie.media.video.frame_queue import DropOldestFrames, QueuedFrame
 from reverie.media.video.rendition import Rendition
 from reverie.media.video.subscription import Deliver, VideoSubscription
 
+LATE_US = 100_000
+"""A frame that waits for so long after it was due gives way to a newer one."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Job:
     rendition: Rendition
+    queued: QueuedFrame
     force_key: bool
     bits_per_s: int | None
     recipients: tuple[VideoSubscription, ...]
+    held: tuple[VideoSubscription, ...]  # of the watchers; they skip the frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class VideoFanout:
         queue_frames: int = 64,
         encode_limit_s: float = 10.0,
         open_encoder: OpenEncoder = open_encoder,
+        clock: Clock | None = None,
     ) -> None:
         """Start nothing yet: `run` does.
 
@@ -52,7 +63,11 @@ class VideoFanout:
             queue_frames: frames that may wait for the encoders; the oldest gives way.
             encode_limit_s: an encoder that takes longer over a frame counts as failed.
             open_encoder: what makes encoders, for tests.
+            clock: the machine's by default, for tests.
         """
+        self._clock = clock or MonotonicClock()
+        self._pacer = PacketPacer()
+        self._queue_frames = queue_frames
         self._rate_hz = rate_hz
         self._open_encoder = open_encoder
         self._queue = DropOldestFrames(queue_frames)
@@ -74,7 +89,12 @@ class VideoFanout:
         return sum(len(rendition.subscriptions) for rendition in self._renditions.values())
 
     def subscribe(
-        self, codec: Codec, deliver: Deliver, size: Size | None = None
+        self,
+        codec: Codec,
+        deliver: Deliver,
+        size: Size | None = None,
+        *,
+        follows: bool = False,
     ) -> VideoSubscription:
         """Begin to watch.
 
@@ -84,10 +104,14 @@ class VideoFanout:
         Args:
             deliver: called with each frame on the event loop. Each frame names its format.
             size: what to scale to; None keeps the size of the frames.
+            follows: take what is made for others, such as a recording does: while all others are
+                held, nothing is made for this one.
         """
         rendition = self._renditions.get((codec, size))
         if rendition is None:
-            rendition = Rendition(codec, size, self._rate_hz, self._open_encoder)
+            rendition = Rendition(
+                codec, size, self._rate_hz, self._open_encoder, self._queue_frames
+            )
             self._renditions[codec, size] = rendition
         found = rendition
 
@@ -98,7 +122,15 @@ class VideoFanout:
                 self._retired.append(self._renditions.pop((codec, size)))
                 self._loop.stir()
 
-        subscription = VideoSubscription(deliver, rendition.request_key, leave, rendition.limit)
+        def resume(subscription: VideoSubscription) -> None:
+            if subscription.has_gap:
+                found.request_key()
+                self._stills.append(_StillRequest(found, subscription))
+            self._loop.stir()
+
+        subscription = VideoSubscription(
+            deliver, rendition.request_key, leave, rendition.limit, resume, follows=follows
+        )
         rendition.subscriptions.append(subscription)
         rendition.force_key()
         self._stills.append(_StillRequest(rendition, subscription))
@@ -118,7 +150,9 @@ class VideoFanout:
         """
         Size.of(frame_HWC)
         if not self._loop.closed:
-            self._queue.put(frame_HWC.copy() if frame_HWC.flags.writeable else frame_HWC, tag)
+            due_us = self._pacer.due_us(tag.chunk, tag.duration_us, self._clock.now_us())
+            kept_HWC = frame_HWC.copy() if frame_HWC.flags.writeable else frame_HWC
+            self._queue.put(kept_HWC, tag, due_us)
             self._loop.stir()
 
     def flush(self) -> None:
@@ -128,8 +162,10 @@ class VideoFanout:
         """
         self._flushes += 1
         self._queue.clear()
+        self._pacer.restart()
         self._newest = None
         for rendition in self._renditions.values():
+            rendition.waiting.clear()
             rendition.force_key()
 
     async def drain(self) -> None:
@@ -161,43 +197,56 @@ class VideoFanout:
             return self._loop.in_thread(lambda: _close_all(retired))
         if self._stills:
             return self._send_still(self._stills.popleft())
-        return self._send(self._queue.take()) if self._queue else None
+        ready = self._ready()
+        while self._queue and not ready:
+            self._newest = self._queue.take()
+            for rendition in self._renditions.values():
+                rendition.waiting.add(self._newest)
+            ready = self._ready()
+        return self._send(ready) if ready else None
 
-    async def _send(self, queued: QueuedFrame) -> None:
-        jobs = [
-            _Job(
-                rendition,
-                rendition.take_key_frame_request(queued.tag),
-                rendition.take_limit(queued.tag),
-                tuple(rendition.subscriptions),
-            )
-            for rendition in self._renditions.values()
-        ]
+    def _ready(self) -> list[Rendition]:
+        return [each for each in self._renditions.values() if each.is_ready]
+
+    async def _send(self, ready: list[Rendition]) -> None:
+        jobs = [self._job(rendition) for rendition in ready]
         flushes = self._flushes
-        encoded = await self._loop.in_thread(lambda: _encode_all(queued, jobs)) if jobs else []
+        encoded = await self._loop.in_thread(lambda: [_encoded(job) for job in jobs])
         if flushes != self._flushes:
             return
-        self._newest = queued
         for job, frame in zip(jobs, encoded, strict=True):
+            media = MediaFrame(frame, job.queued.tag, job.queued.dropped)
             for recipient in job.recipients:
-                recipient.hand_over(MediaFrame(frame, queued.tag, queued.dropped))
+                recipient.hand_over(media)
+            for passed in job.held:
+                passed.pass_over(media)
+
+    def _job(self, rendition: Rendition) -> _Job:
+        rendition.waiting.shed(self._clock.now_us() - LATE_US)
+        queued = rendition.waiting.take()
+        return _Job(
+            rendition,
+            queued,
+            rendition.take_key_frame_request(queued.tag),
+            rendition.take_limit(queued.tag),
+            tuple(each for each in rendition.subscriptions if not each.held),
+            tuple(each for each in rendition.subscriptions if each.held),
+        )
 
     async def _send_still(self, request: _StillRequest) -> None:
         newest, flushes = self._newest, self._flushes
-        if newest is None or self._queue:
+        if newest is None or self._queue or request.rendition.waiting:
             return  # the stream itself is about to bring a picture
         frame = await self._loop.in_thread(
             lambda: request.rendition.still(newest.frame_HWC, newest.tag.pts_us)
         )
         if flushes == self._flushes:
-            request.recipient.hand_over(MediaFrame(frame, newest.tag))
+            request.recipient.hand_over_still(MediaFrame(frame, newest.tag))
 
 
-def _encode_all(queued: QueuedFrame, jobs: list[_Job]) -> list[EncodedFrame]:
-    return [
-        job.rendition.encode(queued.frame_HWC, queued.tag.pts_us, job.force_key, job.bits_per_s)
-        for job in jobs
-    ]
+def _encoded(job: _Job) -> EncodedFrame:
+    queued = job.queued
+    return job.rendition.encode(queued.frame_HWC, queued.tag.pts_us, job.force_key, job.bits_per_s)
 
 
 def _close_all(renditions: list[Rendition]) -> None:

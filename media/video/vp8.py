@@ -14,6 +14,9 @@ from av.video.reformatter import Colorspace
 from reverie.media.errors import EncodeError
 from reverie.media.types import Container, EncodedFrame, Picture, Size, StreamFormat
 
+BUFFER_PARTS = 5
+"""A frame takes at most this part of a second of the limit, for the one after it waits so long."""
+
 MOST_BITS_PER_S = 20_000_000
 """Without a limit: more than any picture here needs."""
 
@@ -84,7 +87,7 @@ class Vp8Encoder:
             "auto-alt-ref": "0",
             "crf": str(self._quality),
             "maxrate": str(most),
-            "bufsize": str(most // 2),
+            "bufsize": str(most // BUFFER_PARTS),
             "undershoot-pct": "100",
             "overshoot-pct": "15",
             "static-thresh": "1",

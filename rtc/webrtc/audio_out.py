@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from aiortc import RTCRtpSender
 
-from reverie.rtc.webrtc.pacer import PacketPacer
+from reverie.media.pacing import PacketPacer
 from reverie.rtc.webrtc.packet_track import PacedPacket, PacketTrack
 from reverie.rtc.webrtc.rtp_time import RtpTime
 from reverie.sessions.protocol.media_events import MediaChunk

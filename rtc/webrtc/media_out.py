@@ -63,7 +63,7 @@ class MediaOut:
         self._video.shown = lambda chunk: shown(attachment, chunk)
         self._video.request_key = lambda: self._request_key(attachment)
         self._video.refresh = self._refresh = lambda: server_session.show_again(attachment)
-        self._video.limit = lambda rate: server_session.limit_video(attachment, rate)
+        self._video.limit = attachment.limit_video
         self._video.limit(self._options.max_bitrate)
 
     async def pass_on(self, event: AnyEvent) -> AnyEvent | None:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from aiortc import RTCRtpSender
 
+from reverie.media.pacing import PacketPacer
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.webrtc.aiortc_seams import on_key_request, on_reports
-from reverie.rtc.webrtc.pacer import PacketPacer
 from reverie.rtc.webrtc.packet_track import PacedPacket, PacketTrack
 from reverie.rtc.webrtc.rtp_time import RtpTime
 from reverie.rtc.webrtc_options import WebRtcOptions

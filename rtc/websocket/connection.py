@@ -15,7 +15,11 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Close, Frame, Opcode
 
 from reverie.rtc.http.connection import Deadline, options_of, tune
+from reverie.rtc.websocket.socket_reading import SocketReading, read_socket
 from reverie.rtc.wire.framing import CloseCode
+
+BACKLOG = "reverie.backlog"
+"""The ASGI extension whose `read` says what waits to be sent."""
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):
@@ -86,6 +90,10 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             reason = f"bad_frame: {reason}" if reason else "bad_frame"
         self._fail(code, reason)
 
+    def read(self) -> SocketReading:
+        """Return what waits to be sent to the client."""
+        return read_socket(self.transport)
+
     async def send(self, message: ASGISendEvent) -> None:
         """Send for the application; a close that it begins has a deadline."""
         await super().send(message)
@@ -96,6 +104,10 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         """Run the application; a socket that it leaves open is closed by the deadline."""
+        self.scope["extensions"] = {
+            **(self.scope.get("extensions") or {}),
+            BACKLOG: {"read": self.read},
+        }
         await super().run_asgi()
         self._abort_later()
 

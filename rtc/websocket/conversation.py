@@ -1,4 +1,4 @@
-"""One attachment over one WebSocket: two tasks, one that receives and one that sends.
+"""One attachment over one WebSocket: one task receives, one sends, one watches the line.
 
 The socket is closed in one place, with the code of the reason. However it ends (the end of the
 session, a close frame, a reset, a limit), the attachment is detached in `finally`.
@@ -9,6 +9,7 @@ import asyncio
 from reverie.rtc.command_reader import CommandReader
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions
+from reverie.rtc.websocket.socket_line import SocketLine
 from reverie.rtc.websocket.socket_peer import SocketPeer
 from reverie.rtc.wire.errors import PeerLeftError, first_of
 from reverie.rtc.wire.framing import close_code, encode_event
@@ -30,6 +31,7 @@ class SocketConversation:
         self._attachment = attachment
         self._metrics = metrics
         self._reader = CommandReader(attachment, options, metrics)
+        self._line = SocketLine(peer.read, attachment)
 
     async def run(self) -> None:
         """Run until either side ends, then detach and close the socket."""
@@ -38,6 +40,7 @@ class SocketConversation:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(), name="receive")
                 tasks.create_task(self._send(), name="send")
+                tasks.create_task(self._line.watch(), name="line")
         except* AttachmentEndedError as group:
             reason = first_of(group).reason
             code = close_code(reason)
@@ -64,6 +67,7 @@ class SocketConversation:
             event = await self._attachment.take()
             message = encode_event(event)
             await self._peer.send(message)
+            self._line.wrote(len(message), event.size_bytes if isinstance(event, MediaChunk) else 0)
             self._metrics.sent_bytes.inc(len(message))
             if isinstance(event, MediaChunk):
                 self._metrics.frames.inc()

@@ -2,6 +2,8 @@
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from reverie.rtc.websocket.connection import BACKLOG
+from reverie.rtc.websocket.socket_reading import SocketReading
 from reverie.rtc.wire.errors import PeerLeftError
 
 MAX_REASON_BYTES = 123
@@ -53,6 +55,11 @@ class SocketPeer:
                 await self._socket.send_bytes(message)
         except WebSocketDisconnect as error:
             raise PeerLeftError(error.code) from None
+
+    def read(self) -> SocketReading:
+        """Return what waits to be sent."""
+        extension = self._socket.scope.get("extensions", {}).get(BACKLOG)
+        return extension["read"]() if extension is not None else SocketReading(0)
 
     async def close(self, code: int, reason: str) -> None:
         """Close the socket, unless it is closed already."""

@@ -72,6 +72,9 @@ class CommandSink(Protocol):
     def listening_changed(self, attachment: "Attachment") -> None:
         """Begin or stop to show it the streams."""
 
+    def line_changed(self, attachment: "Attachment") -> None:
+        """Encode for what its line takes now."""
+
     def detach(self, attachment: "Attachment") -> None:
         """Remove an attachment; idempotent."""
 
@@ -93,6 +96,7 @@ class Attachment:
         self.outbox = outbox
         self.listening = options.listening
         self.bits_per_s: int | None = None  # bandwidth for each video; None: unknown
+        self.held = False  # its line is behind, so pictures wait before they are encoded
         self.active_us = outbox.now_us()  # when it last sent a command or was shown something
         self._command_sink = command_sink
 
@@ -155,6 +159,18 @@ class Attachment:
         if listening != self.listening:
             self.listening = listening
             self._command_sink.listening_changed(self)
+
+    def limit_video(self, bits_per_s: int | None) -> None:
+        """Say how many bits a second the line takes for each video; None: it is not known."""
+        if bits_per_s != self.bits_per_s:
+            self.bits_per_s = bits_per_s
+            self._command_sink.line_changed(self)
+
+    def hold_video(self, held: bool) -> None:
+        """Say whether the line is behind; meanwhile late pictures give way to newer ones."""
+        if held != self.held:
+            self.held = held
+            self._command_sink.line_changed(self)
 
     def detach(self) -> None:
         """Leave the session; idempotent. Never waits."""

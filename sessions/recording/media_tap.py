@@ -70,7 +70,7 @@ class MediaTap:
     def _open(self) -> None:
         video = self._outputs.videos[0]
         self._keyed_us = None
-        self._video = video.fanout.subscribe(Codec.H264, self._picture)
+        self._video = video.fanout.subscribe(Codec.H264, self._picture, follows=True)
         for sound in self._outputs.sounds:
             name = sound.stream.name
 

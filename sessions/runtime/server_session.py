@@ -225,11 +225,10 @@ class ServerSession:
         """Begin or stop showing the streams to an attachment."""
         self._attachment_lifecycle.listening_changed(attachment)
 
-    def limit_video(self, attachment: Attachment, bits_per_s: int) -> None:
-        """Note the bits a second that a client's connection can take for each video stream."""
-        attachment.bits_per_s = bits_per_s
+    def line_changed(self, attachment: Attachment) -> None:
+        """Encode each video stream for what an attachment's line takes now."""
         for video in self._context.outputs.videos:
-            video.limit_changed(attachment)
+            video.line_changed(attachment)
 
     def show_again(self, attachment: Attachment) -> None:
         """Send an attachment the newest pictures again, because they were lost on the way."""

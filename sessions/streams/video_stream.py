@@ -57,11 +57,12 @@ class VideoStream(MediaStream[VideoFanout, VideoSubscription, FramesOut]):
         if subscription is not None:
             subscription.request_key_frame()
 
-    def limit_changed(self, attachment: Attachment) -> None:
-        """Encode for the bits a second that the attachment's connection now takes."""
+    def line_changed(self, attachment: Attachment) -> None:
+        """Encode for what the attachment's line takes now."""
         subscription = self._subscriptions.get(attachment.key)
         if subscription is not None:
             subscription.limit(attachment.bits_per_s)
+            subscription.hold(attachment.held)
 
     def _encode(self, out: FramesOut) -> None:
         count = len(out.frames)
@@ -85,6 +86,7 @@ class VideoStream(MediaStream[VideoFanout, VideoSubscription, FramesOut]):
 
         subscription = self.fanout.subscribe(attachment.options.codec, deliver)
         subscription.limit(attachment.bits_per_s)
+        subscription.hold(attachment.held)
         return subscription
 
     def _init(self, format: StreamFormat) -> MediaInit:

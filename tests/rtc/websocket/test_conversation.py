@@ -7,6 +7,7 @@ from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.websocket.conversation import MESSAGES_A_TURN, SocketConversation
 from reverie.rtc.websocket.socket_peer import SocketPeer
+from reverie.rtc.websocket.socket_reading import SocketReading
 from reverie.rtc.wire.errors import PeerLeftError
 from reverie.sessions import Attachment
 from reverie.sessions.protocol.commands import AnyCommand
@@ -32,6 +33,9 @@ class EagerPeer:
 
     async def send(self, message: str | bytes) -> None:
         self.sent += 1
+
+    def read(self) -> SocketReading:
+        return SocketReading(0)
 
     async def close(self, code: int, reason: str) -> None:
         self.closed = (code, reason)
@@ -59,6 +63,12 @@ class EagerAttachment:
             raise AttachmentEndedError("closed")
         self.left -= 1
         return RequestAccepted(command="c")
+
+    def limit_video(self, bits_per_s: int | None) -> None:
+        return
+
+    def hold_video(self, held: bool) -> None:
+        return
 
     def detach(self) -> None:
         self.detached += 1

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.rtc.webrtc.pacer import PacketPacer
+from reverie.media.pacing import PacketPacer
 
 FRAME_US = 40_000
 
