@@ -10,6 +10,7 @@ from reverie.rtc.metrics import Metrics
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.websocket.conversation import SocketConversation
 from reverie.rtc.websocket.socket_peer import SocketPeer
+from reverie.rtc.websocket.socket_reading import SocketReading
 from reverie.rtc.wire.errors import PeerLeftError
 from reverie.rtc.wire.framing import decode_event
 from reverie.sessions import SessionLimits
@@ -37,6 +38,9 @@ class HastyPeer:
     async def send(self, message: str | bytes) -> None:
         await self.gate.wait()
         self.heard.append(decode_event(message))
+
+    def read(self) -> SocketReading:
+        return SocketReading(0)
 
     async def close(self, code: int, reason: str) -> None:
         return
