@@ -5,10 +5,10 @@
     pool:
       models:
         - name: pocket
-          threads: 2
+          sessions: 8
 
 A variable names a field by its path, with two underscores between the parts, and wins over the
-file: `REVERIE_SERVER__PORT=9000`, `REVERIE_POOL__MODELS__0__THREADS=2`. Its value is read as YAML.
+file: `REVERIE_SERVER__PORT=9000`, `REVERIE_POOL__MODELS__0__SESSIONS=8`. Its value is read as YAML.
 `REVERIE_CONFIG` names the file when the command line does not. Every setting has a safe default; an
 unknown one is refused.
 """

@@ -25,7 +25,7 @@ from reverie.models.bare_loop import BareLoop
 from reverie.models.contract.instance import LoadOptions
 from reverie.models.contract.loop import LoopRequest
 from reverie.models.contract.registry import find_family
-from reverie.models.contract.spec import LoopSpec
+from reverie.models.contract.spec import LoopSpec, ModelSpec
 from reverie.sessions import SessionRequest
 from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.events import AnyEvent, ControlApplied
@@ -140,7 +140,7 @@ def _ignore(_: float) -> None:
 
 async def _throughput(engine: Engine, options: BenchOptions, on_frames: OnFrames) -> Throughput:
     """Measure the bare loop and the runtime in turns; the lead limits the session meanwhile."""
-    bare, chunk_frames = _bare_loop(options.model)
+    bare, chunk_frames = _bare_loop(options.model, engine.specs[NAME])
     frames = options.chunks * chunk_frames
     await asyncio.to_thread(bare.advance, WARM_UP_CHUNKS)
     bare_fps, runtime_fps = [], []
@@ -164,11 +164,18 @@ async def _throughput(engine: Engine, options: BenchOptions, on_frames: OnFrames
     )
 
 
-def _bare_loop(model: str) -> tuple[BareLoop, int]:
-    """Return a loop of the model in this process, and the frames of its chunk."""
+def _bare_loop(model: str, served: ModelSpec) -> tuple[BareLoop, int]:
+    """Return a loop of the model in this process, and the frames of its chunk.
+
+    It computes as the model that is served does.
+    """
     family = find_family(model)
-    loop = family.spec.loop(family.spec.programs[0].loops[0])
-    instance = family.load(LoadOptions(sessions=1))
+    loop = served.loop(served.programs[0].loops[0])
+    options = LoadOptions(sessions=1)
+    if served.speed is not None:
+        setting = served.speed.setting
+        options = replace(options, precision=setting.precision, threads=setting.threads)
+    instance = family.load(options)
     parameters = {parameter.name: parameter.default for parameter in loop.parameters}
     request = LoopRequest("bare", 0, PROMPT, parameters)
     return BareLoop(family.kernel(loop.name, instance), instance, request), loop.chunk_frames

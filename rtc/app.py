@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from reverie.rtc.app_context import AppContext
 from reverie.rtc.forwarding import ForwardedRequests
-from reverie.rtc.http.json_bodies import error_response, json_response
+from reverie.rtc.http.json_bodies import error_response, json_response, speed_json
 from reverie.rtc.http.recording_routes import RecordingRoutes
 from reverie.rtc.http.refusals import with_typed_errors
 from reverie.rtc.http.session_routes import SessionRoutes
@@ -139,6 +139,7 @@ class Health:
                 "busy": status.busy,
                 "waiting": status.waiting,
                 "workers_lost": status.losses,
+                "speed": None if status.speed is None else speed_json(status.speed),
             }
             for name, status in context.models.status.items()
         }

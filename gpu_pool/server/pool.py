@@ -13,10 +13,12 @@ from reverie.gpu_pool.server.supervisor import Supervisor
 from reverie.gpu_pool.server.worker_handle import WorkerHandle
 from reverie.gpu_pool.wire.errors import PoolClosedError, UnknownDeploymentError
 from reverie.gpu_pool.wire.notifications import Sink
-from reverie.gpu_pool.wire.options import PoolOptions
+from reverie.gpu_pool.wire.options import PoolOptions, crowded_threads
 from reverie.gpu_pool.wire.shares import Accounts
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.spec import ModelSpec
+from reverie.models.contract.speed import MeasuredSpeed
+from reverie.models.services.cores import available_cores
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ class ModelStatus:
         waiting: sessions in the line.
         losses: workers lost since the start.
         crowded: whether sessions wait, and one of an owner without a session would have to.
+        speed: what was measured when it was loaded; None where nothing was.
     """
 
     ready: bool
@@ -43,6 +46,7 @@ class ModelStatus:
     waiting: int
     losses: int
     crowded: bool = False
+    speed: MeasuredSpeed | None = None
 
 
 class Pool:
@@ -77,6 +81,8 @@ class Pool:
             ModelUnavailableError: a model could not be loaded.
         """
         assert self._root is None, "a pool is started once"
+        if warning := crowded_threads(self._options, available_cores()):
+            logger.warning("%s", warning)
         for model in self._options.models:
             self._supervisors[model.name] = Supervisor(model, self._options)
         # The one task that is not in a group: it is the group, and `close` awaits it.
@@ -192,4 +198,5 @@ def _status(supervisor: Supervisor) -> ModelStatus:
         waiting=len(slot_manager.line),
         losses=supervisor.losses,
         crowded=slot_manager.crowded,
+        speed=supervisor.spec.speed if supervisor.spec else None,
     )

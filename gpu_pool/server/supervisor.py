@@ -9,6 +9,7 @@ import asyncio
 import logging
 import sys
 from collections import deque
+from dataclasses import replace
 
 from reverie.gpu_pool.inline_worker import InlineHost
 from reverie.gpu_pool.server.hang_detector import HangDetector
@@ -26,6 +27,7 @@ from reverie.gpu_pool.wire.messages import (
     Shutdown,
 )
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
+from reverie.models.contract.instance import LoadOptions
 from reverie.models.contract.spec import ModelSpec
 
 logger = logging.getLogger(__name__)
@@ -145,7 +147,7 @@ class Supervisor:
             await self._leave(link)
 
     async def _serve(self, link: WorkerLink, loaded: ModelLoaded) -> None:
-        self.loaded = loaded
+        self.loaded = self._with_speed(loaded)
         if not self._trouble.done():
             self.slot_manager.begin(link, loaded)
         self.settled.set()
@@ -158,6 +160,19 @@ class Supervisor:
             # A process that a model has forked can keep the connection open after its end.
             elif (how := link.host.wait(0)) is not None:
                 self._replace(how)
+
+    def _with_speed(self, loaded: ModelLoaded) -> ModelLoaded:
+        """Return the model with the speed that the first worker measured, and log it once."""
+        speed = loaded.spec.speed
+        if speed is None:
+            first = self.loaded.spec.speed if self.loaded else None
+            return replace(loaded, spec=replace(loaded.spec, speed=first))
+        logger.info("%s makes %s", self.model.name, speed)
+        for tried in speed.tried:
+            logger.info("%s, %s", self.model.name, tried)
+        if speed.warning:
+            logger.warning("%s: %s", self.model.name, speed.warning)
+        return loaded
 
     async def _leave(self, link: WorkerLink) -> None:
         """Wait until the worker has ended, by itself if it is to stop, or killed."""
@@ -234,9 +249,24 @@ class Supervisor:
         slots = self.model.sessions * self._options.slots_a_session + 1
         return LoadModel(
             family=self.model.family or self.model.name,
-            options=self.model.load_options(),
+            options=self._load_options(),
             max_batch=self.model.max_batch,
             ring_slots=slots,
             search_path=tuple(sys.path),
             prompt_limit_s=self._options.prompt_limit_s,
+        )
+
+    def _load_options(self) -> LoadOptions:
+        """Return what to load with: after a loss, what the first worker has chosen."""
+        workers = len(self._options.models)
+        options = replace(self.model.load_options(), workers=workers)
+        speed = self.loaded.spec.speed if self.loaded else None
+        if speed is None:
+            return options
+        return replace(
+            options,
+            precision=speed.setting.precision,
+            threads=speed.setting.threads,
+            steps=speed.steps,
+            calibration_s=0.0,
         )

@@ -100,7 +100,23 @@ class ModelOptions(BaseModel):
     history_chunks: int = Field(
         default=8, ge=1, le=1024, description="Chunks kept to rewind to, where the device has room."
     )
-    threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0: as the library")
+    threads: int = Field(
+        default=0, ge=0, le=1024, description="CPU threads for one step; 0: as the model chooses"
+    )
+    steps: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description="Denoise steps that sessions begin with; 0: as the model chooses.",
+    )
+    calibration_s: float = Field(
+        default=2.0,
+        ge=0,
+        le=60,
+        allow_inf_nan=False,
+        description="Longest that a model may time itself on a CPU when it is loaded, to choose "
+        "precision, threads and steps that are not named here; 0: it takes its plain choice.",
+    )
     attention: str = Field(
         default="auto",
         max_length=64,
@@ -156,6 +172,8 @@ class ModelOptions(BaseModel):
             decoder=self.decoder,
             decoder_path=self.decoder_path,
             context=self.context,
+            steps=self.steps,
+            calibration_s=self.calibration_s,
         )
 
     @model_validator(mode="after")
@@ -211,3 +229,17 @@ class PoolOptions(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError(f"a model name is used twice: {', '.join(sorted(names))}")
         return self
+
+
+def crowded_threads(options: PoolOptions, cores: int) -> str:
+    """Return a warning where the named threads of all workers are more than the cores, else ""."""
+    named = [model for model in options.models if model.threads]
+    wanted = sum(model.threads or 1 for model in options.models)
+    if not named or wanted <= cores:
+        return ""
+    names = ", ".join(f"{model.name}: {model.threads}" for model in named)
+    return (
+        f"threads ({names}): the workers together compute with {wanted} CPU threads on {cores} "
+        "cores; threads that wait for a core slow each other down. Without the setting each model "
+        "chooses by a measurement"
+    )

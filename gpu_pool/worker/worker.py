@@ -49,7 +49,7 @@ from reverie.gpu_pool.worker.session_table import SessionTable
 from reverie.gpu_pool.worker.warm_up import WarmUp
 from reverie.gpu_pool.worker.worker_inbox import WorkerInbox
 from reverie.models.contract.errors import DeviceLostError, DeviceMemoryError, ModelError
-from reverie.models.contract.instance import MemoryBudget, require_taken
+from reverie.models.contract.instance import STEPS, MemoryBudget, require_taken
 from reverie.models.contract.registry import find_family
 from reverie.models.services.device_errors import told_apart
 
@@ -102,6 +102,8 @@ class Worker:
         family = find_family(message.family, message.options.parallel)
         require_taken(message.options, family.spec)
         instance = family.load(message.options)
+        if message.options.steps:
+            instance.spec = instance.spec.with_default(STEPS, message.options.steps)
         instance.spec.validate(message.options.parallel)  # sizes may be the checkpoint's own
         room = instance.room or MemoryBudget(
             message.options.sessions, message.options.history_chunks

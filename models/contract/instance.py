@@ -12,6 +12,8 @@ from reverie.models.contract.parallel import ONE_DEVICE, ParallelPlan
 from reverie.models.contract.spec import ModelSpec
 
 AUTO = "auto"
+STEPS = "steps"
+"""The parameter of sessions that says how many denoise steps a picture has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class LoadOptions:
         parts: the folder of what else the weights need; None: it is next to them.
         sessions: how many sessions the cache pools are to hold, at most.
         history_chunks: how many chunks back a session can be rewound, at most.
-        threads: CPU threads for one step; 0 leaves the library's default.
+        threads: CPU threads for one step; 0 lets the family choose.
         adapters: LoRAs, merged or for sessions to choose.
         decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
         decoder_path: its weights.
@@ -55,6 +57,10 @@ class LoadOptions:
             find out.
         parallel: devices to spread the instance over.
         context: tokens that a language model attends to; 0: as many as it can, where there is room.
+        steps: denoise steps that sessions begin with; 0 lets the family choose.
+        calibration_s: the longest that the family may time itself on a CPU, to choose what is left
+            to it (`precision`, `threads`, `steps`); 0: it takes its plain choice.
+        workers: of the same server, which share the machine's cores.
     """
 
     device: str = "auto"
@@ -72,6 +78,9 @@ class LoadOptions:
     game: str = "auto"
     parallel: ParallelPlan = ONE_DEVICE
     context: int = 0
+    steps: int = 0
+    calibration_s: float = 0.0
+    workers: int = 1
 
 
 def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
@@ -94,12 +103,23 @@ def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
         raise OptionError(f"guidance: {spec.name} has {AUTO} alone, not {options.guidance!r}")
     if options.context and not spec.context_option:
         raise OptionError(f"context: {spec.name} is no language model whose context can be chosen")
+    if options.steps:
+        _require_steps(options.steps, spec)
     if options.game != AUTO and options.game.lower() not in map(str.lower, spec.games):
         there = f"it has {', '.join((AUTO, *spec.games))}"
         raise OptionError(f"game: {spec.name} has no {options.game!r}; {there}")
     if options.precision not in (precisions := (AUTO, *spec.precisions)):
         there = f"it has {', '.join(precisions)}"
         raise OptionError(f"{spec.name} has no precision {options.precision!r}; {there}")
+
+
+def _require_steps(steps: int, spec: ModelSpec) -> None:
+    known = [each for loop in spec.loops for each in loop.parameters if each.name == STEPS]
+    if not known:
+        raise OptionError(f"steps: {spec.name} has no denoise steps to choose")
+    low, high = max(each.low for each in known), min(each.high for each in known)
+    if not low <= steps <= high:
+        raise OptionError(f"steps: {spec.name} takes {low:g} to {high:g}, not {steps}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from reverie.models.contract.spec_values import (
     check_shares,
     check_values,
 )
+from reverie.models.contract.speed import MeasuredSpeed
 from reverie.models.contract.streams import (
     FASTEST_HZ,
     SLOWEST_HZ,
@@ -81,6 +82,7 @@ class ModelSpec:
         games: that an operator can say the weights were trained on (`LoadOptions.game`).
         has_parts: whether its weights may be a file, with what else they need in another folder
             (`LoadOptions.parts`).
+        speed: what was measured when the model was loaded; None in a description.
     """
 
     name: str
@@ -98,6 +100,7 @@ class ModelSpec:
     context_option: bool = False
     games: tuple[str, ...] = ()
     has_parts: bool = False
+    speed: MeasuredSpeed | None = None
 
     def loop(self, name: str) -> LoopSpec:
         """Return the loop called `name`.
@@ -128,6 +131,20 @@ class ModelSpec:
                 default = program.parameters.get(spec.name, spec.default)
                 found.setdefault(spec.name, replace(spec, default=default))
         return tuple(found.values())
+
+    def with_default(self, parameter: str, value: float) -> "ModelSpec":
+        """Return this with another default of a parameter, in each loop that has it."""
+        loops = tuple(
+            replace(
+                loop,
+                parameters=tuple(
+                    replace(spec, default=value) if spec.name == parameter else spec
+                    for spec in loop.parameters
+                ),
+            )
+            for loop in self.loops
+        )
+        return replace(self, loops=loops)
 
     def blocks_a_session(self, history_chunks: int) -> int:
         """Return the cache blocks to hold for one session, whichever of the programs it runs."""

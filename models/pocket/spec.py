@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from reverie.models.contract.blocks import BlockPool
 from reverie.models.contract.controls import ControlSpec, Merge, ParameterRole, ParameterSpec
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.instance import STEPS, LoadOptions, ModelInstance
 from reverie.models.contract.loop import LoopKernel
 from reverie.models.contract.spec import (
     CacheSpec,
@@ -26,6 +26,7 @@ from reverie.models.contract.spec import (
     StreamKind,
     StreamSpec,
 )
+from reverie.models.pocket.calibration import Networks, calibrated
 from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, check_pocket, load_pocket
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.narrator.kernel import NarratorKernel
@@ -44,7 +45,7 @@ from reverie.models.services.attention_choice import attention_of
 from reverie.models.services.checkpoints import CheckpointReport
 from reverie.models.services.guidance.policies import CombineSpace
 from reverie.models.services.guidance.select import GuidanceFactory, guidance_of
-from reverie.models.services.placement import device_of, precision_of
+from reverie.models.services.placement import device_of, name_of, precision_of, type_of
 
 WINDOW = 6
 """Frames that attention sees, with the one in progress."""
@@ -244,12 +245,19 @@ class Pocket:
         """
         device = device_of(options)
         dtype = precision_of(options, self.spec.precisions, fast_dtype(device), "pocket")
-        nets = _load(options.checkpoint, device, dtype)
+        speed = None
+        if options.calibration_s and device.type == "cpu":
+            choice = calibrated(options, self.spec, name_of(dtype), _networks(options, device))
+            nets, speed = choice.nets, choice.speed
+        else:
+            nets = _load(options.checkpoint, device, dtype)
         takes_scale = nets.world.config.takes_guidance
         policy_for = guidance_of(
             options, CombineSpace.CLEAN, takes_scale=takes_scale, model="pocket"
         )
         instance = instance_of(nets, options.sessions, options.history_chunks, options)
+        if speed is not None:
+            instance.spec = replace(POCKET.with_default(STEPS, speed.steps), speed=speed)
         self._policies[instance.name] = policy_for
         self._nets[instance.name] = nets
         return instance
@@ -281,8 +289,8 @@ def instance_of(
     Raises:
         OptionError: the attention backend does not exist, or does not run on this device.
     """
-    world, fast = nets.world.config, fast_attention(nets.device, nets.dtype)
-    nets.world.attend_with(attention_of(options, nets.device, nets.dtype, fast=fast))
+    world = nets.world.config
+    _attend(nets, options)
     return ModelInstance(
         name="pocket",
         spec=POCKET,
@@ -302,6 +310,22 @@ def instance_of(
             nets.device,
         ),
     )
+
+
+def _networks(options: LoadOptions, device: torch.device) -> Networks:
+    """Return what loads the networks in a precision, ready to be timed as they are served."""
+
+    def load(precision: str) -> PocketNets:
+        nets = _load(options.checkpoint, device, type_of(precision))
+        _attend(nets, options)
+        return nets
+
+    return load
+
+
+def _attend(nets: PocketNets, options: LoadOptions) -> None:
+    fast = fast_attention(nets.device, nets.dtype)
+    nets.world.attend_with(attention_of(options, nets.device, nets.dtype, fast=fast))
 
 
 def _load(checkpoint: str | None, device: torch.device, dtype: torch.dtype) -> PocketNets:

@@ -11,9 +11,12 @@ from reverie.models.contract.errors import ModelError
 from reverie.models.contract.instance import LoadOptions
 from reverie.models.contract.registry import ModelFamily, find_family, installed_families
 from reverie.models.contract.spec import ModelSpec
+from reverie.models.contract.speed import MeasuredSpeed
 from reverie.models.services.licences import PublicWeights, public_weights
 
 UNKNOWN = "unknown"
+CALIBRATION_S = 2.0
+"""How long a model may time itself, as in serving."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -29,6 +32,7 @@ class CatalogueEntry:
         weights_licence: of the weights that are public, in the family's own words.
         weights: what the cards of public weights say, where it is known.
         fault: why the model cannot be served; empty when it can, or when nobody has tried.
+        speed: what was measured and chosen when it was loaded; None where nothing was.
     """
 
     name: str
@@ -40,6 +44,7 @@ class CatalogueEntry:
     weights_licence: str = UNKNOWN
     weights: tuple[PublicWeights, ...] = ()
     fault: str = ""
+    speed: MeasuredSpeed | None = None
 
 
 def catalogue(*, load: bool = False) -> list[CatalogueEntry]:
@@ -72,6 +77,7 @@ def _entry(name: str, *, load: bool) -> CatalogueEntry:
         family = find_family(name)
         spec = family.spec
         sizes: Mapping[str, ModelSpec] = getattr(family, "variants", {"": spec})
+        loaded = _loaded(family) if load else spec
         memory = tuple((size, memory_of(variant)) for size, variant in sizes.items())
     except Exception as error:  # variants are a stranger's code: the list goes on without it
         return CatalogueEntry(name, fault=_said(error))
@@ -87,16 +93,18 @@ def _entry(name: str, *, load: bool) -> CatalogueEntry:
         licence=spec.licence,
         weights_licence=spec.weights_licence or UNKNOWN,
         weights=public_weights(family, spec.name),
-        fault=_fault(family) if load else "",
+        fault=loaded if isinstance(loaded, str) else "",
+        speed=None if isinstance(loaded, str) else loaded.speed,
     )
 
 
-def _fault(family: ModelFamily) -> str:
+def _loaded(family: ModelFamily) -> ModelSpec | str:
+    """Return the description of the loaded model, or why it cannot be loaded."""
     try:
-        family.load(LoadOptions(device="cpu", sessions=1))
+        options = LoadOptions(device="cpu", sessions=1, calibration_s=CALIBRATION_S)
+        return family.load(options).spec
     except Exception as error:  # as above
         return _said(error)
-    return ""
 
 
 def _said(error: Exception) -> str:
@@ -119,6 +127,9 @@ def _lines(entry: CatalogueEntry) -> Iterator[str]:
         yield from (f"    {weights}" for weights in entry.weights)
     elif entry.loops:
         yield f"  licence    {entry.licence}; public weights: {entry.weights_licence}"
+    if entry.speed is not None:
+        yield f"  speed      {entry.speed}"
+        yield from (f"    {tried}" for tried in entry.speed.tried)
     if entry.fault:
         yield f"  cannot be served here: {entry.fault}"
 

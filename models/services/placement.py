@@ -75,6 +75,16 @@ def precision_of(
     return _TYPES[options.precision]
 
 
+def type_of(precision: str) -> torch.dtype:
+    """Return the type of a precision that a model has."""
+    return _TYPES[precision]
+
+
+def name_of(dtype: torch.dtype) -> str:
+    """Return the precision of a type."""
+    return str(dtype).removeprefix("torch.")
+
+
 def half_on_cuda(device: torch.device) -> torch.dtype:
     """Return bfloat16 for a GPU and float32 for a CPU."""
     return torch.bfloat16 if device.type == "cuda" else torch.float32

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from reverie.models.contract.speed import MeasuredSpeed
 from reverie.rtc.options import ServerOptions
 from reverie.rtc.wire.errors import BadMessageError, HttpRefusedError
 from reverie.rtc.wire.framing import refusal as refusal_of
@@ -30,6 +31,30 @@ def json_response(
     text = json.dumps(body, allow_nan=False)
     fixed = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     return Response(text, status, {**fixed, **(headers or {})}, "application/json")
+
+
+def speed_json(speed: MeasuredSpeed) -> JsonObject:
+    """Return what was measured and chosen when a model was loaded."""
+    return {
+        "precision": speed.setting.precision,
+        "threads": speed.setting.threads,
+        "denoise_steps": speed.steps,
+        "makes_hz": None if speed.makes_hz is None else round(speed.makes_hz, 2),
+        "declared_hz": speed.declared_hz,
+        "keeps_rate": speed.keeps_rate,
+        "shortfall": speed.shortfall,
+        "reason": speed.reason,
+        "warning": speed.warning,
+        "tried": [
+            {
+                "precision": tried.setting.precision,
+                "threads": tried.setting.threads,
+                "makes_hz": None if tried.rate_hz is None else round(tried.rate_hz, 2),
+                "skipped": tried.skipped,
+            }
+            for tried in speed.tried
+        ],
+    }
 
 
 def error_json(refusal: Refusal) -> JsonObject:

@@ -62,6 +62,14 @@ class StreamView(Value):
     loop: str = Field(description="The loop that puts it out; `interrupt` can name it.")
 
 
+class SpeedView(Value):
+    """How fast the model is on the server's machine, as measured when it was loaded."""
+
+    makes_hz: float = Field(description="Pictures a second that it makes for one session.")
+    declared_hz: float = Field(description="Pictures a second that its streams declare.")
+    keeps_rate: bool = Field(description="Whether it makes as many as it declares.")
+
+
 class SessionView(Value):
     """What a client shows of a session."""
 
@@ -85,6 +93,9 @@ class SessionView(Value):
     viewers: int = 0
     lead_chunks: int = 1
     recording: str | None = Field(default=None, description="The running recording, if any.")
+    speed: SpeedView | None = Field(
+        default=None, description="How fast the model is here; null where it was not measured."
+    )
 
 
 class LimitsView(Value):

@@ -52,6 +52,7 @@ class SessionViews:
             viewers=len(self._attached),
             lead_chunks=self._controls.lead_chunks,
             recording=state.recording,
+            speed=self._controls.speed_view(),
         )
 
     def limits(self, options: AttachOptions) -> LimitsView:

@@ -7,7 +7,13 @@ from reverie.models.contract.controls import ControlSpec, KeyEdge, Merge, Parame
 from reverie.models.contract.spec import InputSpec, LoopSpec, ModelSpec, StreamKind, StreamSpec
 from reverie.sessions.protocol.commands import PushAction
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
-from reverie.sessions.protocol.session_view import ControlView, InputView, ParameterView, StreamView
+from reverie.sessions.protocol.session_view import (
+    ControlView,
+    InputView,
+    ParameterView,
+    SpeedView,
+    StreamView,
+)
 
 NewId = Callable[[], ControlId]
 
@@ -25,6 +31,7 @@ class ProgramControls:
         """Read them from the loops of `program`, which must exist."""
         names = model.program(program).loops
         self.program = program
+        self._speed = model.speed
         self.loops: tuple[LoopSpec, ...] = tuple(model.loop(name) for name in names)
         self.lead_chunks = model.program(program).lead_chunks
         self._controls: dict[str, ControlSpec] = {}
@@ -183,6 +190,16 @@ class ProgramControls:
         return tuple(
             StreamView(name=stream.name, kind=stream.kind.value, loop=loop.name)
             for loop, stream in self.streams
+        )
+
+    def speed_view(self) -> SpeedView | None:
+        """Return how fast the model is here; None where that was not measured."""
+        if self._speed is None or self._speed.makes_hz is None:
+            return None
+        return SpeedView(
+            makes_hz=round(self._speed.makes_hz, 2),
+            declared_hz=self._speed.declared_hz,
+            keeps_rate=self._speed.keeps_rate,
         )
 
     def _control(self, name: str) -> ControlSpec:

@@ -261,6 +261,18 @@ test("unknown words of the opening prompt are told like those of any other", () 
   assert.equal(after(ATTACHED, prompted("p", "a town"), unknown).promptStatus?.text, "a town");
 });
 
+test("a server too slow for its model is said to be, while the world is live", () => {
+  const status = (/** @type {any} */ speed, state = "active") =>
+    statusOf(after({ ...ATTACHED, view: { ...SESSION, state, speed } }), 0).text;
+  const slow = { makes_hz: 7.9, declared_hz: 12, keeps_rate: false };
+  assert.equal(status(slow), "Live, makes 7 of 12 pictures a second here");
+  assert.equal(status({ ...slow, makes_hz: 0.46 }), "Live, makes 0.5 of 12 pictures a second here");
+  assert.equal(status({ makes_hz: 18, declared_hz: 12, keeps_rate: true }), "Live");
+  assert.equal(status(null), "Live", "nothing was measured");
+  assert.equal(status(undefined), "Live", "an older server");
+  assert.equal(status(slow, "paused"), "Paused");
+});
+
 const LOSS = { type: "page.new_session", reason: "The old world is lost.", isLoss: true };
 
 test("a lost world is said to be lost, in the status, aloud, and on the page for a while", () => {

@@ -43,5 +43,16 @@ function openStatus(view) {
   if (view.recovering) return { tone: "wait", text: "Bringing the world back" };
   if (view.queued !== null) return { tone: "wait", text: `Waiting in line: number ${view.queued}` };
   const [tone, text] = BY_STATE[view.session.state];
-  return { tone, text: view.notice === "" ? text : `${text}, in a new world` };
+  const place = view.notice === "" ? text : `${text}, in a new world`;
+  return { tone, text: tone === "live" ? place + shortfallOf(view.session.speed) : place };
+}
+
+/**
+ * @param {{makes_hz: number, declared_hz: number, keeps_rate: boolean} | null | undefined} speed
+ * @returns {string} what is said of a server's machine that is too slow for the model
+ */
+function shortfallOf(speed) {
+  if (!speed || speed.keeps_rate) return "";
+  const made = speed.makes_hz < 1 ? speed.makes_hz.toFixed(1) : Math.floor(speed.makes_hz);
+  return `, makes ${made} of ${speed.declared_hz} pictures a second here`;
 }

@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from reverie.gpu_pool import ModelOptions, PoolOptions
+from reverie.gpu_pool.wire.options import crowded_threads
 from reverie.models.contract.instance import AdapterOption, LoadOptions
 from reverie.models.contract.parallel import ParallelPlan
 
@@ -9,7 +10,7 @@ from reverie.models.contract.parallel import ParallelPlan
 def test_a_name_is_all_that_must_be_said() -> None:
     options = PoolOptions(models=(ModelOptions(name="pocket"),))
     assert options.mode == "process"
-    assert options.models[0].load_options() == LoadOptions()
+    assert options.models[0].load_options() == LoadOptions(calibration_s=2.0)
 
 
 def test_what_an_operator_says_of_a_model_reaches_its_family() -> None:
@@ -64,3 +65,20 @@ def test_an_adapter_is_off_until_it_is_chosen_and_merged_in_full() -> None:
 def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         PoolOptions.model_validate(wrong)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cores", "warned"),
+    [((2,), 2, False), ((2,), 1, True), ((0, 2), 2, True), ((0, 0), 1, False), ((4, 4), 6, True)],
+)
+def test_more_named_threads_than_cores_are_warned_of(
+    threads: tuple[int, ...], cores: int, warned: bool
+) -> None:
+    models = tuple(
+        ModelOptions(name=f"model-{index}", threads=count) for index, count in enumerate(threads)
+    )
+    warning = crowded_threads(PoolOptions(models=models), cores)
+    assert bool(warning) is warned
+    if warned:
+        assert f"model-{len(threads) - 1}: {threads[-1]}" in warning
+        assert f"on {cores} cores" in warning

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import timed_model
 from rtc_rig import ServerRig, bearer, server_rig
 from rtc_serving import RawSocket, upgrade
 from starlette.requests import Request
@@ -306,3 +307,19 @@ async def test_a_request_with_two_lengths_is_refused(rig: ServerRig) -> None:
     assert b"bad_request" in answer
     assert len(rig.store) == 0
     await raw.close()
+
+
+async def test_a_machine_that_is_too_slow_is_told_in_numbers() -> None:
+    async with server_rig(family=timed_model.LOCATION) as rig:
+        speed = (await rig.http.get("/readyz")).json()["models"]["stub"]["speed"]
+        assert (speed["makes_hz"], speed["declared_hz"], speed["keeps_rate"]) == (7.9, 24.0, False)
+        assert speed["shortfall"] == "makes 7 of 24 pictures a second here"
+        assert (speed["precision"], speed["threads"]) == ("float32", 1)
+        assert speed["tried"][1]["skipped"] == "it is not supported"
+        view = (await rig.open())["view"]
+        assert view["speed"] == {"makes_hz": 7.9, "declared_hz": 24.0, "keeps_rate": False}
+
+
+async def test_a_model_that_was_not_timed_says_nothing_of_its_speed(rig: ServerRig) -> None:
+    assert (await rig.http.get("/readyz")).json()["models"]["stub"]["speed"] is None
+    assert (await rig.open())["view"]["speed"] is None
