@@ -46,7 +46,7 @@ def test_a_model_is_not_blamed_for_what_it_does_not_make() -> None:
 def test_a_picture_that_froze_until_the_end_is_a_gap() -> None:
     turn = ViewerTurn.of(found([(1100.0, 5.0), (1400.0, 5.0)], []), STEP12)
     assert turn.longest_gap_ms == 1600.0
-    assert ViewerTurn.of(found([], []), STEP12).longest_gap_ms == 2000.0
+    assert ViewerTurn.of(found([(100.0, 5.0)], []), STEP12).longest_gap_ms == 2000.0
 
 
 def test_a_key_that_was_never_seen_counts_as_a_slow_one() -> None:
