@@ -5,51 +5,31 @@ A recording is three files named by an id that this server makes: `.mp4` (pictur
 open it, so that it outlives its session and, in a named folder, the server). No name that a client
 sends ever becomes part of a path.
 
-One thread does all file work. `run` is a child of the server's task group.
+`run` is a child of the server's task group.
 """
 
-import asyncio
-import logging
-import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
-from reverie.media import FormatError
-from reverie.media.files.appended_file import AppendedFile
-from reverie.media.files.fragmented_mp4 import Recorded
-from reverie.media.files.replay import Group, make_clip
-from reverie.media.job_thread import JobThread
+from reverie.media.files.replay import Group
 from reverie.sessions.attachments.attachment import Role
-from reverie.sessions.protocol.errors import CommandError, ErrorCode, RecordingsError
+from reverie.sessions.protocol.errors import CommandError, ErrorCode
 from reverie.sessions.recording.catalogue import RecordingCatalogue
-from reverie.sessions.recording.folder import EVENTS, VIDEO, RecordingFolder, input_suffix
+from reverie.sessions.recording.disk_jobs import DiskJobs
+from reverie.sessions.recording.folder import EVENTS, VIDEO, input_suffix
 from reverie.sessions.recording.input_recording_writer import InputRecordingWriter
 from reverie.sessions.recording.options import RecordingOptions
-from reverie.sessions.recording.recording import Entry, Keys, Progress, RecordedInput, Recording
+from reverie.sessions.recording.recording import Entry, Keys, Progress, Recording
+from reverie.sessions.recording.recording_files import RecordingFiles
+from reverie.sessions.recording.recording_progress import OnProgress, RecordingProgress
 from reverie.sessions.recording.recording_writer import RecordingEnds, RecordingWriter
-
-logger = logging.getLogger(__name__)
-
-SWEEP_S = 30.0
-"""How often at least old recordings are looked for."""
-
-JOB_S = 60.0
-"""Time for the disk to take a job; after that the job is given up."""
-
-LEAVE_S = 5.0
-"""Time for all remaining jobs, once the server is shutting down."""
 
 FULL_S = 60.0
 """When to try again after a refusal for lack of room."""
 
 FAILURES = frozenset({"disk_full", "disk_slow", "write_failed", "bad_format"})
 """Reasons that are failures."""
-
-T = TypeVar("T")
-Told = Callable[[Recording], None]
-"""Is told the progress of a recording, and last its end; on the event loop."""
 
 
 class Recordings:
@@ -63,16 +43,11 @@ class Recordings:
         """
         self.options = options
         self._wall_s = wall_s
-        self._folder: RecordingFolder | None = None
+        self._files = RecordingFiles(options)
         self._catalogue = RecordingCatalogue(options)
         self._writers: dict[str, RecordingWriter] = {}  # those that run
-        self._told: dict[str, Told] = {}  # of those that are not complete
-        self._jobs: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
-        self._leave_by_s: float | None = (
-            None  # when all jobs must be done, once the server is shutting down
-        )
-        self._news = asyncio.Event()  # a recording has ended, or was deleted
-        self._thread = JobThread("recordings")
+        self._progress = RecordingProgress(self._catalogue)
+        self._jobs = DiskJobs()
 
     # --- running ---
 
@@ -84,48 +59,23 @@ class Recordings:
         Raises:
             RecordingsError: it cannot be used.
         """
-        if not self.options.enabled and not await self._in_thread(self._has_leftovers):
-            return
-        try:
-            self._folder = await self._in_thread(lambda: RecordingFolder(self.options.folder))
-        except OSError as error:
-            without = "recordings.enabled: false runs without it"
-            raise RecordingsError(
-                f"recordings.folder cannot be used: {error}; {without}"
-            ) from error
-        for entry in await self._in_thread(self._folder.read_all):
+        for entry in await self._files.open():
             self._catalogue.enter(entry)
 
     async def run(self) -> None:
         """Finish recordings that have ended and delete old ones, until `leave`."""
-        while True:
-            try:
-                async with asyncio.timeout(SWEEP_S):
-                    job = await self._jobs.get()
-            except TimeoutError:
-                self._sweep()
-                continue
-            if job is None:
-                return
-            await self._do(job)
-            self._sweep()
+        await self._jobs.run(self._sweep)
 
     def leave(self) -> None:
         """End running recordings, and `run` once they are finished, or after a limit."""
-        self._leave_by_s = asyncio.get_running_loop().time() + LEAVE_S
+        self._jobs.limit_rest()
         for writer in tuple(self._writers.values()):
             writer.stop("shutdown")
-        self._jobs.put_nowait(None)
+        self._jobs.end()
 
     async def close(self) -> None:
         """Close the folder, and delete a private one. `run` has ended."""
-        if self._folder is not None:
-            try:
-                async with asyncio.timeout(LEAVE_S):
-                    await self._in_thread(self._folder.remove_if_private)
-            except TimeoutError:
-                logger.error("the disk does not answer; the folder of recordings is left as it is")
-        self._thread.shutdown(wait=False)
+        await self._files.close()
 
     def now_s(self) -> float:
         """Return seconds since 1970."""
@@ -145,7 +95,7 @@ class Recordings:
         """
         while (limit := self._catalogue.limit_reached(address)) is not None:
             here = address if limit.endswith("_per_address") else ""
-            oldest = self._catalogue.oldest_of(keys.owner, self._told, here)
+            oldest = self._catalogue.oldest_of(keys.owner, self._progress.followed, here)
             if oldest is None:
                 most = getattr(self.options, limit)
                 text = f"there is no room for another recording: at most {most} are kept ({limit})"
@@ -157,20 +107,27 @@ class Recordings:
         recording: Recording,
         keys: Keys,
         sounds: Sequence[tuple[str, int]],
-        told: Told,
+        on_progress: OnProgress,
         address: str = "",
     ) -> RecordingWriter:
         """Begin a recording; it runs until its writer is stopped."""
         id = recording.id
-        self._enter(Entry(recording=recording, keys=keys), told, address)
+        self._enter(Entry(recording=recording, keys=keys), on_progress, address)
         ends = RecordingEnds(
             grew=lambda: self._grew(id),
-            over=lambda reason: self._jobs.put_nowait(lambda: self._finish(id, reason)),
+            over=lambda reason: self._jobs.put(lambda: self._finish(id, reason)),
         )
-        video, lines = (self._new_file(id, suffix) for suffix in (VIDEO, EVENTS))
+
+        def failed(reason: str) -> None:
+            if id in self._writers:
+                self._writers[id].stop(reason)
+
+        video, lines = (self._files.new(id, suffix, failed) for suffix in (VIDEO, EVENTS))
         inputs = {
             each.stream: InputRecordingWriter(
-                self._new_file(id, input_suffix(number)), self._thread, _monotonic_us
+                self._files.new(id, input_suffix(number), failed),
+                self._files.thread,
+                _monotonic_us,
             )
             for number, each in enumerate(recording.inputs)
         }
@@ -187,12 +144,12 @@ class Recordings:
         keys: Keys,
         groups: Sequence[Group],
         sounds: Sequence[tuple[str, int]],
-        told: Told,
+        on_progress: OnProgress,
         address: str = "",
     ) -> None:
         """Make a clip of groups, one or more, and keep it like a recording."""
-        self._enter(Entry(recording=clip, keys=keys), told, address)
-        self._jobs.put_nowait(lambda: self._make_clip(clip.id, groups, sounds))
+        self._enter(Entry(recording=clip, keys=keys), on_progress, address)
+        self._jobs.put(lambda: self._keep_clip(clip.id, groups, sounds))
 
     def stop(self, id: str) -> None:
         """End a recording, if it runs."""
@@ -201,12 +158,7 @@ class Recordings:
 
     async def completed(self, recording: Recording) -> Recording:
         """Wait until a recording is complete; return it as it is then. Safe to cancel."""
-        while (entry := self._catalogue.entry(recording.id)) is not None:
-            if entry.recording.state != "running":
-                return entry.recording
-            self._news.clear()
-            await self._news.wait()
-        return recording.model_copy(update={"state": "complete", "reason": "deleted"})
+        return await self._progress.completed(recording)
 
     # --- finding ---
 
@@ -224,46 +176,27 @@ class Recordings:
 
     def file(self, recording: Recording, suffix: str) -> Path:
         """Return the path of a recording's file."""
-        return self._opened.file(recording.id, suffix)
+        return self._files.path(recording.id, suffix)
 
     def delete(self, id: str) -> None:
         """Delete a recording, which ends first if it runs; idempotent."""
         if id in self._writers:
             self._writers[id].stop("deleted")
-            self._note(id, self._writers[id], "complete", "deleted")
-        self._told.pop(id, None)
+            self._progress.note(id, self._writers[id], "complete", "deleted")
+        self._progress.leave(id)
         if self._catalogue.remove(id):
-            self._news.set()
-            folder = self._opened
-            self._jobs.put_nowait(lambda: self._in_thread(lambda: folder.delete(id)))
+            self._progress.over()
+            self._jobs.put(lambda: self._files.delete(id))
 
     # --- inside ---
 
-    @property
-    def _opened(self) -> RecordingFolder:
-        assert self._folder is not None, "recordings are started before they are used"
-        return self._folder
-
-    def _has_leftovers(self) -> bool:
-        folder = self.options.folder
-        return folder is not None and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
-
-    def _enter(self, entry: Entry, told: Told, address: str) -> None:
+    def _enter(self, entry: Entry, on_progress: OnProgress, address: str) -> None:
         self._catalogue.enter(entry, address)
-        self._told[entry.recording.id] = told
-        self._jobs.put_nowait(lambda: self._write(entry))
-
-    def _new_file(self, id: str, suffix: str) -> AppendedFile:
-        def failed(reason: str) -> None:
-            if id in self._writers:
-                self._writers[id].stop(reason)
-
-        folder = self._opened
-        path = folder.file(id, suffix)
-        return AppendedFile(path, self._thread, failed, open_file=folder.create)
+        self._progress.follow(entry.recording.id, on_progress)
+        self._jobs.put(lambda: self._files.write(entry))
 
     def _grew(self, id: str) -> None:
-        self._note(id, self._writers[id])
+        self._progress.note(id, self._writers[id])
         self._sweep()
 
     async def _finish(self, id: str, reason: str) -> None:
@@ -271,96 +204,37 @@ class Recordings:
         failure = await writer.finish()
         del self._writers[id]
         if failure is not None and id in self._catalogue:
-            folder = self._opened  # a video must end with a whole fragment to be playable
-            recorded = await self._in_thread(lambda: folder.mend(id))
+            recorded = await self._files.mend(id)
         failed = failure is not None and not recorded.frames
         state: Progress = "failed" if failed else "complete"
-        self._note(id, writer, state, failure or reason, recorded)
+        self._progress.note(id, writer, state, failure or reason, recorded)
         await self._over(id)
 
-    def _note(
-        self,
-        id: str,
-        writer: RecordingWriter,
-        state: Progress = "running",
-        reason: str = "",
-        recorded: Recorded | None = None,
-    ) -> None:
-        """Note the progress of a recording, and tell it."""
-        from_us = -1 if writer.from_us is None else writer.from_us
-        inputs = tuple(
-            RecordedInput(stream=stream, frames=each.frames, left_out=each.left_out)
-            for stream, each in writer.inputs.items()
-        )
-        held = recorded or writer.recorded
-        changed = self._catalogue.change(
-            id, held, from_us, writer.size_bytes, state, reason, inputs=inputs
-        )
-        if changed is not None and id in self._told:
-            self._told[id](changed)
-
-    async def _make_clip(
+    async def _keep_clip(
         self, id: str, groups: Sequence[Group], sounds: Sequence[tuple[str, int]]
     ) -> None:
-        failures: list[str] = []
-        recorded, from_us = Recorded(), -1
-        try:
-            clip = await self._in_thread(lambda: make_clip(groups, sounds))
-        except FormatError:
-            failures.append("bad_format")
-        else:
-            recorded, from_us = clip.recorded, clip.from_us
-            folder = self._opened
-            path, size = folder.file(id, VIDEO), len(clip.data)
-            file = AppendedFile(path, self._thread, failures.append, size, open_file=folder.create)
-            file.append(clip.data)
-            await file.close()
-        state: Progress = "failed" if failures else "complete"
-        reason = failures[0] if failures else "clipped"
-        size_bytes = recorded.size_bytes
-        changed = self._catalogue.change(id, recorded, from_us, size_bytes, state, reason)
-        if changed is not None and id in self._told:
-            self._told[id](changed)
+        kept = await self._files.keep_clip(id, groups, sounds)
+        state: Progress = "failed" if kept.failure else "complete"
+        reason = kept.failure or "clipped"
+        size_bytes = kept.recorded.size_bytes
+        self._progress.tell(
+            self._catalogue.change(id, kept.recorded, kept.from_us, size_bytes, state, reason)
+        )
         await self._over(id)
 
     async def _over(self, id: str) -> None:
-        self._told.pop(id, None)
+        self._progress.leave(id)
         entry = self._catalogue.entry(id)
         if entry is not None:  # else it was deleted
-            await self._write(entry)
-        self._news.set()
-
-    async def _do(self, job: Callable[[], Awaitable[None]]) -> None:
-        limit_s = JOB_S
-        if self._leave_by_s is not None:
-            limit_s = max(0.0, self._leave_by_s - asyncio.get_running_loop().time())
-        try:
-            async with asyncio.timeout(limit_s):
-                await job()
-        except TimeoutError:
-            logger.error("a recording's files took over %g s", limit_s)
-        except Exception:
-            # The boundary of housekeeping: a failure with one recording must not end the server.
-            logger.exception("a job for a recording failed")
-
-    async def _write(self, entry: Entry) -> None:
-        folder = self._opened
-        try:
-            await self._in_thread(lambda: folder.write(entry))
-        except OSError as error:
-            logger.warning(
-                "the entry of recording %s cannot be written: %s", entry.recording.id, error
-            )
+            await self._files.write(entry)
+        self._progress.over()
 
     def _sweep(self) -> None:
         """Delete old recordings and the oldest over a limit; stop running ones last."""
-        for id in self._catalogue.to_let_go(self._wall_s(), self._told):
+        for id in self._catalogue.to_let_go(self._wall_s(), self._progress.followed):
             self.delete(id)
         for id, reason in self._catalogue.to_stop(self._writers).items():
             self._writers[id].stop(reason)
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 def _monotonic_us() -> int:

@@ -279,7 +279,8 @@ async def test_what_was_kept_before_recordings_were_switched_off_goes_in_its_tim
 async def test_a_disk_that_hangs_does_not_keep_the_server_from_leaving(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("reverie.sessions.recording.recordings.LEAVE_S", 0.05)
+    for module in ("disk_jobs", "recording_files"):
+        monkeypatch.setattr(f"reverie.sessions.recording.{module}.LEAVE_S", 0.05)
     gate = threading.Event()
     monkeypatch.setattr(RecordingFolder, "write", lambda *_: gate.wait(60))
     async with asyncio.timeout(LIMIT_S), shelf(tmp_path) as on:
