@@ -27,8 +27,9 @@ from reverie.sessions.protocol.errors import (
 from reverie.sessions.protocol.events import EVENT, AnyEvent
 from reverie.sessions.protocol.parsing import check_opening, parse_command
 from reverie.sessions.runtime.server_session import ServerSession
+from reverie.sessions.runtime.session_registry import SessionCredentials
 from reverie.sessions.runtime.session_request import SessionRequest
-from reverie.sessions.runtime.session_store import SessionCredentials, SessionStore
+from reverie.sessions.runtime.session_store import SessionStore
 from reverie.sessions.state.limits import SessionLimits
 
 __all__ = [

@@ -54,7 +54,7 @@ class UploadRoutes:
                     data = await self._body(request)
                     stream = str(request.path_params["stream"])
                     frames = await _while_connected(
-                        request, server_session.feed(stream, data), disconnected
+                        request, server_session.inputs.feed(stream, data), disconnected
                     )
         except TimeoutError:
             raise (_incomplete() if gone else self._too_many()) from None

@@ -25,9 +25,11 @@ async def feed(server_session: ServerSession, stream: str, track: MediaStreamTra
             return
         with suppress(CommandError):  # the stream is full, or the session has ended
             if isinstance(frame, VideoFrame):
-                server_session.put_video(stream, frame, _pts_us(frame))
+                server_session.inputs.put_video(stream, frame, _pts_us(frame))
             elif isinstance(frame, AudioFrame):
-                server_session.put_audio(stream, _samples(frame), frame.sample_rate, _pts_us(frame))
+                server_session.inputs.put_audio(
+                    stream, _samples(frame), frame.sample_rate, _pts_us(frame)
+                )
 
 
 def _samples(frame: AudioFrame) -> NDArray[np.float32]:

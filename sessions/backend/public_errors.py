@@ -4,8 +4,12 @@ The text of their exceptions may hold anything (paths, keys, other clients' prom
 the server's log only. Clients get a stable code and a sentence from here.
 """
 
+from typing import TypeVar
+
 from reverie.engine.emissions import FaultCode
 from reverie.gpu_pool.wire.errors import ModelUnavailableError, PoolError, RequestRefusedError
+
+E = TypeVar("E", bound=Exception)
 
 WORKER_LOST = "the model's worker was lost; the session is being recovered"
 LOOP_GONE = "the session has ended"
@@ -68,3 +72,9 @@ def not_opened(error: PoolError) -> tuple[str, str]:
         return error.code, refused(error)
     code = "model_unavailable" if isinstance(error, ModelUnavailableError) else "no_worker"
     return code, NOT_SERVED
+
+
+def first_of(group: BaseExceptionGroup[E]) -> E:
+    """Return the first error of a group, however deep it lies."""
+    first = group.exceptions[0]
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first

@@ -9,24 +9,20 @@ place, and the order of the last events: answers, receipts, ends of streams, end
 
 import asyncio
 import logging
-from typing import TypeVar
-
-import numpy as np
-from av import VideoFrame
-from numpy.typing import NDArray
 
 from reverie.gpu_pool.wire.errors import PoolError, PoolFullError
 from reverie.gpu_pool.wire.session_messages import Pause
 from reverie.gpu_pool.wire.shares import Accounts
-from reverie.gpu_pool.wire.start_request import ForkOrigin, StartRequest
-from reverie.media import Clock, InputStuckError, MediaError, RawAudio, RawVideo, VideoFanout
+from reverie.gpu_pool.wire.start_request import ForkOrigin
+from reverie.media import Clock, InputStuckError, MediaError, VideoFanout
 from reverie.media.audio.espeak import Speech
 from reverie.models.contract.spec import ModelSpec
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, CommandRequest, Role
 from reverie.sessions.backend import public_errors
+from reverie.sessions.backend.public_errors import first_of
 from reverie.sessions.backend.session_backend import SessionBackend
 from reverie.sessions.protocol.errors import CommandError, SessionEndedError
-from reverie.sessions.protocol.events import Error, RequestQueued, RequestStarted, SessionClosed
+from reverie.sessions.protocol.events import Error, SessionClosed
 from reverie.sessions.protocol.session_view import SessionView
 from reverie.sessions.recording.recording import Keys
 from reverie.sessions.recording.recordings import Recordings
@@ -36,6 +32,7 @@ from reverie.sessions.runtime.command_queue import CommandQueue
 from reverie.sessions.runtime.event_relay import EventRelay
 from reverie.sessions.runtime.interruption import Interruption
 from reverie.sessions.runtime.session_context import SessionContext
+from reverie.sessions.runtime.session_place import SessionPlace
 from reverie.sessions.runtime.session_recorder import SessionRecorder
 from reverie.sessions.runtime.timeouts import SessionTimeouts
 from reverie.sessions.state.limits import SessionLimits
@@ -45,8 +42,6 @@ from reverie.sessions.streams.output_streams import OpenFanout
 from reverie.sessions.streams.speech_stream import SpeechStream
 
 logger = logging.getLogger(__name__)
-
-_E = TypeVar("_E", bound=Exception)
 
 
 class ServerSession:
@@ -72,24 +67,20 @@ class ServerSession:
             origin: where it forks from another session; None: it is new.
             accounts: what its place is counted under: its owner, then the address if that counts.
         """
-        self._origin = origin
-        self._accounts = accounts
         self.state = state
         self.message = ""  # for people: why it has ended
         self._context = context = SessionContext.of(state, spec, limits, clock, open_fanout)
         self.scope = context.scope
-        self._backend = backend
-        self._limits = limits
         self._over = asyncio.Event()
         self._gone = asyncio.Event()  # its place was given back
-        self._placed = asyncio.Event()  # has a place, waits in the queue, or was refused
-        self._refused: PoolFullError | None = None
-        self._event_relay = EventRelay(context, self.fail)
+        event_relay = EventRelay(context, self.fail)
+        self._place = SessionPlace(context, backend, event_relay, limits.close_s, origin, accounts)
+        self.inputs = context.inputs
         self._voice: SpeechStream | None = None
         if speech is not None:
             self._voice = context.outputs.add_voice(speech, self.scope, self._not_spoken)
         self.recorder = SessionRecorder(context, recordings, keys, "".join(accounts[1:]))
-        interruption = Interruption(context, self._event_relay)
+        interruption = Interruption(context, event_relay)
         self._barge_in = BargeIn(state, context.controls, context.attached, interruption.interrupt)
         context.inputs.listen(self._barge_in.heard)
         handlers = CommandHandlers(context, interruption)
@@ -138,7 +129,7 @@ class ServerSession:
                     tasks.create_task(self._voice.speak(), name=f"{self.id} voice")
                 self._context.inputs.start(tasks)
                 tasks.create_task(self._barge_in.run(), name=f"{self.id} barge-in")
-                tasks.create_task(self._take_place(), name=f"{self.id} place")
+                tasks.create_task(self._place.take(), name=f"{self.id} place")
                 tasks.create_task(self._commands.serve(), name=f"{self.id} commands")
                 tasks.create_task(self._context.views.tell_changes(), name=f"{self.id} views")
                 tasks.create_task(self._lifetime.watch(), name=f"{self.id} lifetime")
@@ -147,24 +138,24 @@ class ServerSession:
         except* SessionEndedError:
             pass
         except* PoolFullError as group:
-            self._refused = _first(group)
-            self.fail("pool_full", str(self._refused))
+            self._place.refused = refused = first_of(group)
+            self.fail("pool_full", str(refused))
         except* PoolError as group:
-            error = _first(group)
+            error = first_of(group)
             logger.warning("session %s could not start: %s", self.id, error)
             self.fail(*public_errors.not_opened(error))
         except* InputStuckError as group:
-            logger.error("session %s: %s", self.id, _first(group))
+            logger.error("session %s: %s", self.id, first_of(group))
             self.fail("decode_failed", public_errors.NOT_DECODED)
         except* MediaError as group:
-            logger.error("session %s: encoding failed: %s", self.id, _first(group))
+            logger.error("session %s: encoding failed: %s", self.id, first_of(group))
             self.fail("encode_failed", public_errors.NOT_ENCODED)
         except* Exception:
             logger.exception("session %s failed", self.id)
             self.fail("internal_error", "the server failed; its log says more")
         finally:
             self.end("shutdown")
-            await self._give_back()
+            await self._place.give_back()
             self._gone.set()
 
     async def placed(self) -> None:
@@ -173,9 +164,7 @@ class ServerSession:
         Raises:
             PoolFullError: there is no place, and the wait queue is full.
         """
-        await self._placed.wait()
-        if self._refused is not None:
-            raise self._refused
+        await self._place.settled()
 
     def fail(self, reason: str, message: str = "") -> None:
         """End it because it cannot continue."""
@@ -227,101 +216,20 @@ class ServerSession:
 
     def line_changed(self, attachment: Attachment) -> None:
         """Encode each video stream for what an attachment's line takes now."""
-        for video in self._context.outputs.videos:
-            video.line_changed(attachment)
+        self._context.outputs.line_changed(attachment)
 
     def show_again(self, attachment: Attachment) -> None:
         """Send an attachment the newest pictures again, because they were lost on the way."""
-        for video in self._context.outputs.videos:
-            video.show_again(attachment)
+        self._context.outputs.show_again(attachment)
 
     def detach(self, attachment: Attachment) -> None:
         """Remove an attachment; idempotent. A driver's held keys are released."""
         self._attachment_lifecycle.leave(attachment)
 
-    # --- media from a track: no command, no answer ---
-
-    def put_video(
-        self,
-        stream: str | None,
-        frame: NDArray[np.uint8] | VideoFrame,
-        pts_us: int,
-        *,
-        last: bool = False,
-    ) -> None:
-        """Take a picture for an input stream; it is turned upright and scaled on a thread.
-
-        Never waits. Attachments are told once about unreadable pictures, as `bad_media`.
-
-        Args:
-            stream: None takes the program's first that takes pictures.
-            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame; must not change after.
-            pts_us: when it was taken, on the sender's own clock.
-            last: it ends a clip, or is a single picture.
-
-        Raises:
-            CommandError: `unknown_stream`: the program takes no such media, so do not decode it;
-                `too_many`: a `fifo` stream is full, so drop it; `closed`: the session has ended.
-        """
-        self._context.inputs.put(stream, RawVideo(frame, pts_us, last=last))
-
-    def put_audio(
-        self, stream: str | None, samples: NDArray[np.float32], rate_hz: int, pts_us: int
-    ) -> None:
-        """Take sound for an input stream; it is mixed and resampled on a thread. As `put_video`.
-
-        Args:
-            samples: float32 [samples, channels] in -1..1, mono or stereo.
-            rate_hz: 8000 to 48,000.
-        """
-        self._context.inputs.put(stream, RawAudio(samples, pts_us, rate_hz=rate_hz))
-
-    async def feed(self, stream: str | None, data: bytes) -> int:
-        """Take a whole picture or clip for an input stream; return how many frames it had.
-
-        Raises:
-            CommandError: it cannot be read, or is not accepted in time.
-        """
-        return await self._context.inputs.feed(stream, data)
-
-    # --- its place in the pool ---
-
-    async def _take_place(self) -> None:
-        state = self.state
-        opening = StartRequest(
-            session=state.session,
-            model=state.model,
-            program=state.program,
-            seed=state.seed,
-            prompt=state.prompt.whole,
-            parameters=dict(state.parameters),
-            stop=state.stop,
-            origin=self._origin,
-            accounts=self._accounts,
-        )
-        lease = await self._backend.lease(opening, self._event_relay, self._queued)
-        self._context.link.connect(lease)
-        if state.over:
-            return  # it ended as it got the place; `run` gives that back
-        state.queue_position = None
-        state.move(Trigger.START)
-        if not len(self._context.attached):
-            state.move(Trigger.DETACH)
-        self._context.attached.tell(RequestStarted())
-        self._context.views.changed()
-        self._placed.set()
+    # --- inside ---
 
     def _not_spoken(self, message: str) -> None:
         self._context.attached.tell(Error(code="not_spoken", message=message))
-
-    def _queued(self, position: int) -> None:
-        if self.state.over:
-            return
-        self.state.move(Trigger.ENQUEUE)
-        self.state.queue_position = position
-        self._context.attached.tell(RequestQueued(position=position))
-        self._context.views.changed()
-        self._placed.set()
 
     def _end(self, trigger: Trigger, reason: str, message: str) -> None:
         if self.state.over:
@@ -335,19 +243,5 @@ class ServerSession:
         self.scope.cancel(reason)
         for attachment in self._context.attached:
             attachment.outbox.end(reason, SessionClosed(reason=reason, message=message))
-        self._placed.set()
+        self._place.settle()
         logger.info("session %s has ended: %s %s", self.id, reason, message)
-
-    async def _give_back(self) -> None:
-        try:
-            async with asyncio.timeout(self._limits.close_s):
-                await self._context.link.release()
-        except TimeoutError:
-            logger.error("session %s: its place was not given back in time", self.id)
-        except PoolError as error:
-            logger.warning("session %s: giving its place back failed: %s", self.id, error)
-
-
-def _first(group: BaseExceptionGroup[_E]) -> _E:
-    first = group.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,15 +1,8 @@
-"""All sessions of a server: opening, finding, listing by owner, ending; and access to them.
-
-Three secrets, none derived from another: the owner's secret lists sessions, a session's token
-drives it, its watch token only watches. Ids are not secret.
-"""
+"""All sessions of a server: opening, forking, ending. `session_registry.py` holds those open."""
 
 import asyncio
 import logging
 import secrets
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from itertools import islice
 
 from reverie.gpu_pool.wire.errors import PoolClosedError, PoolError, PoolFullError
 from reverie.gpu_pool.wire.shares import Accounts
@@ -25,11 +18,11 @@ from reverie.sessions.protocol.errors import (
     SessionEndedError,
     TooManyError,
     UnknownOwnerError,
-    UnknownSessionError,
 )
 from reverie.sessions.recording.recording import Keys, hashed
 from reverie.sessions.recording.recordings import Recordings
 from reverie.sessions.runtime.server_session import ServerSession
+from reverie.sessions.runtime.session_registry import SessionCredentials, SessionRegistry
 from reverie.sessions.runtime.session_request import (
     CheckedRequest,
     SessionRequest,
@@ -42,20 +35,6 @@ from reverie.sessions.state.session_state import SessionState
 from reverie.sessions.streams.output_streams import OpenFanout
 
 logger = logging.getLogger(__name__)
-
-REMEMBERED = 1000
-"""Ended sessions whose reason is kept, for clients that have their secrets."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionCredentials:
-    """A session that was opened, and its secrets."""
-
-    session: ServerSession
-    token: str = field(repr=False)
-    watch_token: str = field(repr=False)
-    owner: str = field(repr=False)
-    address: str | None = None
 
 
 class SessionStore:
@@ -85,16 +64,13 @@ class SessionStore:
         self._tasks = tasks
         self._clock = clock or MonotonicClock()
         self._open_fanout = open_fanout
-        self._credentials_by_id: dict[str, SessionCredentials] = {}
-        self._ended: OrderedDict[str, tuple[str, Keys]] = (
-            OrderedDict()
-        )  # why, and the keys of those who may know
+        self._registry = SessionRegistry(limits)
         self._closing: str | None = None
         self._owners = OwnerSecrets()
 
     def __len__(self) -> int:
         """How many sessions there are."""
-        return len(self._credentials_by_id)
+        return len(self._registry)
 
     @property
     def input_pixels(self) -> int:
@@ -131,7 +107,7 @@ class SessionStore:
             self.check_owner(request.owner)
         CheckedRequest.of(request, self._backend.specs, self._limits)
         owner = request.owner or ""
-        self._check_counts(owner, request.address)
+        self._registry.check_counts(owner, request.address)
         try:
             accounts = self.accounts(owner, request.address)
             return self._backend.expected_position(request.model, accounts)
@@ -180,7 +156,7 @@ class SessionStore:
         address: str | None,
         origin: ForkOrigin | None,
     ) -> SessionCredentials:
-        self._check_counts(state.owner, address)
+        self._registry.check_counts(state.owner, address)
         token, watch_token = _secret(), _secret()
         server_session = ServerSession(
             state,
@@ -196,7 +172,7 @@ class SessionStore:
             self.accounts(state.owner, address),
         )
         credentials = SessionCredentials(server_session, token, watch_token, state.owner, address)
-        self._credentials_by_id[server_session.id] = credentials
+        self._registry.add(credentials)
         self._tasks.create_task(self._host(server_session), name=f"session {server_session.id}")
         try:
             await server_session.placed()
@@ -224,32 +200,12 @@ class SessionStore:
             raise SessionEndedError(self._closing, "no new sessions: the server is shutting down")
 
     def get(self, session: str) -> ServerSession:
-        """Return a session.
-
-        Raises:
-            SessionEndedError: it has ended.
-            UnknownSessionError: there is none of that id.
-        """
-        return self._credentials(session).session
+        """Return a session; see `SessionRegistry.get`."""
+        return self._registry.get(session)
 
     def admit(self, session: str, token: str) -> tuple[ServerSession, Role]:
-        """Return a session and the most that a token allows in it.
-
-        A client without one of its secrets does not learn whether the session exists.
-
-        Raises:
-            SessionEndedError: it has ended; only a client with one of its secrets is told.
-            UnknownSessionError: there is none of that id, or the token is not one of its tokens.
-        """
-        ended = self._ended.get(session)
-        if ended is not None and ended[1].role(token) is not None:
-            raise SessionEndedError(ended[0])
-        credentials = self._credentials_by_id.get(session)
-        drives = credentials is not None and _same(token, credentials.token)
-        watches = credentials is not None and _same(token, credentials.watch_token)
-        if credentials is None or not (drives or watches):
-            raise UnknownSessionError(session)
-        return self.get(session), Role.DRIVER if drives else Role.VIEWER
+        """Return a session and the most that a token allows; see `SessionRegistry.admit`."""
+        return self._registry.admit(session, token)
 
     def check_owner(self, owner: str) -> None:
         """Check that this server issued an owner's secret.
@@ -262,11 +218,7 @@ class SessionStore:
 
     def list(self, owner: str) -> tuple[ServerSession, ...]:
         """Return the sessions of the owner with that secret, oldest first."""
-        return tuple(
-            credentials.session
-            for credentials in self._credentials_by_id.values()
-            if _same(owner, credentials.owner)
-        )
+        return self._registry.list(owner)
 
     def close(self, session: str, reason: str = "closed") -> None:
         """End a session.
@@ -281,49 +233,15 @@ class SessionStore:
         """Refuse new sessions, and end all at the end of a chunk, or after `limit_s`."""
         self._closing = reason
         async with asyncio.TaskGroup() as tasks:
-            for credentials in tuple(self._credentials_by_id.values()):
-                drain = credentials.session.drain(limit_s, reason)
-                tasks.create_task(drain, name=f"drain {credentials.session.id}")
-
-    def _credentials(self, session: str) -> SessionCredentials:
-        credentials = self._credentials_by_id.get(session)
-        if credentials is None or credentials.session.state.over:
-            if credentials is not None:
-                raise SessionEndedError(credentials.session.state.reason or "closed")
-            if session in self._ended:
-                raise SessionEndedError(self._ended[session][0])
-            raise UnknownSessionError(session)
-        return credentials
+            for session in self._registry.sessions:
+                tasks.create_task(session.drain(limit_s, reason), name=f"drain {session.id}")
 
     async def _host(self, server_session: ServerSession) -> None:
         try:
             await server_session.run()
         finally:
-            credentials = self._credentials_by_id.pop(server_session.id)
-            keys = Keys.of(credentials.token, credentials.watch_token, credentials.owner)
-            self._ended[server_session.id] = server_session.state.reason or "", keys
-            for forgotten in tuple(islice(self._ended, max(0, len(self._ended) - REMEMBERED))):
-                del self._ended[forgotten]
-
-    def _check_counts(self, owner: str, address: str | None) -> None:
-        if len(self._credentials_by_id) >= self._limits.sessions:
-            raise TooManyError("sessions", self._limits.sessions)
-        if len(self.list(owner)) >= self._limits.sessions_per_owner:
-            raise TooManyError("sessions_per_owner", self._limits.sessions_per_owner)
-        # A request without an owner gets a new owner each time; only its address stays the same.
-        most = self._limits.sessions_per_address
-        here = [
-            credentials
-            for credentials in self._credentials_by_id.values()
-            if credentials.address == address
-        ]
-        if address is not None and most is not None and len(here) >= most:
-            raise TooManyError("sessions_per_address", most)
+            self._registry.remove(server_session.id)
 
 
 def _secret() -> str:
     return secrets.token_urlsafe(24)
-
-
-def _same(given: str, secret: str) -> bool:
-    return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())

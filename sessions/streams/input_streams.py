@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+from av import VideoFrame
+from numpy.typing import NDArray
+
 from reverie.media import (
     AudioIntake,
     IntakeLimits,
@@ -102,20 +106,46 @@ class InputStreams:
         receipt = request.sender.outbox.put if command.last else None
         stream.put(Pushed(_raw(command), command.id, partial(_answer, request), receipt))
 
-    def put(self, stream: str | None, raw: RawVideo | RawAudio) -> None:
-        """Take media from a track. All attachments are told once about media that cannot be read.
+    def put_video(
+        self,
+        stream: str | None,
+        frame: NDArray[np.uint8] | VideoFrame,
+        pts_us: int,
+        *,
+        last: bool = False,
+    ) -> None:
+        """Take a picture for an input stream; it is turned upright and scaled on a thread.
+
+        Never waits. Attachments are told once about unreadable pictures, as `bad_media`.
+
+        Args:
+            stream: None takes the program's first that takes pictures.
+            frame: pixels uint8 [H, W, 3] of any size, or a decoded frame; must not change after.
+            pts_us: when it was taken, on the sender's own clock.
+            last: it ends a clip, or is a single picture.
 
         Raises:
-            CommandError: there is no such stream, it takes another kind of media, or has no room.
+            CommandError: `unknown_stream`: the program takes no such media, so do not decode it;
+                `too_many`: a `fifo` stream is full, so drop it; `closed`: the session has ended.
         """
-        found = self._stream(stream, isinstance(raw, RawAudio))
-        found.put(Pushed(raw, "", self._complain_once(found.spec.name)))
+        self._put(stream, RawVideo(frame, pts_us, last=last))
+
+    def put_audio(
+        self, stream: str | None, samples: NDArray[np.float32], rate_hz: int, pts_us: int
+    ) -> None:
+        """Take sound for an input stream; it is mixed and resampled on a thread. As `put_video`.
+
+        Args:
+            samples: float32 [samples, channels] in -1..1, mono or stereo.
+            rate_hz: 8000 to 48,000.
+        """
+        self._put(stream, RawAudio(samples, pts_us, rate_hz=rate_hz))
 
     async def feed(self, stream: str | None, data: bytes) -> int:
-        """Take a whole picture or clip; see `file_ingest.feed`.
+        """Take a whole picture or clip for an input stream; return how many frames it had.
 
         Raises:
-            CommandError: there is no such stream of pictures, or what `feed` raises.
+            CommandError: it cannot be read, or is not accepted in time.
         """
         return await feed(self._stream(stream, False), data, self._bounds)
 
@@ -124,6 +154,10 @@ class InputStreams:
         self._over = CommandError(ErrorCode.CLOSED, f"the session has ended: {reason}")
         for stream in self._streams.values():
             stream.shut(self._over)
+
+    def _put(self, stream: str | None, raw: RawVideo | RawAudio) -> None:
+        found = self._stream(stream, isinstance(raw, RawAudio))
+        found.put(Pushed(raw, "", self._complain_once(found.spec.name)))
 
     def _stream(self, name: str | None, sound: bool) -> InputStream:
         if self._over is not None:

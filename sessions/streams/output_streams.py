@@ -7,6 +7,7 @@ from reverie.media import AudioFanout, VideoFanout
 from reverie.media.audio.espeak import Speech
 from reverie.models.contract.spec import StreamKind, StreamSpec
 from reverie.sessions.attachments.attached_clients import AttachedClients
+from reverie.sessions.attachments.attachment import Attachment
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
 from reverie.sessions.state.cancel_scopes import CancelScope, ScopeKind
 from reverie.sessions.state.program_controls import ProgramControls
@@ -151,6 +152,16 @@ class OutputStreams:
         if name not in self._sounds:
             raise _unknown(self._sounds)
         return self._sounds[name]
+
+    def line_changed(self, attachment: Attachment) -> None:
+        """Encode each video stream for what an attachment's line takes now."""
+        for video in self.videos:
+            video.line_changed(attachment)
+
+    def show_again(self, attachment: Attachment) -> None:
+        """Send an attachment the newest pictures again."""
+        for video in self.videos:
+            video.show_again(attachment)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Run the encoders as children of the session, which ends when one of them fails."""

@@ -47,7 +47,7 @@ async def test_a_newcomer_begins_though_one_address_has_asked_for_everything(
 
 
 def is_there(rig: ServerRig, session: str) -> bool:
-    return any(session == each for each in rig.store._credentials_by_id)
+    return any(session == each for each in rig.store._registry._credentials_by_id)
 
 
 async def test_a_session_that_gives_way_is_told_why() -> None:

@@ -14,8 +14,9 @@ from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
 from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit
 from reverie.sessions.protocol.parsing import parse_command
 from reverie.sessions.runtime.server_session import ServerSession
+from reverie.sessions.runtime.session_registry import SessionCredentials
 from reverie.sessions.runtime.session_request import SessionRequest
-from reverie.sessions.runtime.session_store import SessionCredentials, SessionStore
+from reverie.sessions.runtime.session_store import SessionStore
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.streams.output_streams import OpenFanout
 
