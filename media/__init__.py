@@ -1,8 +1,8 @@
-"""Frames on their way from a model to a screen: types, a clock, encoders, and the fan-out.
+"""Frames and sound between model and client: types, a clock, decoders, encoders, and the fan-outs.
 
-Start at `fanout.py`: frames go in by `publish` and come out, encoded once per codec and size, at
-each subscription; `audio_fanout.py` does the same with sound. This room imports no other: it knows
-neither sockets nor sessions nor models.
+Start at `video/video_fanout.py`: frames go in by `publish` and come out, encoded once per codec and
+size, at each subscription; `audio/audio_fanout.py` does the same with sound. It imports no other
+package: it knows neither sockets nor sessions nor models.
 """
 
 from reverie.media.audio.audio_fanout import AudioFanout, AudioSubscription

@@ -1,4 +1,4 @@
-"""The clock that media and sessions are timed by: monotonic, and passed in so that tests own it."""
+"""The clock of media and sessions: monotonic, and passed in so that tests control it."""
 
 import asyncio
 import time
@@ -9,17 +9,17 @@ class Clock(Protocol):
     """Time that never runs backwards."""
 
     def now_us(self) -> int:
-        """Return microseconds since some fixed moment."""
+        """Return microseconds since a fixed moment."""
 
     async def sleep(self, seconds: float) -> None:
         """Return once `seconds` have passed; 0 or less yields once. Safe to cancel."""
 
 
 class MonotonicClock:
-    """The clock of the machine."""
+    """The machine's clock."""
 
     def now_us(self) -> int:
-        """Return microseconds since the machine started, or thereabouts."""
+        """Return microseconds since about the start of the machine."""
         return time.monotonic_ns() // 1000
 
     async def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The loop that both fan-outs run: one piece of work after another, on a thread, under a limit."""
+"""The loop of both fan-outs: one piece of work after another, on a thread, with a time limit."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -10,7 +10,7 @@ from reverie.media.job_thread import JobThread
 T = TypeVar("T")
 
 NextWork = Callable[[], Coroutine[Any, Any, None] | None]
-"""Returns what is to be done now, or None while there is nothing."""
+"""Returns the next piece of work, or None while there is none."""
 
 
 class EncodingLoop:
@@ -71,7 +71,7 @@ class EncodingLoop:
             self._idle.set()
 
     def shut_down(self, last: Callable[[], None] | None = None) -> None:
-        """End the thread after what it does now, and after `last`, without waiting for it."""
+        """End the thread after its current work and `last`, without waiting for it."""
         if last is not None:
             self._thread.submit(last)
         self._thread.shutdown(wait=False)

@@ -1,19 +1,19 @@
 """What can go wrong with media.
 
 MediaError
-├── BadInputError            what somebody pushed cannot be read, or is too large; tell them, go on
-├── InputStuckError          what somebody pushed keeps a decoder busy for ever; end the session
+├── BadInputError            pushed media cannot be read or is too large; tell the client, continue
+├── InputStuckError          pushed media keeps a decoder busy for ever; end the session
 ├── MissingExtraError        an optional package is needed for this; the message names it
 ├── UnsupportedPictureError  no codec here takes the picture; fix the model's output
 ├── UnsupportedSoundError    likewise of sound
-├── SpeechError              text was not spoken; what comes after it may be
+├── SpeechError              a phrase was not spoken; the next one may be
 ├── EncodeError              an encoder failed or hung; end the stream, never freeze
 └── FormatError              bytes are not what their codec says; they came from a broken encoder
 """
 
 
 class MediaError(Exception):
-    """Base of all errors of this room."""
+    """Base of all errors of this package."""
 
 
 class BadInputError(MediaError):
@@ -21,7 +21,7 @@ class BadInputError(MediaError):
 
 
 class InputStuckError(MediaError):
-    """A decoder does not come back from what was pushed."""
+    """A decoder hangs on pushed media."""
 
 
 class MissingExtraError(MediaError):
@@ -37,11 +37,11 @@ class UnsupportedSoundError(MediaError):
 
 
 class SpeechError(MediaError):
-    """There is no voice on this host, or it could not say something; the message says which."""
+    """This host has no voice, or it could not speak a phrase; the message says which."""
 
 
 class EncodeError(MediaError):
-    """An encoder failed or hung; the stream has ended for everybody who watches it."""
+    """An encoder failed or hung; the stream has ended for all its viewers."""
 
 
 class FormatError(MediaError):

@@ -1,7 +1,7 @@
-"""A thread for work that blocks, which never keeps the process from ending.
+"""A thread for blocking work that never keeps the process from exiting.
 
-`concurrent.futures` and asyncio join their threads when the interpreter leaves, so one encoder that
-hangs would hold the process for ever. These threads are daemons: a job that hangs is left behind.
+`concurrent.futures` and asyncio join their threads when the interpreter leaves, so one hanging
+encoder would keep the process alive. These threads are daemons: a hanging job is abandoned.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ class JobThread(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more jobs; those that wait are still done, unless they are cancelled.
+        """Take no more jobs; waiting ones are still done, unless they are cancelled.
 
         Args:
             wait: block until the thread has ended, which is never if a job hangs.
-            cancel_futures: drop what waits.
+            cancel_futures: drop waiting jobs.
         """
         with self._lock:
             self._closed = True
@@ -62,11 +62,11 @@ class JobThread(Executor):
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             _do(*job)
-            del job  # what it refers to may be large, and the next one may be long in coming
+            del job  # the job may refer to large objects, and the next one may come late
 
 
 async def run_apart(work: Callable[[], T], name: str = "job") -> T:
-    """Run one blocking call on a thread of its own. When cancelled, the call is left to itself."""
+    """Run one blocking call on a thread of its own. When cancelled, the call is abandoned."""
     thread = JobThread(name)
     try:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
@@ -79,7 +79,7 @@ def _do(future: Future[Any], work: Callable[[], Any]) -> None:
         return
     try:
         result = work()
-    except BaseException as error:  # whoever waits is told, whatever it is
+    except BaseException as error:  # the waiting caller gets any exception
         future.set_exception(error)
     else:
         future.set_result(result)

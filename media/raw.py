@@ -1,4 +1,4 @@
-"""Media as it is pushed, before anybody has looked at it, and as a model is handed it."""
+"""Media as a client pushes it, unchecked, and as the model gets it."""
 
 from dataclasses import dataclass
 
@@ -20,8 +20,8 @@ class RawVideo:
         data: pixels uint8 [H, W, 3], a decoded frame, or bytes of `codec`.
         codec: of bytes: jpeg, png, webp, gif, rgb24 or h264 (Annex B).
         width: of rgb24; likewise `height`.
-        pts_us: when it was taken, on the clock of whoever pushes it.
-        last: it ends a clip, or is a picture by itself.
+        pts_us: when it was taken, on the client's clock.
+        last: it ends a clip, or is a single picture.
     """
 
     data: Picture | VideoFrame | bytes
@@ -33,12 +33,12 @@ class RawVideo:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it can be dropped without harm to what comes after it."""
+        """Whether it can be dropped without harm to later ones."""
         return self.codec != "h264"
 
     @property
     def size_bytes(self) -> int:
-        """Memory that it takes while it waits."""
+        """Its memory while it waits."""
         if isinstance(self.data, VideoFrame):
             return self.data.width * self.data.height * 3 // 2
         return self.data.nbytes if isinstance(self.data, np.ndarray) else len(self.data)
@@ -53,7 +53,7 @@ class RawAudio:
         codec: of bytes: opus, pcm16 or pcmf32.
         rate_hz: samples a second; Opus knows its own.
         channels: of pcm.
-        pts_us: when its first sample was taken, on the clock of whoever pushes it.
+        pts_us: when its first sample was taken, on the client's clock.
         last: nothing follows it for now.
     """
 
@@ -66,18 +66,18 @@ class RawAudio:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it can be dropped without harm to what comes after it: sound has no gaps."""
+        """Whether it can be dropped without harm to later ones: sound has no gaps."""
         return False
 
     @property
     def size_bytes(self) -> int:
-        """Memory that it takes while it waits."""
+        """Its memory while it waits."""
         return self.data.nbytes if isinstance(self.data, np.ndarray) else len(self.data)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """What a model is handed: a picture [H, W, 3] in its size, or sound [samples, channels]."""
+    """What the model gets: a picture [H, W, 3] of its size, or sound [samples, channels]."""
 
     pts_us: int
     data: Picture | Samples

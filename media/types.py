@@ -1,4 +1,4 @@
-"""Frames on their way from a model to a screen, before and after encoding.
+"""Frames between model and client, before and after encoding.
 
 Shape legend: H height, W width, C the three channels of RGB. All times are media time in
 microseconds on the session's output clock.
@@ -17,11 +17,11 @@ Picture = NDArray[np.uint8]
 """One RGB frame [H, W, 3]."""
 
 LARGEST_SIDE = 8192
-"""Pixels; the longest side that an encoder takes."""
+"""Pixels: the longest side that an encoder takes."""
 
 
 class Codec(StrEnum):
-    """How a client may ask for video."""
+    """The video codecs that a client can ask for."""
 
     H264 = "h264"
     VP8 = "vp8"
@@ -30,7 +30,7 @@ class Codec(StrEnum):
 
 
 class Container(StrEnum):
-    """How the bytes of one frame are laid out."""
+    """The layout of the bytes of one frame."""
 
     ANNEXB = "annexb"
     VP8 = "vp8"
@@ -47,7 +47,7 @@ class Size:
 
     @classmethod
     def of(cls, frame_HWC: Picture) -> "Size":
-        """Return the size of a frame, once it is one that can be encoded.
+        """Return the size of a frame that can be encoded.
 
         Raises:
             UnsupportedPictureError: it is not [H, W, 3] of uint8, or a side is 0 or too long.
@@ -70,8 +70,8 @@ class StreamFormat:
 
     Attributes:
         codec: as for WebCodecs, such as `avc1.42c01f` or `vp8`; or `jpeg`, or `rgb24`.
-        width: pixels to show; a decoder may give more, for H.264 pads odd sides on the right and
-            at the bottom by one.
+        width: pixels to show; a decoder may return more, because H.264 pads odd sides by one, on
+            the right and at the bottom.
         height: likewise.
     """
 
@@ -97,13 +97,13 @@ class EncodedFrame:
 
 @dataclass(frozen=True, slots=True)
 class FrameTag:
-    """Where a frame comes from and when it is shown; handed through untouched.
+    """The origin of a frame and when it is shown; passed through unchanged.
 
     Attributes:
         chunk: the loop's chunk that it belongs to.
         frame: which frame of its chunk.
         last: whether it is the last one of its chunk.
-        step: the unit that put it out.
+        step: the unit that produced it.
         discontinuity: it does not follow from the frame before it; it becomes a key frame.
     """
 
@@ -118,11 +118,11 @@ class FrameTag:
 
 @dataclass(frozen=True, slots=True)
 class MediaFrame:
-    """What a subscriber is handed.
+    """A frame as delivered to a subscriber.
 
     Attributes:
-        dropped: frames published just before this one and skipped, since encoding could not keep
-            up. What the subscriber itself skips is its own to count.
+        dropped: frames published just before this one and skipped, because encoding could not
+            keep up. The subscriber counts the frames that it skips itself.
     """
 
     encoded: EncodedFrame
@@ -134,7 +134,7 @@ class VideoEncoder(Protocol):
     """Encodes pictures of one size, in order. One thread uses it at a time."""
 
     def encode(self, frame_HWC: Picture, pts_us: int, force_key: bool) -> EncodedFrame:
-        """Encode one frame, now: nothing is held back.
+        """Encode one frame at once; nothing is held back.
 
         Args:
             pts_us: greater than that of the frame before.
@@ -142,16 +142,16 @@ class VideoEncoder(Protocol):
         """
 
     def close(self) -> None:
-        """Free what it holds. Closing twice is closing once."""
+        """Free its resources. Idempotent."""
 
 
 @runtime_checkable
 class RateLimited(Protocol):
-    """An encoder whose stream can be kept to what a line takes."""
+    """An encoder whose bitrate can be limited."""
 
     def limit(self, bits_per_s: int | None) -> None:
-        """Use at most so many bits from the next frame on, which may become a key frame.
+        """Limit the bitrate from the next frame on, which may become a key frame.
 
         Args:
-            bits_per_s: None: as many as the quality takes.
+            bits_per_s: None: as many as the quality needs.
         """

@@ -25,7 +25,7 @@ from reverie.media.encoding_loop import EncodingLoop
 
 
 class AudioSubscription:
-    """Hands packets to one listener, in order, from the moment that it came."""
+    """Hands packets to one listener, in order, from the moment that it subscribed."""
 
     def __init__(self, deliver: DeliverSound, leave: Callable[["AudioSubscription"], None]) -> None:
         """Made by `AudioFanout.subscribe`."""
@@ -47,11 +47,11 @@ class AudioSubscription:
 
 @dataclass(slots=True)
 class _Channel:
-    """One codec and who listens through it."""
+    """One codec and its listeners."""
 
     rendition: SoundRendition
     subscriptions: list[AudioSubscription] = field(default_factory=list)
-    flushes: int = 0  # of the fan-out, that the rendition knows of
+    flushes: int = 0  # losses of the fan-out that the rendition has counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,16 @@ class AudioFanout:
         Args:
             rate_hz: samples a second, 8000 to 96,000.
             channels: 1 or 2.
-            queue_s: sound that may wait for the encoders; the oldest gives way.
+            queue_s: sound that may wait for the encoders; the oldest is dropped.
             encode_limit_s: an encoder that takes longer over a piece counts as failed.
-            open_encoder: what makes encoders, for tests.
+            open_encoder: makes encoders; for tests.
         """
         self.shape = SoundShape(round(rate_hz), channels)
         self._open_encoder = open_encoder
         self._queue = DropOldestSound(self.shape, round(queue_s * 1e6))
         self._channels: dict[AudioCodec, _Channel] = {}
         self._flushes = 0
-        self._finish = False  # what was said is to be completed with silence
+        self._finish = False  # the last packet is to be filled with silence
         self._loop = EncodingLoop("encode-sound", "a sound encoder", encode_limit_s)
 
     @property
@@ -101,7 +101,7 @@ class AudioFanout:
         return sum(len(channel.subscriptions) for channel in self._channels.values())
 
     def subscribe(self, codec: AudioCodec, deliver: DeliverSound) -> AudioSubscription:
-        """Begin to listen, from now on: what was said before is not repeated.
+        """Begin to listen; earlier sound is not repeated.
 
         Args:
             deliver: called with each packet on the event loop. Each packet names its format.
@@ -123,7 +123,7 @@ class AudioFanout:
         return subscription
 
     def publish(self, samples_NC: Sound, tag: SoundTag) -> None:
-        """Hand in the next sound. It must not be changed afterwards.
+        """Publish the next sound. It must not be changed afterwards.
 
         Never waits: when the encoders fall behind, the oldest sound is lost, and the next packet
         counts it. After `close` it does nothing.
@@ -137,12 +137,12 @@ class AudioFanout:
             self._loop.stir()
 
     def finish(self) -> None:
-        """Note that what was published is all for now: its last packet is filled with silence."""
+        """End the sound for now: its last packet is filled with silence."""
         self._finish = True
         self._loop.stir()
 
     def flush(self) -> None:
-        """Drop all sound that no listener was handed yet.
+        """Drop all sound that was not delivered yet.
 
         Once it has returned, nothing published before it is delivered, whatever a thread is doing.
         """
@@ -158,7 +158,7 @@ class AudioFanout:
         await self._loop.drain()
 
     def close(self) -> None:
-        """End `run`. What waits is not delivered: `drain` first. Idempotent."""
+        """End `run`. Waiting sound is not delivered: `drain` first. Idempotent."""
         self._loop.close()
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""One input stream of sound: whatever is pushed, at the one rate that a model takes."""
+"""One input stream of sound: pushed sound of any rate, at the rate that the model takes."""
 
 import numpy as np
 from av import CodecContext, Packet
@@ -14,13 +14,13 @@ SLOWEST_HZ = 8000
 FASTEST_HZ = 48_000
 OPUS_HZ = 48_000
 PIECE_S = 0.1
-"""Longest piece that a model is handed at once."""
+"""Longest piece that the model gets at once."""
 GAP_US = 200_000
-"""A time that is this far from where the sound before it ended begins anew."""
+"""Sound whose time is this far from the end of the sound before it begins a new stream."""
 
 
 class AudioIntake:
-    """Decodes, checks, mixes and resamples. Blocks: for a thread of its own, one call at a time."""
+    """Decodes, checks, mixes and resamples. Blocks: one call at a time, on its own thread."""
 
     def __init__(
         self, rate_hz: int, channels: int = 1, limits: IntakeLimits = DEFAULT_LIMITS
@@ -54,7 +54,7 @@ class AudioIntake:
         return self._resampler is not None
 
     def finish(self) -> tuple[Piece, ...]:
-        """End the sound, for nothing more comes of it; return what was held back."""
+        """End the sound; return what was held back."""
         return tuple(_ended(self._end()))
 
     def _samples(self, raw: RawAudio) -> tuple[int, Samples]:
@@ -64,10 +64,12 @@ class AudioIntake:
         if raw.codec == "opus":
             return OPUS_HZ, self._opened_opus(raw.data)
         if raw.channels not in (1, 2):
-            raise BadInputError(f"sound is mono or stereo, not of {raw.channels} channels")
+            raise BadInputError(f"sound is mono or stereo, not {raw.channels} channels")
         kind = np.dtype("<i2") if raw.codec == "pcm16" else np.dtype("<f4")
         if len(raw.data) % (kind.itemsize * raw.channels):
-            raise BadInputError(f"{len(raw.data)} bytes are no whole samples of {raw.codec}")
+            raise BadInputError(
+                f"{len(raw.data)} bytes are not a whole number of {raw.codec} samples"
+            )
         flat: Samples = np.frombuffer(raw.data, kind).astype(np.float32)
         if raw.codec == "pcm16":
             flat /= 32768
@@ -83,7 +85,7 @@ class AudioIntake:
             frames = self._opus.decode(Packet(data))
         except (FFmpegError, ValueError) as error:
             self._opus = None
-            raise BadInputError(f"no Opus that can be decoded: {error}") from None
+            raise BadInputError(f"the Opus packet cannot be decoded: {error}") from None
         parts = [frame.to_ndarray().reshape(-1, 2) / 32768 for frame in frames]
         whole = np.concatenate(parts) if parts else np.zeros((0, 2))
         return whole.astype(np.float32)
@@ -96,7 +98,7 @@ class AudioIntake:
             shape = list(samples_NC.shape)
             raise BadInputError(f"sound is mono or stereo [samples, channels], not {shape}")
         if not len(samples_NC):
-            raise BadInputError("a piece of sound without samples")
+            raise BadInputError("a piece of sound needs samples")
         if len(samples_NC) > rate_hz * self._limits.sound_s:
             text = f"a piece of sound has at most {self._limits.sound_s:g} s (input_sound_s)"
             raise BadInputError(text)

@@ -1,4 +1,4 @@
-"""Text to sound, by a program of the host: a process a phrase, with limits, never on the loop."""
+"""Text to sound by a program of the host: one process a phrase, with limits, never on the loop."""
 
 import asyncio
 import contextlib
@@ -18,21 +18,21 @@ ESPEAK_SHAPE = SoundShape(22_050, 1)
 
 _PHRASE_CHARS = 1000
 _LONGEST_S = 60
-_SILENCE = 200  # of 32767: what is quieter at the ends of a phrase is cut off
+_SILENCE = 200  # of 32767: quieter sound at the ends of a phrase is cut off
 
 
 class Speech(Protocol):
-    """Something that speaks."""
+    """A speech synthesizer."""
 
     @property
     def shape(self) -> SoundShape:
-        """What its sound is like, always."""
+        """The format of its sound, which never changes."""
 
     async def say(self, text: str) -> Sound:
-        """Return the sound of a phrase, maybe none. Safe to cancel.
+        """Return the sound of a phrase, which may be empty. Safe to cancel.
 
         Raises:
-            SpeechError: it cannot be said; the next phrase may be.
+            SpeechError: it cannot be spoken; the next phrase may be.
         """
 
 
@@ -43,7 +43,7 @@ class Espeak:
     Attributes:
         path: of the program.
         language: as espeak names it, such as `en` or `en-us`.
-        limit_s: a phrase that takes longer is given up.
+        limit_s: a phrase that takes longer fails.
     """
 
     path: str
@@ -65,12 +65,12 @@ class Espeak:
 
     @property
     def shape(self) -> SoundShape:
-        """What its sound is like."""
+        """The format of its sound."""
         return ESPEAK_SHAPE
 
     async def say(self, text: str) -> Sound:
-        """Return the sound of a phrase. What is too long is cut off."""
-        # The text goes in through a pipe: no word of it can be taken for an option.
+        """Return the sound of a phrase. Too long a sound is cut off."""
+        # The text is written to a pipe, so that no word of it can be taken for an option.
         options = ("--stdin", "--stdout", "-v", self.language, "-s", str(self.words_per_min))
         try:
             process = await asyncio.create_subprocess_exec(
@@ -114,14 +114,14 @@ async def _exchange(process: asyncio.subprocess.Process, text: bytes) -> bytes:
 
 
 def _samples(wave: bytes) -> Sound:
-    """Return the samples of a WAVE file whose sizes are not filled in, for it was streamed."""
+    """Return the samples of a WAVE file whose sizes are not filled in, because it was streamed."""
     if not wave:
         return np.zeros((0, 1), np.int16)
     if wave[:4] != b"RIFF" or wave[8:16] != b"WAVEfmt " or wave[36:40] != b"data":
-        raise SpeechError(f"{ESPEAK} gave no WAVE file")
+        raise SpeechError(f"{ESPEAK} returned no WAVE file")
     channels, rate_hz = struct.unpack_from("<HI", wave, 22)
     if (rate_hz, channels) != (ESPEAK_SHAPE.rate_hz, ESPEAK_SHAPE.channels):
-        raise SpeechError(f"{ESPEAK} speaks at {rate_hz} Hz on {channels} channels")
+        raise SpeechError(f"{ESPEAK} returned sound of {rate_hz} Hz with {channels} channels")
     body = wave[44 : len(wave) - len(wave) % 2]
     return np.frombuffer(body, "<i2").astype(np.int16)[:, None]
 

@@ -16,13 +16,13 @@ _LAYOUTS = {1: "mono", 2: "stereo"}
 
 
 class OpusEncoder:
-    """Takes sound in pieces of any length; gives a packet as soon as 20 ms are there."""
+    """Takes sound in pieces of any length; returns a packet for every 20 ms."""
 
     def __init__(self, shape: SoundShape) -> None:
         """Open an encoder.
 
         Raises:
-            EncodeError: libopus is not there, or refuses.
+            EncodeError: libopus is missing, or refuses.
         """
         self._layout = _LAYOUTS[shape.channels]
         self._rate_hz = shape.rate_hz
@@ -30,7 +30,7 @@ class OpusEncoder:
         self._context = _open(self._layout, shape.channels)
         self._resampler = av.AudioResampler(format="s16", layout=self._layout, rate=OPUS_HZ)
         self._waiting = np.zeros((0, shape.channels), np.int16)  # at 48 kHz, less than a packet
-        # What libopus looks ahead, so that the last sound comes out with the packet after it.
+        # How far libopus looks ahead: the last sound comes out with the packet after it.
         self._lookahead = int.from_bytes((self._context.extradata or b"\0" * 12)[10:12], "little")
         self.format = SoundFormat(
             AudioCodec.OPUS, OPUS_HZ, shape.channels, bytes(self._context.extradata or b"")
@@ -46,7 +46,7 @@ class OpusEncoder:
         return self._full_packets()
 
     def finish(self) -> list[bytes]:
-        """Return what still waits, filled up with silence to whole packets, and be done."""
+        """End the stream; return waiting sound, padded with silence to whole packets."""
         rest = np.concatenate((self._waiting, self._drained()))
         if not len(rest):
             return []
@@ -68,7 +68,7 @@ class OpusEncoder:
         except av.FFmpegError as error:
             raise EncodeError(f"libopus failed: {error}") from error
         if len(packets) != 1:
-            raise EncodeError(f"libopus gave {len(packets)} packets for 20 ms")
+            raise EncodeError(f"libopus returned {len(packets)} packets for 20 ms")
         return bytes(packets[0])
 
     def _resampled(self, samples_NC: Sound) -> Sound:
@@ -110,7 +110,7 @@ def _open(layout: str, channels: int) -> av.AudioCodecContext:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A packet in which nothing is heard, and the header of the stream that it is from."""
+    """A packet of silence, and the header of its stream."""
 
     packet: bytes
     description: bytes

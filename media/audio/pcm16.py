@@ -1,10 +1,10 @@
-"""Raw samples, for Python clients that want exactly what the model put out."""
+"""Raw samples, for Python clients that need the model's exact output."""
 
 from reverie.media.audio.sound import PACKET_US, AudioCodec, Sound, SoundFormat, SoundShape
 
 
 class Pcm16Encoder:
-    """Only cuts and copies: pieces of 20 ms, and a shorter one where the sound in hand ends."""
+    """Only cuts and copies: pieces of 20 ms, and a shorter one at the end of the given sound."""
 
     def __init__(self, shape: SoundShape) -> None:
         """Keep the format."""
@@ -20,5 +20,5 @@ class Pcm16Encoder:
         ]
 
     def finish(self) -> list[bytes]:
-        """Return nothing, for nothing waits."""
+        """Return nothing, because nothing is held back."""
         return []

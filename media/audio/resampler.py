@@ -1,4 +1,4 @@
-"""Sound at any rate to one rate, as a stream: no click where one piece ends and the next begins."""
+"""Sound at any rate to one rate, as a stream: without a click between pieces."""
 
 import numpy as np
 from av import AudioFrame, AudioResampler
@@ -9,7 +9,7 @@ _LAYOUTS = {1: "mono", 2: "stereo"}
 
 
 class Resampler:
-    """One stream of sound on its way from `from_hz` to `to_hz`."""
+    """Resamples one stream of sound from `from_hz` to `to_hz`."""
 
     def __init__(self, from_hz: int, to_hz: int, channels: int) -> None:
         self._from_hz = from_hz
@@ -21,7 +21,7 @@ class Resampler:
         )
 
     def take(self, samples_NC: Samples) -> Samples:
-        """Return what is ready; a few samples stay behind until more come."""
+        """Return what is ready; a few samples are held back until more come."""
         if self._swr is None:
             return samples_NC
         if not len(samples_NC):
@@ -32,7 +32,7 @@ class Resampler:
         return self._joined(self._swr.resample(frame))
 
     def flush(self) -> Samples:
-        """Return what stayed behind; the stream is over."""
+        """End the stream; return what was held back."""
         swr, self._swr = self._swr, None
         return self._joined(swr.resample(None) if swr else [])
 
@@ -45,7 +45,7 @@ class Resampler:
 
 
 def mixed(samples_NC: Samples, channels: int) -> Samples:
-    """Return sound with one channel or two: the middle of both, or the one on both sides."""
+    """Return sound with one channel or two: the mean of both, or the one repeated."""
     if samples_NC.shape[1] == channels:
         return samples_NC
     if channels == 1:

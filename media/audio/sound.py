@@ -1,4 +1,4 @@
-"""Sound on its way from a model to a loudspeaker, before and after encoding.
+"""Sound between model and client, before and after encoding.
 
 Shape legend: N samples, C channels (1 or 2). All times are media time in microseconds on the
 session's output clock, the same as the pictures'.
@@ -22,7 +22,7 @@ PACKET_US = 20_000
 
 
 class AudioCodec(StrEnum):
-    """How a client may ask for sound."""
+    """The codecs of sound that a client can ask for."""
 
     OPUS = "opus"
     PCM16 = "pcm16"
@@ -49,7 +49,7 @@ class SoundShape:
             )
 
     def duration_us(self, samples: int) -> int:
-        """Return how long so many samples last."""
+        """Return how long a number of samples lasts."""
         return round(samples * 1_000_000 / self.rate_hz)
 
 
@@ -70,13 +70,13 @@ class SoundFormat:
 
 @dataclass(frozen=True, slots=True)
 class SoundTag:
-    """Where sound comes from and when it is heard.
+    """The origin of sound and when it is played.
 
     Attributes:
-        pts_us: of the first sample. Sound that begins later than the sound before it ended leaves
-            a gap; it never begins earlier.
+        pts_us: of the first sample. A later beginning than the end of the sound before it leaves
+            a gap; an earlier one does not occur.
         chunk: the loop's chunk that it belongs to.
-        step: the unit that put it out.
+        step: the unit that produced it.
         discontinuity: it does not follow from the sound before it.
         last: it ends its chunk.
     """
@@ -90,14 +90,14 @@ class SoundTag:
 
 @dataclass(frozen=True, slots=True)
 class SoundPacket:
-    """What a subscriber is handed: 20 ms, or less of raw samples before a gap.
+    """A packet as delivered: 20 ms, or less of raw samples before a gap.
 
     Attributes:
         samples: that it holds of each channel, at the rate of its format.
         discontinuity: it does not follow from the packet before it: there was a cut, a gap or a
             loss. Its `pts_us` says where it belongs.
         last: nothing more comes of its chunk now; less than a packet may come with the next one.
-        dropped: packets lost just before this one, since encoding could not keep up.
+        dropped: packets lost just before this one, because encoding could not keep up.
     """
 
     data: bytes
@@ -113,4 +113,4 @@ class SoundPacket:
 
 
 DeliverSound = Callable[[SoundPacket], None]
-"""Takes one packet, at once, on the event loop. Bounding what it keeps is its own business."""
+"""Takes one packet, at once, on the event loop. It bounds what it keeps."""

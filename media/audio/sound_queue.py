@@ -1,4 +1,4 @@
-"""The queue in front of the sound encoders: bounded in time, the oldest sound gives way."""
+"""The queue in front of the sound encoders: bounded in time, the oldest sound is dropped."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from reverie.media.audio.sound import PACKET_US, Sound, SoundShape, SoundTag
 
 @dataclass(frozen=True, slots=True)
 class QueuedSound:
-    """A piece that waits for the encoders; so many packets were lost just before it."""
+    """A piece that waits for the encoders; `dropped` packets were lost just before it."""
 
     samples_NC: Sound
     tag: SoundTag
@@ -16,7 +16,7 @@ class QueuedSound:
 
 
 class DropOldestSound:
-    """Holds at most so much time of sound; a new piece pushes the oldest ones out.
+    """Holds a limited time of sound; a new piece replaces the oldest ones.
 
     The piece after a lost one counts it and says that it does not follow.
     """

@@ -1,7 +1,7 @@
 """One codec of an audio stream: its encoder, and the times of its packets.
 
-Times come from counting samples since the last anchor, not from adding durations up, so that they
-do not drift. A gap, a cut or a loss ends what was being said and sets a new anchor.
+Times come from counting samples since the last anchor, not from adding up durations, so that they
+do not drift. A gap, a cut or a loss ends the current run and sets a new anchor.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from reverie.media.audio.sound_queue import QueuedSound
 from reverie.media.errors import EncodeError
 
 GAP_US = 5_000
-"""Times that differ by less are taken for rounding."""
+"""A smaller difference between times counts as rounding."""
 
 
 class SoundEncoder(Protocol):
@@ -56,7 +56,7 @@ OpenSoundEncoder = Callable[[AudioCodec, SoundShape], SoundEncoder]
 
 @dataclass(slots=True)
 class _Run:
-    """Sound without a gap: where it began, how much came in, and how much went out.
+    """Sound without a gap: its beginning, and how much came in and went out.
 
     Attributes:
         taken: samples at the stream's rate.
@@ -73,7 +73,7 @@ class _Run:
 
 
 class SoundRendition:
-    """What all subscribers with the same codec share. Used by the encoding thread only."""
+    """Shared by all subscribers of one codec. Used by the encoding thread only."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class SoundRendition:
         shape: SoundShape,
         open_encoder: OpenSoundEncoder = open_sound_encoder,
     ) -> None:
-        """Open nothing yet: the first sound does."""
+        """Open the encoder with the first sound."""
         self._open_encoder = open_encoder
         self._codec = codec
         self._shape = shape
@@ -108,12 +108,12 @@ class SoundRendition:
         return packets + full
 
     def finish(self) -> list[SoundPacket]:
-        """Return what still waits, and end the run."""
+        """End the run; return waiting sound."""
         run, self._run = self._run, None
         return [] if run is None else self._packets(run, run.encoder.finish(), run.tag)
 
     def cut(self) -> None:
-        """Forget what waits; what comes next does not follow."""
+        """Drop waiting sound; the next sound is a discontinuity."""
         self._run = None
 
     def _follows(self, run: _Run, pts_us: int) -> bool:
@@ -133,7 +133,7 @@ class SoundRendition:
         run.given += samples
         self._end_us = run.from_us + out.duration_us(run.given)
         if self._end_us <= pts_us:
-            raise EncodeError("an empty packet of sound")
+            raise EncodeError("the encoder returned an empty packet")
         return SoundPacket(
             data=data,
             pts_us=pts_us,

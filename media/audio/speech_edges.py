@@ -1,4 +1,4 @@
-"""When somebody begins to speak in a stream of sound, and when they have stopped."""
+"""The beginnings and ends of speech in a stream of sound."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,21 @@ from reverie.media.raw import Piece, Samples
 
 BEGINS_AT = 0.5
 ENDS_BELOW = 0.35
-"""Likelihoods; apart, so that a word in between does not make two turns."""
+"""Likelihoods; they differ so that a value in between does not make two turns."""
 BEGINS_AFTER = 3
-"""Windows of 32 ms in a row: a knock is no word."""
+"""Windows of 32 ms in a row, so that a knock is not taken for speech."""
 ENDS_AFTER = 19
-"""Likewise: 0.6 s, for people breathe."""
+"""Likewise: 0.6 s, because people pause to breathe."""
 
 _WINDOW_US = round(WINDOW * 1e6 / RATE_HZ)
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechEdge:
-    """A turn begins, or has ended.
+    """The beginning or the end of a turn.
 
     Attributes:
-        pts_us: where it begins, or where the last word ended, on the clock of whoever pushes.
+        pts_us: its beginning, or the end of its last word, on the client's clock.
         duration_us: of the turn that ended.
     """
 
@@ -34,7 +34,7 @@ class SpeechEdge:
 
 
 class SpeechDetector:
-    """Listens to the pieces of one stream. Blocks for a moment: for the thread that decodes them.
+    """Listens to the pieces of one stream. Blocks briefly, so it runs on the decoding thread.
 
     Raises:
         MissingExtraError: silero-vad is not installed.
@@ -45,12 +45,12 @@ class SpeechDetector:
         self._voice = VoiceActivity()
         self._resampler = Resampler(rate_hz, RATE_HZ, 1)
         self._waiting: Samples = np.zeros((0, 1), np.float32)
-        self._at_us = 0  # where the window begins that is next
-        self._began_us: int | None = None  # of the turn that goes on
+        self._at_us = 0  # beginning of the next window
+        self._began_us: int | None = None  # of the current turn
         self._loud = self._quiet = 0  # windows in a row
 
     def hear(self, piece: Piece) -> tuple[SpeechEdge, ...]:
-        """Take the next piece of sound; return what begins and ends with it."""
+        """Take the next piece of sound; return the edges in it."""
         if not len(self._waiting):
             self._at_us = piece.pts_us
         mono = self._resampler.take(mixed(piece.data.astype(np.float32, copy=False), 1))
@@ -64,7 +64,7 @@ class SpeechDetector:
         return tuple(edges)
 
     def finish(self) -> tuple[SpeechEdge, ...]:
-        """Return the end of the turn that goes on: nothing more is heard for now."""
+        """End the current turn, because the sound ends for now."""
         began_us, self._began_us = self._began_us, None
         self._loud = self._quiet = 0
         if began_us is None:

@@ -1,7 +1,7 @@
-"""How likely it is that somebody speaks: the network of silero-vad, in numpy.
+"""The likelihood of speech: the network of silero-vad, in numpy.
 
-The package (an optional extra) brings the weights; the network is small enough to be run without a
-framework, which keeps one out of the server's process: four convolutions over a spectrum, a
+The package (an optional extra) brings the weights; the network is small enough to run without a
+framework, which the server's process does not need then: four convolutions over a spectrum, a
 recurrent cell and a sigmoid, for each 32 ms of sound.
 
 Shapes: C channels, T moments within a window, K taps, O output channels.
@@ -20,7 +20,7 @@ from reverie.media.errors import MissingExtraError
 
 RATE_HZ = 16_000
 WINDOW = 512
-"""Samples that one answer is about."""
+"""Samples of one window."""
 
 _CONTEXT = 64
 _TAPS, _STRIDE = 256, 128
@@ -35,12 +35,12 @@ def weights() -> dict[str, Array]:
     """Return the weights that the package brings; read once a process.
 
     Raises:
-        MissingExtraError: the package is not installed, or not one that is known here.
+        MissingExtraError: the package is not installed, or is an unknown version.
     """
     try:
         return load_file(str(distribution("silero-vad").locate_file(_WEIGHTS)))
     except (PackageNotFoundError, OSError, SafetensorError):
-        text = "finding speech needs silero-vad: pip install '.[vad]' in a checkout of reverie"
+        text = "speech detection needs silero-vad: pip install '.[vad]' in a checkout of reverie"
         raise MissingExtraError(text) from None
 
 
@@ -54,7 +54,7 @@ class VoiceActivity:
     _cell: Array = field(default_factory=lambda: np.zeros(_WIDTH, np.float32))
 
     def likelihood(self, window: Array) -> float:
-        """Return how likely it is that `WINDOW` samples hold speech, in 0..1."""
+        """Return the likelihood, 0 to 1, that `WINDOW` samples hold speech."""
         heard = np.concatenate([self._context, window])
         self._context = window[-_CONTEXT:]
         x_CT = self._spectrum(heard)

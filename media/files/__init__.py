@@ -1,1 +1,1 @@
-"""Files: clips that are pushed, fragmented MP4 that is recorded, and the last seconds of it."""
+"""Files: pushed clips, recordings as fragmented MP4, and clips of the last seconds."""

@@ -1,4 +1,4 @@
-"""What is recorded, on its way to the disk: appended by one thread, in order, never waited for."""
+"""A growing file on disk: appended to by one thread, in order, without waiting for it."""
 
 import asyncio
 import errno
@@ -12,7 +12,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class AppendedFile:
-    """A file that only grows. For one event loop; the writing is the executor's."""
+    """A file that only grows. For one event loop; the executor writes."""
 
     def __init__(
         self,
@@ -22,12 +22,12 @@ class AppendedFile:
         pending_bytes: int = 32 * 2**20,
         open_file: Callable[[Path], int] | None = None,
     ) -> None:
-        """Create the file with the first append; it must not be there yet.
+        """Create the file with the first append; it must not exist yet.
 
         Args:
             executor: runs one job at a time.
-            failed: told once, on the event loop, why no more can be written: `disk_full`,
-                `disk_slow` (more than `pending_bytes` wait) or `write_failed`.
+            failed: called once, on the event loop, with why no more can be written: `disk_full`,
+                `disk_slow` (more than `pending_bytes` are waiting) or `write_failed`.
             pending_bytes: how much may wait for the disk.
             open_file: returns a descriptor to append to; called by the executor.
         """
@@ -45,7 +45,7 @@ class AppendedFile:
         self._idle.set()
 
     def append(self, data: bytes) -> None:
-        """Add to the end, soon. After a failure it does nothing."""
+        """Append soon. After a failure it does nothing."""
         if self.failure is not None or not data:
             return
         self._pending_bytes += len(data)
@@ -102,7 +102,7 @@ def create_file(path: Path) -> int:
     """Return a descriptor to append to a new file that only its owner may read.
 
     Raises:
-        OSError: it is there already, or cannot be made.
+        OSError: it exists already, or cannot be created.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o600)

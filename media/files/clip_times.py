@@ -1,8 +1,8 @@
-"""When each frame of a clip is shown, where its file says so and where it does not.
+"""The time of each frame of a clip, whether or not its file tells it.
 
-A decoder hands frames over in the order in which they are shown. Most files also say when; AVI has
-no place for it, and an MP4 may lack the table (`ctts`, ISO/IEC 14496-12, 8.6.1.3). Then the times
-in the file are those of decoding, and the frame that is shown n-th has the n-th smallest of them.
+A decoder returns frames in display order. Most files also hold their times; AVI has no field for
+them, and an MP4 may lack the table (`ctts`, ISO/IEC 14496-12, 8.6.1.3). Then the times in the file
+are those of decoding, and the n-th frame in display order gets the n-th smallest of them.
 """
 
 import heapq
@@ -13,20 +13,20 @@ from av import Packet, VideoFrame
 from av.video.stream import VideoStream
 
 LOOKED_AT = 64
-"""Packets at the beginning of an MP4 that show whether it has a table of its own order."""
+"""Packets at the beginning of an MP4 that show whether it has display times."""
 
 _HELD_BACK = 17
-"""A decoder holds back 16 frames at most: what has waited for longer gave no picture."""
+"""A decoder holds back 16 frames at most: a packet that waited longer gave no picture."""
 
 _MICROSECOND = Fraction(1, 1_000_000)
 
 
 def tells_order(kind: str, stream: VideoStream, packets: Sequence["Packet[VideoStream]"]) -> bool:
-    """Tell whether a file says in which order its frames are shown.
+    """Tell whether a file holds the display times of its frames.
 
     Args:
         kind: `mp4`, `matroska` or `avi`.
-        stream: its pictures.
+        stream: the video stream.
         packets: the first `LOOKED_AT` of them.
     """
     if not stream.codec_context.has_b_frames or kind == "matroska":
@@ -37,14 +37,14 @@ def tells_order(kind: str, stream: VideoStream, packets: Sequence["Packet[VideoS
 
 
 class ClipTimes:
-    """Gives the frames of one clip their times: from 0 on, and never back."""
+    """Assigns times to the frames of one clip: from 0 on, and never going back."""
 
     def __init__(self, stream: VideoStream, *, told: bool) -> None:
         """Begin at 0.
 
         Args:
-            stream: the clip's pictures.
-            told: whether the file says in which order frames are shown.
+            stream: the clip's video stream.
+            told: whether the file holds display times.
         """
         self._told = told
         self._scale = stream.time_base or _MICROSECOND

@@ -1,7 +1,7 @@
-"""Clips from strangers, to frames in the order in which they are shown.
+"""Untrusted clips, to frames in display order.
 
-The kind of file is told by its first bytes and named to the demuxer, so that no playlist or other
-file that names further files is ever followed. Decoders are told the limit before they open, since
+The kind of file is read from its first bytes and given to the demuxer, so that it never follows a
+playlist or another file that names further files. Decoders get the limit before they open, because
 the demuxer lets them try the first frames. One frame is in memory at a time.
 """
 
@@ -28,7 +28,7 @@ CLIP_KINDS = "MP4, MOV, WebM, AVI"
 
 _HEAD_BYTES = 12
 _STILLS = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
-"""What is beside the clip and not of it: cover art, pictures of chapters."""
+"""Streams that are not the clip: cover art, pictures of chapters."""
 
 
 def read_clip(
@@ -41,11 +41,11 @@ def read_clip(
 
     Args:
         source: a path, or the bytes of a file.
-        limits: frames that are larger, or come later than `clip_s`, are refused.
+        limits: larger frames, and frames later than `clip_s`, are refused.
 
     Raises:
-        BadInputError: it is no clip, holds no picture, is too large or too long, or broken from
-            here on.
+        BadInputError: it is no clip, holds no picture, is too large or too long, or is broken
+            from here on.
         OSError: there is no such file.
     """
     with _opened(source) as file:
@@ -53,7 +53,7 @@ def read_clip(
         try:
             yield from _shown(file, kind, limits)
         except (FFmpegError, ValueError) as error:
-            raise BadInputError(f"the clip is cut off or broken: {_told(error)}") from None
+            raise BadInputError(f"the clip is truncated or broken: {_told(error)}") from None
 
 
 def _opened(source: "bytes | str | PathLike[str]") -> BinaryIO:
@@ -73,7 +73,7 @@ def _shown(file: BinaryIO, kind: str, limits: IntakeLimits) -> Iterator[VideoFra
         if tells_order(kind, stream, [packet for packet in ahead if packet.size]):
             yield from _frames(stream, chain(ahead, packets), limits, told=True)
             return
-    # An edit list says in times of showing which frames count; without those it hits others.
+    # An edit list uses display times; without them it would select other frames.
     edits = {"ignore_editlist": "1"} if kind == "mp4" else {}
     with _container(file, kind, limits, **edits) as container:
         stream = _video_of(container, kind, limits)
@@ -101,7 +101,7 @@ def _frames(
 
 
 def _square(frame: VideoFrame, stream: VideoStream, limits: IntakeLimits) -> VideoFrame:
-    """Return a frame of pixels as wide as they are high; most are that already."""
+    """Return a frame with square pixels; most have them already."""
     aspect = stream.sample_aspect_ratio
     if not aspect or aspect == 1 or aspect < 0:
         return frame
@@ -118,7 +118,7 @@ def _kind_of(file: BinaryIO) -> str:
     if kind is None:
         known = f"read here ({CLIP_KINDS})"
         other = unread_kind(head)
-        text = f"this is {other}, which is not" if other else "this is no clip of a kind that is"
+        text = f"this is {other}, which is not" if other else "this is not a clip of a kind that is"
         raise BadInputError(f"{text} {known}")
     return kind
 
@@ -151,23 +151,23 @@ def _video_of(container: InputContainer, kind: str, limits: IntakeLimits) -> Vid
 
 def _check_said_size(stream: VideoStream, limits: IntakeLimits) -> None:
     width, height = stream.codec_context.width, stream.codec_context.height
-    if not width and not height:  # as a demuxer leaves it that was not allowed to look
+    if not width and not height:  # as a demuxer leaves it that was not allowed to probe
         known = f"at most {limits.pixels} pixels (input_pixels)"
         raise BadInputError(f"the clip does not say that its pictures have {known}")
     check_size(width, height, limits)
 
 
 def _length_s(container: InputContainer, stream: VideoStream, kind: str) -> float:
-    """Return how long the pictures last by the file's head; 0 when it does not say."""
+    """Return the length of the pictures from the file's header; 0 when it does not tell."""
     if stream.duration is not None and stream.time_base is not None:
         return float(stream.duration * stream.time_base)
-    # Matroska says when it ends, and a clip may begin at any time.
+    # Matroska holds the time of the end, and a clip may begin at any time.
     begin_us = (container.start_time or 0) if kind == "matroska" else 0
     return ((container.duration or 0) - max(0, begin_us)) / 1e6
 
 
 def _kind(head: bytes) -> str | None:
-    """Return ffmpeg's name of the kind of file that begins so."""
+    """Return ffmpeg's name of the kind of file with this beginning."""
     if head[4:8] == b"ftyp" and head[8:12] in HEIF_BRANDS:
         return None
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free"):
@@ -179,5 +179,5 @@ def _kind(head: bytes) -> str | None:
 
 def _told(error: Exception) -> str:
     if isinstance(error, FFmpegError) and error.strerror:
-        return error.strerror  # the rest is a number, and a file that has no name
+        return error.strerror  # other texts are an error number and the name of a file without one
     return str(error).partition("\n")[0][:120] or type(error).__name__

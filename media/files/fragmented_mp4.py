@@ -1,13 +1,13 @@
-"""An MP4 file that can be played however its writing ends: pictures and sound in fragments.
+"""A fragmented MP4 file, which can be played however its writing ends.
 
-Access units go in as they were encoded for whoever watches; bytes come out that are appended to the
-file. Pure: no file, no clock. A fragment that was appended whole is never touched again, so a
-process that is killed loses no more than what had not come out yet.
+Access units go in as they were encoded for the clients; the bytes that come out are appended to the
+file. Pure: no file, no clock. A complete fragment is never changed, so a process that is killed
+loses only what was not returned yet.
 
 Times are media time. They begin at 0 with the first key frame and always rise: a frame that would
-go back comes a millisecond after the one before it, for the next ones are built on it. Sound is
-made continuous, with silence where there was none, so that players that ignore gaps keep it beside
-its pictures.
+go back is put a millisecond after the one before it, because later frames depend on it. Sound is
+made continuous, with silence in gaps, so that players that ignore gaps keep it in step with the
+pictures.
 """
 
 from collections.abc import Sequence
@@ -31,16 +31,16 @@ from reverie.media.types import EncodedFrame, MediaFrame
 from reverie.media.video.sps import nal_units
 
 FRAGMENT_US = 1_000_000
-"""A fragment holds about so much; what a crash can lose."""
+"""About the length of a fragment: what a crash can lose."""
 
 LEAST_US = 1_000
-"""A frame lasts at least so long."""
+"""The shortest duration of a frame."""
 
 SLACK_US = 1_000_000
-"""How long sound is waited for once its pictures are there; then there is silence."""
+"""How long pictures wait for their sound; after that there is silence."""
 
 _PACKET = OPUS_HZ * PACKET_US // 1_000_000
-_DELIMITER = 9  # access unit delimiters, which MP4 does without
+_DELIMITER = 9  # access unit delimiters, which MP4 does not use
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,11 @@ class _Sound:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What is in the file so far.
+    """The contents of the file so far.
 
     Attributes:
         duration_us: of the pictures.
-        left_out: frames that are missing: lost before they came here, or not taken for a loss.
+        left_out: missing frames: lost before they came here, or skipped after a loss.
     """
 
     frames: int = 0
@@ -88,13 +88,13 @@ class FragmentedMp4:
 
         Args:
             sounds: the audio streams to come, each with its channels.
-            fragment_us: how much a fragment holds.
+            fragment_us: the length of a fragment.
         """
         self.recorded = Recorded()
         self._sounds = {name: _Sound(channels) for name, channels in sounds}
         self._fragment_us = fragment_us
         self._from_us: int | None = None  # media time at which the file begins
-        self._newest: _Picture | None = None  # its duration is not known before the next one
+        self._newest: _Picture | None = None  # its duration is known only with the next one
         self._waiting: list[Mp4Sample] = []
         self._waiting_us = 0
         self._written_us = 0
@@ -107,7 +107,7 @@ class FragmentedMp4:
         return self._from_us
 
     def picture(self, media: MediaFrame) -> bytes:
-        """Take the next frame; return what is to be appended, often nothing.
+        """Take the next frame; return the bytes to append, often none.
 
         Raises:
             FormatError: it is no H.264 that can be stored.
@@ -130,11 +130,11 @@ class FragmentedMp4:
         return out
 
     def sound(self, stream: str, packet: SoundPacket) -> None:
-        """Take the next packet of an audio stream; it comes out with the pictures beside it."""
+        """Take the next packet of an audio stream; it comes out with the pictures of its time."""
         sound, from_us = self._sounds[stream], self._from_us
         if from_us is None or packet.samples != _PACKET:
             return
-        # To the nearest packet: sound that is out of step by less is played where it is.
+        # To the nearest packet: a smaller deviation is not corrected.
         number = round((packet.pts_us - from_us) / PACKET_US)
         if number < sound.packets:
             return
@@ -143,11 +143,11 @@ class FragmentedMp4:
         sound.packets += 1
 
     def lose(self) -> None:
-        """Note that frames are missing: nothing is taken before the next key frame."""
+        """Note that frames are missing: frames are skipped up to the next key frame."""
         self._wants_key = True
 
     def finish(self) -> bytes:
-        """Return the rest: the newest frame, and the sound beside it."""
+        """Return the rest: the newest frame and its sound."""
         newest, self._newest = self._newest, None
         if newest is None:
             return b""
@@ -168,7 +168,7 @@ class FragmentedMp4:
         return out
 
     def _settled(self, picture: _Picture, until_us: int) -> bytes:
-        """Take a frame whose duration is known now; return a fragment when one is full."""
+        """Take a frame with its duration; return a fragment when one is full."""
         self._take(picture, until_us - picture.pts_us)
         return self._flushed() if self._waiting_us >= self._fragment_us else b""
 

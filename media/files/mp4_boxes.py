@@ -1,7 +1,6 @@
 """The boxes of a fragmented MP4 file (ISO/IEC 14496-12; AVC: 14496-15; Opus in ISOBMFF 0.8.1).
 
-Every function returns whole boxes. Nothing here knows how a file comes about: that is
-`fragmented_mp4.py`.
+Every function returns whole boxes; `fragmented_mp4.py` makes a file of them.
 """
 
 import struct
@@ -51,7 +50,7 @@ class Mp4Sample:
 
 @dataclass(frozen=True, slots=True)
 class TrackRun:
-    """Samples of one track that follow each other; `start` is when the first begins."""
+    """Consecutive samples of one track; `start` is the time of the first."""
 
     track: int
     start: int
@@ -111,7 +110,7 @@ def sound_track(track: int, entry: bytes) -> bytes:
 
 
 def beginning(tracks: Sequence[bytes]) -> bytes:
-    """Return what a file begins with, before any sample: `ftyp` and `moov`."""
+    """Return the beginning of a file, before any sample: `ftyp` and `moov`."""
     count = len(tracks)
     header = struct.pack(">4I", 0, 0, 1000, 0) + struct.pack(">IH10x", 0x10000, 0x100)
     header += _IDENTITY + bytes(24) + struct.pack(">I", count + 1)

@@ -1,4 +1,4 @@
-"""How much of a recording is whole, found by its boxes: for one whose writing was cut off."""
+"""How much of a recording is complete, by its boxes: for one whose writing was interrupted."""
 
 import struct
 from typing import BinaryIO
@@ -10,9 +10,9 @@ _LARGEST_MOOF = 2**24
 
 
 def survey(file: BinaryIO) -> Recorded:
-    """Return what the whole fragments of a file hold; `size_bytes` is where the last one ends.
+    """Return the contents of a file's complete fragments; `size_bytes` is the end of the last one.
 
-    What is no recording of this room holds nothing.
+    A file that is no recording of this package has none.
     """
     end = file.seek(0, 2)
     at = size_bytes = frames = duration_us = 0

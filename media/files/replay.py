@@ -11,7 +11,7 @@ from reverie.media.types import MediaFrame
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A key frame, what depends on it, and the sound that came beside it."""
+    """A key frame, the frames that depend on it, and the sound of that time."""
 
     frames: Sequence[MediaFrame]
     sounds: Sequence[tuple[str, SoundPacket]]
@@ -42,24 +42,24 @@ class ReplayClip:
 
 
 class Replay:
-    """Keeps whole groups; the oldest gives way, the only one too when it is too much."""
+    """Keeps whole groups; drops the oldest, even the only one when it is too large."""
 
     def __init__(self, keep_us: int, keep_bytes: int) -> None:
-        """Keep at least `keep_us`, as long as that is no more than `keep_bytes`."""
+        """Keep at least `keep_us`, within `keep_bytes`."""
         self._keep_us = keep_us
         self._keep_bytes = keep_bytes
         self._groups: deque[_Group] = deque()
         self._bytes = 0
-        self._lost = True  # frames are missing: nothing is taken before the next key frame
+        self._lost = True  # frames are missing: skip up to the next key frame
 
     @property
     def size_bytes(self) -> int:
-        """How much is kept."""
+        """Bytes that are kept."""
         return self._bytes
 
     @property
     def kept_us(self) -> int:
-        """How much time is kept."""
+        """Media time that is kept."""
         newest_us = self._newest_us
         return newest_us - self._groups[0].from_us if newest_us is not None else 0
 
@@ -73,7 +73,7 @@ class Replay:
             return
         newest_us = self._newest_us
         if newest_us is not None and media.tag.pts_us <= newest_us:
-            return  # a still of what is here already
+            return  # a repeated frame that is here already
         self._groups[-1].frames.append(media)
         self._bytes += len(media.encoded.data)
         self._forget()
@@ -90,7 +90,7 @@ class Replay:
         self._lost = True
 
     def last(self, seconds_us: int) -> tuple[Group, ...]:
-        """Return copies of the groups that hold the last so many microseconds; maybe none."""
+        """Return copies of the groups of the last `last_us`; there may be none."""
         newest_us = self._newest_us
         if newest_us is None:
             return ()
@@ -121,7 +121,7 @@ class Replay:
 
 
 def make_clip(groups: Sequence[Group], sounds: Sequence[tuple[str, int]]) -> ReplayClip:
-    """Return the file of groups, one or more. Takes a while when there is much: on any thread.
+    """Return the file of one or more groups. Slow for many; runs on any thread.
 
     Args:
         sounds: the audio streams, each with its channels.
@@ -129,7 +129,7 @@ def make_clip(groups: Sequence[Group], sounds: Sequence[tuple[str, int]]) -> Rep
     file = FragmentedMp4(sounds)
     parts = []
     for group in groups:
-        # The first frame begins the file, so that the sound beside it has a place there.
+        # The first frame begins the file, so that the sound of its time has a place there.
         parts.append(file.picture(group.frames[0]))
         for stream, packet in group.sounds:
             file.sound(stream, packet)

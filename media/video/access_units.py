@@ -1,4 +1,4 @@
-"""H.264 access units as somebody pushes them, to frames in the order in which they are shown."""
+"""Pushed H.264 access units, to frames in display order."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -23,7 +23,7 @@ class AccessUnits:
         """Return the frames that are complete with this unit, each with its time.
 
         Raises:
-            BadInputError: it cannot be decoded; go on with a key frame.
+            BadInputError: it cannot be decoded; continue with a key frame.
         """
         decoder = self._decoder = self._decoder or self._opened()
         packet = cast("Packet[VideoStream]", Packet(data))
@@ -32,17 +32,17 @@ class AccessUnits:
             frames = list(_decoded(decoder, packet))
         except (FFmpegError, ValueError) as error:
             self._decoder = None
-            raise BadInputError(f"no H.264 that can be decoded: {error}") from None
+            raise BadInputError(f"the H.264 access unit cannot be decoded: {error}") from None
         whole = [(pts_us if frame.pts is None else frame.pts, frame) for frame in frames]
         return [*whole, *self.finish()] if last else whole
 
     def finish(self) -> list[tuple[int, VideoFrame]]:
-        """Return the frames that the decoder holds back; the stream is over."""
+        """End the stream; return the frames that the decoder held back."""
         decoder, self._decoder = self._decoder, None
         try:
             frames = list(_decoded(decoder, None)) if decoder else []
         except (FFmpegError, ValueError):
-            return []  # nothing has come that could be decoded
+            return []  # nothing that can be decoded came so far
         return [(frame.pts or 0, frame) for frame in frames]
 
     def _opened(self) -> VideoCodecContext:

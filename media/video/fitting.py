@@ -1,7 +1,7 @@
-"""Any picture to the size that a model takes: scaled to cover it, what overhangs cut evenly.
+"""Any picture to the size that the model takes: scaled to cover it and cropped evenly.
 
-The proportions stay, no border is made up, and one rule serves every way in. What has the size
-already comes through untouched.
+The proportions stay, no border is added, and every kind of input is treated alike. A picture of
+the right size is not changed.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from reverie.media.types import Picture, Size
 
 
 def fit(picture_HWC: Picture, size: Size) -> Picture:
-    """Return the picture [size.height, size.width, 3]; the same object when nothing is to do."""
+    """Return the picture [size.height, size.width, 3]; the same object if it fits."""
     height, width, _ = picture_HWC.shape
     if (width, height) == (size.width, size.height):
         return picture_HWC
@@ -28,7 +28,7 @@ def fit(picture_HWC: Picture, size: Size) -> Picture:
 def covering_box(width: int, height: int, size: Size) -> tuple[float, float, float, float]:
     """Return the middle part (left, top, right, bottom) that has the proportions of `size`.
 
-    It is one pixel wide and high at the least, as far as a picture is.
+    It is at least one pixel wide and high.
     """
     across = max(1.0, min(float(width), height * size.width / size.height))
     down = max(1.0, min(float(height), width * size.height / size.width))

@@ -1,4 +1,4 @@
-"""Queues in front of the encoders: bounded, the oldest frame gives way."""
+"""Queues in front of the encoders: bounded, the oldest frame is dropped."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -21,14 +21,14 @@ class QueuedFrame:
 
 
 class DropOldestFrames:
-    """Holds at most `capacity` frames; a new one pushes the oldest out.
+    """Holds at most `capacity` frames; a new one replaces the oldest.
 
-    What a lost frame meant is kept: the next one inherits its discontinuity and counts it.
+    The frame after a lost one inherits its discontinuity and counts it.
     """
 
     def __init__(self, capacity: int) -> None:
         """Hold at most `capacity` frames, 1 or more."""
-        assert capacity >= 1, "a queue without room loses every frame"
+        assert capacity >= 1, "a queue needs room for one frame"
         self._capacity = capacity
         self._frames: deque[QueuedFrame] = deque()
         self.dropped = 0

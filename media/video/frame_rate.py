@@ -1,27 +1,27 @@
-"""Frames that come at any rate, at one rate: each moment shows the frame that was newest then.
+"""Frames of any rate to frames of one rate: each moment shows the newest frame.
 
-Frames are left out where they come faster and repeated where they come slower. Times of a clip may
-repeat, go back a little or leap; none of that makes a burst.
+Frames are skipped where they come faster and repeated where they come slower. Times of a clip may
+repeat, go back a little or jump without causing a burst.
 """
 
 from reverie.media.raw import Piece
 
 LONGEST_HOLD_S = 1.0
-"""A frame is repeated for so long at most; what comes after a longer gap follows at once."""
+"""The longest time that a frame is repeated; after a longer gap the next frame follows at once."""
 
 
 class SteadyRate:
-    """One clip at `rate_hz`. Times that come out rise by exactly one frame."""
+    """One clip at `rate_hz`. Its times rise by exactly one frame."""
 
     def __init__(self, rate_hz: float) -> None:
         self._step_us = 1e6 / rate_hz
-        self._held: Piece | None = None  # newest frame, not yet out for the moment it stands for
+        self._held: Piece | None = None  # newest frame, not returned yet for its moment
         self._start_us = 0
-        self._ticks = 0  # moments that are out, counted from the start
-        self._shift_us = 0.0  # what gaps and leaps back took out of the clip's times
+        self._ticks = 0  # moments that were returned, counted from the start
+        self._shift_us = 0.0  # time removed from the clip by gaps and jumps back
 
     def take(self, frame: Piece) -> tuple[Piece, ...]:
-        """Take the next frame; return those whose moments are over. The last one brings all."""
+        """Take the next frame; return those whose moments are over. The last one returns all."""
         held, out = self._held, []
         if held is None:
             self._start_us, self._ticks, self._shift_us = frame.pts_us, 0, 0.0
@@ -39,7 +39,7 @@ class SteadyRate:
         return self._held is not None
 
     def finish(self) -> tuple[Piece, ...]:
-        """End the clip with its newest frame, for nothing more comes of it."""
+        """End the clip with its newest frame."""
         held, self._held = self._held, None
         return () if held is None else (self._stamped(held, last=True),)
 

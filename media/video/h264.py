@@ -1,7 +1,7 @@
 """H.264 for WebCodecs: Annex B access units, headers in band on every key frame, no delay.
 
 Constrained baseline by x264 with `ultrafast` and `zerolatency`: about 1 ms for 128x128 on one core.
-There is no key frame but the ones asked for, so that a still world costs next to nothing.
+Key frames are made on request only, so that a still picture costs almost nothing.
 """
 
 from fractions import Fraction
@@ -31,7 +31,7 @@ class H264Encoder:
         """Open an encoder.
 
         Args:
-            rate_hz: steers the rate control only; times are those of the frames.
+            rate_hz: for rate control only; times are those of the frames.
             quality: x264's constant rate factor, 0 (best) to 51.
 
         Raises:
@@ -57,7 +57,7 @@ class H264Encoder:
         except av.FFmpegError as error:
             raise EncodeError(f"libx264 failed: {error}") from error
         if len(packets) != 1:
-            raise EncodeError(f"libx264 gave {len(packets)} access units for one frame")
+            raise EncodeError(f"libx264 returned {len(packets)} access units for one frame")
         data, key = bytes(packets[0]), packets[0].is_keyframe
         if key or self._format is None:
             self._format = StreamFormat(
@@ -66,7 +66,7 @@ class H264Encoder:
         return EncodedFrame(data, pts_us, key, self._format)
 
     def limit(self, bits_per_s: int | None) -> None:
-        """Use at most so many bits from now on; begins anew with a key frame."""
+        """Limit the bitrate from now on; starts again with a key frame."""
         if self._context is not None:
             self._context = _open(self._size, self._rate_hz, self._quality, bits_per_s)
 
@@ -93,7 +93,7 @@ def _open(size: Size, rate_hz: float, quality: int, bits_per_s: int | None) -> a
         "crf": str(quality),
     }
     if _fits_level_31(context.width, context.height, rate_hz):
-        context.options["level"] = "3.1"  # what WebRTC offers name, so that all say the same
+        context.options["level"] = "3.1"  # as in WebRTC offers, so that all streams say the same
     if bits_per_s is not None:
         context.options |= {"maxrate": str(bits_per_s), "bufsize": str(bits_per_s // BUFFER_PARTS)}
     try:

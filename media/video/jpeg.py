@@ -26,4 +26,4 @@ class JpegEncoder:
         return EncodedFrame(out.getvalue(), pts_us, True, self._format)
 
     def close(self) -> None:
-        """Hold nothing, free nothing."""
+        """Do nothing: there is nothing to free."""

@@ -1,6 +1,6 @@
-"""The pixels of a picture file that is open, as a person sees them.
+"""The pixels of an open picture file, as a person sees them.
 
-What is large is converted strip by strip: Pillow would hold several whole copies, four bytes a
+A large picture is converted strip by strip: Pillow would hold several whole copies, four bytes a
 pixel each, and a small file may hold many pixels.
 """
 
@@ -10,19 +10,19 @@ from PIL import Image
 from reverie.media.types import Picture
 
 ORIENTATION = 0x0112
-"""EXIF tag: how the picture is to be turned (JEITA CP-3451, 4.6.4)."""
+"""EXIF tag: how to rotate the picture (JEITA CP-3451, 4.6.4)."""
 
 STRIP_PIXELS = 2**20
 _BACKGROUND = (255, 255, 255, 255)
 
 
 def read_rgb(image: Image.Image, at_least: int = 0) -> Picture:
-    """Return the pixels [H, W, 3] of an image, not yet turned.
+    """Return the pixels [H, W, 3] of an image, not rotated yet.
 
     Args:
         image: open, and not yet loaded.
-        at_least: a side that is enough: what is larger comes out at twice that or a little more,
-            each pixel the mean of what it stands for. 0: as it is.
+        at_least: a sufficient side: a larger picture is reduced to twice that or a little more,
+            each pixel the mean of those it replaces. 0: as it is.
     """
     image.load()
     factor = max(1, min(image.size) // (2 * at_least)) if at_least else 1
@@ -37,7 +37,7 @@ def read_rgb(image: Image.Image, at_least: int = 0) -> Picture:
 
 
 def upright(pixels_HWC: Picture, orientation: object) -> Picture:
-    """Return the pixels turned and mirrored as an EXIF tag says; 1 to 8, else as they are."""
+    """Return the pixels rotated and mirrored by an EXIF tag of 1 to 8; else as they are."""
     turned = pixels_HWC
     if orientation in (5, 6, 7, 8):
         turned = turned.transpose(1, 0, 2)
@@ -63,6 +63,6 @@ def _as_rgb(image: Image.Image) -> Image.Image:
 
 
 def _deep_grey(image: Image.Image) -> Image.Image:
-    """Return 16-bit grey as 8-bit; Pillow's own way cuts off what is above 255."""
+    """Return 16-bit grey as 8-bit; Pillow itself would clip values above 255."""
     values = np.asarray(image).astype(np.float64)
     return Image.fromarray((values / 257).round().clip(0, 255).astype(np.uint8))

@@ -1,10 +1,10 @@
-"""Picture files from strangers, to pixels: looked at before they are decoded, then set upright.
+"""Untrusted picture files, to pixels: checked before they are decoded, then rotated upright.
 
 Size and format come from the header, so that a small file with a huge picture in it is refused
-before it costs memory. What is large and wanted small is decoded small where its format can, else
-made small strip by strip, so that it is in memory once and no more. What a person would see is what
-comes out: turned as the EXIF tag says, palettes and CMYK as colours, deep grey as grey, transparent
-over white, of an animation the first picture. Colour profiles are not applied.
+before it costs memory. A large picture that is needed small is decoded small where its format can,
+else reduced strip by strip, so that it is in memory only once. The result is what a person would
+see: rotated by its EXIF tag, palettes and CMYK as colours, deep grey as grey, transparent pictures
+over white, the first picture of an animation. Colour profiles are not applied.
 """
 
 import struct
@@ -20,10 +20,10 @@ from reverie.media.video.picture_pixels import ORIENTATION, read_rgb, upright
 from reverie.media.video.unread_kinds import unread_kind
 
 FORMATS = ("jpeg", "png", "webp", "gif")
-"""What can be pushed as a file."""
+"""Formats that can be pushed as a file."""
 
 PICTURE_FILE = "picture"
-"""Codec of a picture file of any of the kinds, told by its first bytes."""
+"""Codec of a picture file of any of these formats, which its first bytes tell."""
 
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 _BROKEN = (
@@ -39,12 +39,12 @@ _BROKEN = (
     struct.error,
     zlib.error,
 )
-"""What Pillow raises over bytes that are no picture."""
+"""What Pillow raises for bytes that are no picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeLimits:
-    """How large a thing may be that somebody pushes.
+    """Limits of pushed media.
 
     Attributes:
         pixels: of one picture or frame, width times height.
@@ -71,12 +71,12 @@ def read_picture(
 
     Args:
         data: the whole file.
-        limits: what it may hold.
-        formats: what it may be.
-        at_least: a size that is enough; a larger picture is then made smaller, to twice that.
+        limits: its largest size.
+        formats: those that are accepted.
+        at_least: a sufficient size; a larger picture is reduced to about twice that.
 
     Raises:
-        BadInputError: it is none of these, too large, cut short or broken.
+        BadInputError: it has another format, or is too large, truncated or broken.
     """
     try:
         with Image.open(BytesIO(data), formats=[name.upper() for name in formats]) as image:
@@ -89,14 +89,16 @@ def read_picture(
         raise BadInputError(f"a picture has at most {limits.pixels} pixels") from None
     except UnidentifiedImageError:
         known, other = ", ".join(formats), unread_kind(data)
-        text = f"this is {other}, which is not" if other else "this is no picture of a kind that is"
+        text = (
+            f"this is {other}, which is not" if other else "this is not a picture of a kind that is"
+        )
         raise BadInputError(f"{text} read here ({known})") from None
     except _BROKEN as error:
         raise BadInputError(f"the picture cannot be read: {_told(error)}") from None
 
 
 def is_picture(data: bytes) -> bool:
-    """Tell whether a file begins as pictures of `FORMATS` do."""
+    """Tell whether a file begins like a picture of `FORMATS`."""
     if data.startswith(b"RIFF"):
         return data[8:12] == b"WEBP"
     return data.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a"))

@@ -1,4 +1,4 @@
-"""One codec at one size: an encoder, whoever watches through it, and when it makes a key frame."""
+"""One codec at one size: its encoder, its viewers, and when it makes key frames."""
 
 import av
 import numpy as np
@@ -18,17 +18,17 @@ from reverie.media.video.frame_queue import DropOldestFrames
 from reverie.media.video.subscription import VideoSubscription
 
 KEY_REQUEST_INTERVAL_US = 250_000
-"""Requests for key frames closer together than this (in media time) become one."""
+"""Requests for key frames within this time (media time) are merged."""
 
 LIMIT_INTERVAL_US = 1_000_000
-"""A higher limit on bits acts this long after the one before: each costs a key frame."""
+"""The least time before a higher bitrate limit acts, because each costs a key frame."""
 
 LIMIT_STEP = 0.15
-"""A limit that differs by less from the one in effect changes nothing."""
+"""A smaller difference from the limit in effect is ignored."""
 
 
 class Rendition:
-    """What all subscribers with the same codec and size share.
+    """Shared by all subscribers of one codec and size.
 
     `encode` and `close` belong to the encoding thread, all else to the event loop.
     """
@@ -41,7 +41,7 @@ class Rendition:
         open_encoder: OpenEncoder,
         queue_frames: int = 64,
     ) -> None:
-        """Open nothing yet: the first frame does.
+        """Open the encoder with the first frame.
 
         Args:
             size: what to scale to; None keeps the size of the frames.
@@ -59,7 +59,7 @@ class Rendition:
         self._must_key = True
         self._key_requested = False
         self._last_key_us: int | None = None
-        self._wishes: dict[VideoSubscription, int] = {}  # bits a second that watchers can take
+        self._limits: dict[VideoSubscription, int] = {}  # bits a second that viewers can take
         self._limit: int | None = None  # in effect
         self._limited_us: int | None = None  # since when, in media time
 
@@ -78,16 +78,16 @@ class Rendition:
         self._key_requested = True
 
     def limit(self, subscription: VideoSubscription, bits_per_s: int | None) -> None:
-        """Note what a watcher can take; None: it does not know, or has left."""
+        """Note what a viewer can take; None: unknown, or the viewer has left."""
         if bits_per_s is None:
-            self._wishes.pop(subscription, None)
+            self._limits.pop(subscription, None)
         else:
-            self._wishes[subscription] = bits_per_s
+            self._limits[subscription] = bits_per_s
 
     def take_limit(self, tag: FrameTag) -> int | None:
-        """Return the limit for a frame: the lower median of the wishes, changed in large steps."""
-        wishes = sorted(self._wishes.values())
-        wanted = wishes[(len(wishes) - 1) // 2] if wishes else None
+        """Return the limit for a frame: the viewers' lower median, changed in large steps."""
+        limits = sorted(self._limits.values())
+        wanted = limits[(len(limits) - 1) // 2] if limits else None
         if wanted == self._limit:
             return self._limit
         if wanted is not None and self._limit is not None:
@@ -99,7 +99,7 @@ class Rendition:
         return wanted
 
     def take_key_frame_request(self, tag: FrameTag) -> bool:
-        """Tell whether the frame must be a key frame, and forget the wish if so."""
+        """Tell whether the frame must be a key frame, and clear the request if so."""
         due = self._key_requested and (
             self._last_key_us is None or tag.pts_us - self._last_key_us >= KEY_REQUEST_INTERVAL_US
         )
@@ -130,7 +130,7 @@ class Rendition:
         return self._encoder.encode(picture_HWC, pts_us, force_key)
 
     def still(self, frame_HWC: Picture, pts_us: int) -> EncodedFrame:
-        """Encode a frame on its own, beside the stream.
+        """Encode a frame by itself, outside the stream.
 
         Raises:
             MediaError: as for `encode`.
@@ -143,7 +143,7 @@ class Rendition:
             encoder.close()
 
     def close(self) -> None:
-        """Free the encoder; another `encode` would open a new one."""
+        """Free the encoder; the next `encode` opens a new one."""
         if self._encoder is not None:
             self._encoder.close()
             self._encoder = None

@@ -1,4 +1,4 @@
-"""Raw RGB, for Python clients that want the exact pixels: rows top down, three bytes a pixel."""
+"""Raw RGB, for Python clients that need exact pixels: rows top down, three bytes a pixel."""
 
 from reverie.media.types import Container, EncodedFrame, Picture, Size, StreamFormat
 
@@ -15,4 +15,4 @@ class Rgb24Encoder:
         return EncodedFrame(frame_HWC.tobytes(), pts_us, True, self._format)
 
     def close(self) -> None:
-        """Hold nothing, free nothing."""
+        """Do nothing: there is nothing to free."""

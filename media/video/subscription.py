@@ -1,4 +1,4 @@
-"""One watcher of a fan-out."""
+"""One viewer of a fan-out."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from reverie.media.types import MediaFrame
 
 Deliver = Callable[[MediaFrame], None]
-"""Takes one frame, at once, on the event loop. Bounding what it keeps is its own business."""
+"""Takes one frame, at once, on the event loop. It bounds what it keeps."""
 
 
 def _nothing(_: "VideoSubscription") -> None:
@@ -14,10 +14,10 @@ def _nothing(_: "VideoSubscription") -> None:
 
 
 class VideoSubscription:
-    """Hands frames to one watcher, in order, from a key frame on.
+    """Hands frames to one viewer, in order, from a key frame on.
 
     Attributes:
-        held: the watcher's line is behind, so it is handed nothing now.
+        held: the viewer's connection is behind, so it gets no frames now.
     """
 
     def __init__(
@@ -48,22 +48,22 @@ class VideoSubscription:
         self._limit = limit
         self._resume = resume
         self._closed = False
-        self._skipped = 0  # frames that other watchers got while this one was held
+        self._skipped = 0  # frames that other viewers got while this one was held
 
     @property
     def has_gap(self) -> bool:
-        """Whether only a key frame can follow what the watcher has."""
+        """Whether only a key frame can follow what the viewer has."""
         return self._skipped > 0
 
     def request_key_frame(self) -> None:
-        """Ask for a frame that can be decoded without earlier ones. Requests coalesce."""
+        """Request a key frame. Requests are merged."""
         if not self._closed:
             self._request_key()
 
     def limit(self, bits_per_s: int | None) -> None:
-        """Say how many bits a second this watcher can take; None: it does not know.
+        """Set how many bits a second this viewer can take; None: unknown.
 
-        All who share a rendition get what the lower median of those who know can take.
+        All viewers of a rendition get the lower median of the known limits.
         """
         if not self._closed:
             self._limit(self, bits_per_s)
@@ -81,7 +81,7 @@ class VideoSubscription:
             self._resume(self)
 
     def close(self) -> None:
-        """Stop; nothing is delivered afterwards. Closing twice is closing once."""
+        """Stop; nothing is delivered afterwards. Idempotent."""
         if not self._closed:
             self._closed = True
             self._leave(self)
@@ -97,10 +97,10 @@ class VideoSubscription:
         self._deliver(replace(frame, dropped=frame.dropped + skipped))
 
     def pass_over(self, frame: MediaFrame) -> None:
-        """Note a frame that others get and this watcher does not; called by the fan-out."""
+        """Note a frame that this viewer does not get; called by the fan-out."""
         self._skipped += 1 + frame.dropped
 
     def hand_over_still(self, frame: MediaFrame) -> None:
-        """Deliver a picture that stands beside the stream; called by the fan-out."""
+        """Deliver a single picture outside the stream; called by the fan-out."""
         if not self._closed and not self.held:
             self._deliver(frame)

@@ -1,6 +1,6 @@
-"""Kinds of picture that people have and that are not read here, by the first bytes of a file.
+"""Common kinds of files that are not read here, by their first bytes.
 
-They are refused by name: a person who reads "a HEIC photo" knows what to do.
+They are refused by name, so that a person knows what to convert.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _BEGINNINGS: Mapping[bytes, str] = {
 
 
 def unread_kind(data: bytes) -> str | None:
-    """Name the kind of a file, when it is one of these."""
+    """Return the kind of a file, if it is one of these."""
     if data[4:8] == b"ftyp":
         return HEIF_BRANDS.get(data[8:12])
     return next((name for head, name in _BEGINNINGS.items() if data.startswith(head)), None)

@@ -1,4 +1,4 @@
-"""Decoded video frames to pixels: their own colours, turned as their metadata says."""
+"""Decoded video frames to pixels: in their own colours, rotated by their metadata."""
 
 import numpy as np
 from av import VideoFrame
@@ -10,7 +10,7 @@ from reverie.media.types import Picture, Size
 from reverie.media.video.pictures import IntakeLimits, check_size
 
 QUARTER = 90
-"""Degrees; cameras turn by whole quarters."""
+"""Degrees; cameras rotate by whole quarters."""
 
 
 def upright_pixels(
@@ -20,9 +20,9 @@ def upright_pixels(
 
     Args:
         frame: of any layout.
-        limits: what is too large.
-        at_least: a size that is enough; a larger frame is then made smaller as it is converted, to
-            twice that or a little more.
+        limits: its largest size.
+        at_least: a sufficient size; a larger frame is reduced while it is converted, to twice
+            that or a little more.
 
     Raises:
         BadInputError: it is too large, or of a kind that cannot be converted.
@@ -38,7 +38,7 @@ def upright_pixels(
 
 
 def _reduced(frame: VideoFrame, at_least: Size) -> VideoFrame:
-    """Return a frame a whole number of times smaller, each pixel the mean of what it stands for."""
+    """Return a frame reduced by a whole number, each pixel the mean of those it replaces."""
     factor = min(frame.width, frame.height) // (2 * max(at_least.width, at_least.height))
     if factor < 2:
         return frame

@@ -1,4 +1,4 @@
-"""From frames to every watcher: encoded once per codec and size, in a thread, delivered in order.
+"""From frames to every viewer: encoded once per codec and size, in a thread, delivered in order.
 
     publish -> DropOldestFrames -> encoding thread, one Rendition a codec and size -> subscriptions
 
@@ -7,7 +7,7 @@ are late give way to newer ones: to leave out a frame then costs no key frame.
 
 `publish`, `subscribe`, `flush` and `close` return at once and belong to the event loop; `run` is a
 child of the session's TaskGroup and ends it by raising when an encoder fails, so that a stream
-either moves or says why it does not.
+either moves or ends with a reason.
 """
 
 from collections import deque
@@ -60,9 +60,9 @@ class VideoFanout:
 
         Args:
             rate_hz: frames a second of media time.
-            queue_frames: frames that may wait for the encoders; the oldest gives way.
+            queue_frames: frames that may wait for the encoders; the oldest is dropped.
             encode_limit_s: an encoder that takes longer over a frame counts as failed.
-            open_encoder: what makes encoders, for tests.
+            open_encoder: makes encoders; for tests.
             clock: the machine's by default, for tests.
         """
         self._clock = clock or MonotonicClock()
@@ -73,8 +73,10 @@ class VideoFanout:
         self._queue = DropOldestFrames(queue_frames)
         self._stills: deque[_StillRequest] = deque()
         self._renditions: dict[tuple[Codec, Size | None], Rendition] = {}
-        self._retired: list[Rendition] = []  # renditions nobody watches, to be freed by the thread
-        self._newest: QueuedFrame | None = None  # encoded last; what a newcomer is shown first
+        self._retired: list[
+            Rendition
+        ] = []  # renditions without viewers, which the thread will free
+        self._newest: QueuedFrame | None = None  # encoded last; sent first to a new viewer
         self._flushes = 0
         self._loop = EncodingLoop("encode", "an encoder", encode_limit_s)
 
@@ -98,8 +100,8 @@ class VideoFanout:
     ) -> VideoSubscription:
         """Begin to watch.
 
-        The newest picture comes at once, also while nothing is published; the stream goes on from
-        a key frame. Before `run` and after `close` nothing is delivered.
+        The newest picture comes at once, even while nothing is published; the stream continues
+        with a key frame. Before `run` and after `close` nothing is delivered.
 
         Args:
             deliver: called with each frame on the event loop. Each frame names its format.
@@ -138,9 +140,9 @@ class VideoFanout:
         return subscription
 
     def publish(self, frame_HWC: Picture, tag: FrameTag) -> None:
-        """Hand in the next frame.
+        """Publish the next frame.
 
-        A writable one is copied, so that its buffer may be used again; a read-only one is kept.
+        A writable one is copied, so that its buffer can be reused; a read-only one is kept.
 
         Never waits: when the encoders fall behind, the oldest frame is lost, and the next one
         counts it. After `close` it does nothing.
@@ -156,7 +158,7 @@ class VideoFanout:
             self._loop.stir()
 
     def flush(self) -> None:
-        """Drop every frame that no watcher was handed yet; the next one becomes a key frame.
+        """Drop every frame that was not delivered yet; the next one becomes a key frame.
 
         Once it has returned, nothing published before it is delivered, whatever a thread is doing.
         """
@@ -176,7 +178,7 @@ class VideoFanout:
         await self._loop.drain()
 
     def close(self) -> None:
-        """End `run`. What waits is not delivered: `drain` first. Idempotent."""
+        """End `run`. Waiting frames are not delivered: `drain` first. Idempotent."""
         self._loop.close()
 
     async def run(self) -> None:
@@ -236,7 +238,7 @@ class VideoFanout:
     async def _send_still(self, request: _StillRequest) -> None:
         newest, flushes = self._newest, self._flushes
         if newest is None or self._queue or request.rendition.waiting:
-            return  # the stream itself is about to bring a picture
+            return  # the stream will send a picture now
         frame = await self._loop.in_thread(
             lambda: request.rendition.still(newest.frame_HWC, newest.tag.pts_us)
         )

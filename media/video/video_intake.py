@@ -1,4 +1,4 @@
-"""One input stream of pictures: whatever is pushed, in the one size and rate that a model takes."""
+"""One input stream of pictures, in the size and rate that the model takes."""
 
 import numpy as np
 from av import VideoFrame
@@ -21,22 +21,22 @@ from reverie.media.video.upright import upright_pixels
 
 
 class VideoIntake:
-    """Decodes, checks, turns and scales. Blocks: for a thread of its own, one call at a time."""
+    """Decodes, checks, rotates and scales. Blocks: one call at a time, on its own thread."""
 
     def __init__(
         self, size: Size, rate_hz: float = 0.0, limits: IntakeLimits = DEFAULT_LIMITS
     ) -> None:
-        """Make pictures of `size`; a rate of 0 takes them as they come, as from a camera."""
+        """Make pictures of `size`; a rate of 0 keeps them as they come, as from a camera."""
         self._size = size
         self._limits = limits
         self._steady = SteadyRate(rate_hz) if rate_hz else None
         self._units = AccessUnits(limits)
 
     def take(self, raw: RawVideo) -> tuple[Piece, ...]:
-        """Return the pictures that are ready with this one; there may be none, or several.
+        """Return the pictures that this one completes: none, one or several.
 
         Raises:
-            BadInputError: it cannot be read or is too large; what came before it is not touched.
+            BadInputError: it cannot be read or is too large; earlier pictures are not affected.
         """
         return self._paced(self._pictures(raw), last=raw.last)
 
@@ -46,7 +46,7 @@ class VideoIntake:
         return self._steady is not None and self._steady.open
 
     def finish(self) -> tuple[Piece, ...]:
-        """End the clip, for nothing more comes of it; return what was held back of it."""
+        """End the clip; return the pictures that were held back."""
         rest = [
             (pts_us, upright_pixels(frame, self._limits, self._size))
             for pts_us, frame in self._units.finish()

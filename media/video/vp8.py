@@ -1,8 +1,8 @@
-"""VP8 by libvpx, for WebRTC: no delay, and no key frame but the ones asked for.
+"""VP8 by libvpx, for WebRTC: without delay, with key frames on request only.
 
-Constant quality below a ceiling of bits: a still world costs next to nothing, and noise cannot
-flood a line. Odd sizes are coded as they are. Colours are BT.601, which is all that VP8 can say
-(RFC 6386, section 9.2).
+Constant quality below a limit on bits: a still picture costs almost nothing, and noise cannot
+flood the connection. Odd sizes are coded as they are. Colours are BT.601, the only ones that VP8
+can signal (RFC 6386, section 9.2).
 """
 
 from fractions import Fraction
@@ -28,7 +28,7 @@ class Vp8Encoder:
         """Open an encoder.
 
         Args:
-            rate_hz: steers the rate control only; times are those of the frames.
+            rate_hz: for rate control only; times are those of the frames.
             quality: libvpx's constant quality level, 4 (best) to 63.
 
         Raises:
@@ -54,13 +54,13 @@ class Vp8Encoder:
         except av.FFmpegError as error:
             raise EncodeError(f"libvpx failed: {error}") from error
         if len(packets) != 1:
-            raise EncodeError(f"libvpx gave {len(packets)} pictures for one frame")
+            raise EncodeError(f"libvpx returned {len(packets)} pictures for one frame")
         return EncodedFrame(bytes(packets[0]), pts_us, packets[0].is_keyframe, self._format)
 
     def limit(self, bits_per_s: int | None) -> None:
-        """Use at most so many bits from now on; None: as many as the quality takes.
+        """Limit the bitrate from now on; None: as many bits as the quality needs.
 
-        libvpx takes no new limit while it runs, so this begins anew with a key frame.
+        libvpx takes no new limit while it runs, so this starts again with a key frame.
         """
         if self._context is not None:
             self._context = self._open(bits_per_s)

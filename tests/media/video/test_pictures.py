@@ -118,9 +118,9 @@ def test_a_file_that_is_cut_short_is_refused_wherever_it_is_cut(kind: str) -> No
 
 
 def test_a_file_of_another_kind_than_was_said_is_refused() -> None:
-    with pytest.raises(BadInputError, match="no picture of a kind"):
+    with pytest.raises(BadInputError, match="not a picture of a kind"):
         read_picture(file_of(UPRIGHT, "PNG"), formats=("jpeg",))
-    with pytest.raises(BadInputError, match="no picture of a kind"):
+    with pytest.raises(BadInputError, match="not a picture of a kind"):
         read_picture(b"a letter", formats=("jpeg", "png"))
 
 

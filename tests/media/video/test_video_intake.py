@@ -174,7 +174,7 @@ def concatenation() -> bytes:
 
 @pytest.mark.parametrize("bad", [b"", b"nothing", playlist(), concatenation()])
 def test_c39_what_is_no_clip_is_refused_and_nothing_that_it_names_is_opened(bad: bytes) -> None:
-    with pytest.raises(BadInputError, match="no clip of a kind"):
+    with pytest.raises(BadInputError, match="not a clip of a kind"):
         next(read_clip(bad))
 
 
@@ -186,7 +186,7 @@ def test_a_clip_that_is_cut_short_gives_what_can_be_read_and_then_says_so() -> N
             frames += 1
     assert frames < 40
     headless = clip_of([grey(9)] * 3, [0, 33, 66])[:200]
-    with pytest.raises(BadInputError, match=r"^the clip is cut off or broken: [^<\[]*$"):
+    with pytest.raises(BadInputError, match=r"^the clip is truncated or broken: [^<\[]*$"):
         list(read_clip(headless))
 
 
