@@ -7,12 +7,12 @@ is given up.
 
 import asyncio
 import logging
-import sys
 from collections import deque
 from dataclasses import replace
 
 from reverie.gpu_pool.inline_worker import InlineHost
 from reverie.gpu_pool.server.hang_detector import HangDetector
+from reverie.gpu_pool.server.load_message import load_message
 from reverie.gpu_pool.server.slot_manager import SlotManager
 from reverie.gpu_pool.server.worker_link import WorkerLink
 from reverie.gpu_pool.server.worker_process import ProcessHost, WorkerHost
@@ -22,12 +22,10 @@ from reverie.gpu_pool.wire.messages import (
     DeviceLost,
     FromWorker,
     LoadFailed,
-    LoadModel,
     ModelLoaded,
     Shutdown,
 )
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
-from reverie.models.contract.instance import LoadOptions
 from reverie.models.contract.spec import ModelSpec
 
 logger = logging.getLogger(__name__)
@@ -130,7 +128,8 @@ class Supervisor:
         )
         link = WorkerLink(self.model.name, host, self, self._options.send_queue)
         self._link = link
-        link.start(self._load_message())
+        speed = self.loaded.spec.speed if self.loaded else None
+        link.start(load_message(self.model, self._options, speed))
         try:
             await asyncio.wait(
                 (self._load, self._trouble),
@@ -243,30 +242,3 @@ class Supervisor:
             self._backoff.restart()
         elif self._recent:
             await asyncio.wait((self._stop,), timeout=self._backoff.take())
-
-    def _load_message(self) -> LoadModel:
-        # One more than the sessions need, so that one which is slow does not hold up the rest.
-        slots = self.model.sessions * self._options.slots_a_session + 1
-        return LoadModel(
-            family=self.model.family or self.model.name,
-            options=self._load_options(),
-            max_batch=self.model.max_batch,
-            ring_slots=slots,
-            search_path=tuple(sys.path),
-            prompt_limit_s=self._options.prompt_limit_s,
-        )
-
-    def _load_options(self) -> LoadOptions:
-        """Return what to load with: after a loss, what the first worker has chosen."""
-        workers = len(self._options.models)
-        options = replace(self.model.load_options(), workers=workers)
-        speed = self.loaded.spec.speed if self.loaded else None
-        if speed is None:
-            return options
-        return replace(
-            options,
-            precision=speed.setting.precision,
-            threads=speed.setting.threads,
-            steps=speed.steps,
-            calibration_s=0.0,
-        )

@@ -5,7 +5,7 @@ is read) is kept back together; all else passes. So the loop that a prompt is de
 in the cache of the encoder, and no session's pictures wait for the encoder.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -16,36 +16,8 @@ from reverie.gpu_pool.worker.prompt_encoder_thread import (
     EncodeResult,
     PromptEncoderThread,
 )
+from reverie.gpu_pool.worker.prompt_inputs import InEffect, Inputs, merged, target, without
 from reverie.models.contract.instance import ModelInstance
-
-Inputs = tuple[ControlInput, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InEffect:
-    """The prompt and the parameters in effect for a session."""
-
-    prompt: str
-    parameters: Mapping[str, float]
-
-    def after(self, inputs: Iterable[ControlInput]) -> "InEffect":
-        """Return what will be in effect after some inputs."""
-        prompt, parameters = self.prompt, dict(self.parameters)
-        for item in inputs:
-            match item:
-                case PromptInput(text=text):
-                    prompt = text
-                case ParameterInput(name=name, value=value):
-                    parameters[name] = value
-                case _:
-                    pass
-        return InEffect(prompt, parameters)
-
-    def value(self, item: ControlInput) -> str | float:
-        """Return what is in effect of what an input sets."""
-        if isinstance(item, ParameterInput):
-            return self.parameters.get(item.name, 0.0)
-        return self.prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +120,7 @@ class PromptPrefetch:
         told: list[ControlSuperseded] = []
 
         def join(older: EncodeRequest | None) -> EncodeRequest:
-            waits = _merged(session, (*(older.inputs if older else ()), *kept), told)
+            waits = merged(session, (*(older.inputs if older else ()), *kept), told)
             opening = older is not None and older.opening
             reading = self._reading(session, under_way.effect, waits, opening=opening)
             under_way.last = reading.number
@@ -209,7 +181,7 @@ class PromptPrefetch:
     def _overtaking(self, session: str, inputs: Inputs) -> Passed:
         """Let inputs pass; what is older and waits for a prompt gives way to them."""
         under_way = self._sessions.get(session)
-        newer = {_place(item): item.control for item in inputs if isinstance(item, ParameterInput)}
+        newer = {target(item): item.control for item in inputs if isinstance(item, ParameterInput)}
         if self._reader is None or under_way is None or not newer:
             return Passed(inputs)
         under_way.effect = under_way.effect.after(inputs)
@@ -218,7 +190,7 @@ class PromptPrefetch:
         def give_way(older: EncodeRequest | None) -> EncodeRequest | None:
             if older is None:
                 return None
-            return replace(older, inputs=_without(session, older.inputs, newer, told))
+            return replace(older, inputs=without(session, older.inputs, newer, told))
 
         self._reader.put(session, give_way)
         under_way.overtaken.update({name: (by, under_way.last) for name, by in newer.items()})
@@ -231,7 +203,7 @@ class PromptPrefetch:
             name: by for name, (by, last) in under_way.overtaken.items() if reading.number <= last
         }
         told: list[ControlSuperseded] = []
-        inputs = _without(reading.session, reading.inputs, newer, told)
+        inputs = without(reading.session, reading.inputs, newer, told)
         if reading.number >= under_way.gate:
             under_way.gate = 0
         if reading.number == under_way.last:
@@ -249,31 +221,3 @@ def failures(delivered: Delivered, effect: InEffect) -> list[ControlFailed]:
         )
         for item in delivered.inputs
     ]
-
-
-def _merged(session: str, inputs: Inputs, told: list[ControlSuperseded]) -> Inputs:
-    """Return the newest of each kind, in order; what it replaces is told."""
-    newest = {_place(item): item for item in inputs}
-    told += [
-        ControlSuperseded(session, item.control, newest[_place(item)].control)
-        for item in inputs
-        if newest[_place(item)] is not item
-    ]
-    return tuple(item for item in inputs if newest[_place(item)] is item)
-
-
-def _without(
-    session: str, inputs: Inputs, newer: Mapping[str, ControlId], told: list[ControlSuperseded]
-) -> Inputs:
-    """Return the inputs that nothing newer replaces; what is replaced is told."""
-    told += [
-        ControlSuperseded(session, item.control, newer[_place(item)])
-        for item in inputs
-        if _place(item) in newer
-    ]
-    return tuple(item for item in inputs if _place(item) not in newer)
-
-
-def _place(item: ControlInput) -> str:
-    """Return what an input sets; a prompt's is empty."""
-    return item.name if isinstance(item, ParameterInput) else ""

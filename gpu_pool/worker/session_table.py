@@ -3,10 +3,8 @@
 import logging
 from collections.abc import Callable, Sequence
 
-import torch
-
-from reverie.engine.emissions import Emission, FaultCode
-from reverie.engine.errors import AdmissionError, EngineRefusedError
+from reverie.engine.emissions import Emission
+from reverie.engine.errors import AdmissionError
 from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
@@ -25,12 +23,12 @@ from reverie.gpu_pool.wire.session_messages import (
     Watched,
 )
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
+from reverie.gpu_pool.worker.model_boundary import begin_session, carry_out, refusal
 from reverie.gpu_pool.worker.outgoing import OutgoingMessages
 from reverie.gpu_pool.worker.prompt_prefetch import Delivered, PromptPrefetch, failures
 from reverie.gpu_pool.worker.worker_session import WorkerSession
-from reverie.models.contract.errors import DeviceLostError, DeviceMemoryError, SpecError
+from reverie.models.contract.errors import DeviceLostError, SpecError
 from reverie.models.contract.loop import Durable
-from reverie.models.services.device_errors import told_apart, with_room_made
 
 logger = logging.getLogger(__name__)
 
@@ -92,10 +90,10 @@ class SessionTable:
             self._refuse(message, code, str(error))
             return
         with self._heartbeat.unit([message.request]):
-            worker_session = self._begun(message, origin)
+            worker_session = begin_session(self._model, message, origin)
         if isinstance(worker_session, Exception):
             self._model.admission.leave(message.session)
-            self._refuse(message, *_reason(worker_session, "open_failed"))
+            self._refuse(message, *refusal(worker_session, "open_failed"))
             return
         self._sessions[message.session] = worker_session
         if any(loop.prompt_tokens for loop in loops):
@@ -154,7 +152,7 @@ class SessionTable:
         durables: tuple[Durable, ...] = ()
         # A reset, or a restore of a snapshot, may reach into the model.
         with self._heartbeat.unit([worker_session.serial]):
-            answer = _answer(worker_session, message, self._model.instance.device)
+            answer = carry_out(worker_session, message, self._model.instance.device)
             if isinstance(message, TakeSnapshot) and isinstance(answer, Position):
                 durables = worker_session.kept(message.name)
         if isinstance(message, Reset):
@@ -164,21 +162,7 @@ class SessionTable:
             case Position():
                 self._done(message, answer, durables, worker_session)
             case _:
-                self._refuse(message, *_reason(answer, "request_failed"))
-
-    def _begun(
-        self, message: OpenSession, origin: WorkerSession | None
-    ) -> WorkerSession | Exception:
-        device = self._model.instance.device
-        try:
-            return with_room_made(lambda: WorkerSession(self._model, message, origin), device)
-        except (EngineRefusedError, DeviceMemoryError) as error:
-            return error
-        except Exception as error:
-            told = told_apart(error, device)
-            # The session boundary: a model that cannot begin this session may begin others.
-            logger.exception("session %s could not be opened", message.session)
-            return told
+                self._refuse(message, *refusal(answer, "request_failed"))
 
     def _end(self, session: str, worker_session: WorkerSession) -> Position:
         self._prompt_prefetch.forget(session)
@@ -236,26 +220,3 @@ def _delivered(worker_session: WorkerSession, delivered: Delivered) -> Sequence[
     if read.reading.opening:
         worker_session.leading.refuse(read.fault, read.message)
     return failures(delivered, worker_session.in_effect)
-
-
-def _reason(error: Exception, otherwise: str) -> tuple[str, str]:
-    """Return the code and the text of a refusal."""
-    if isinstance(error, EngineRefusedError):
-        return error.code, str(error)
-    if isinstance(error, DeviceMemoryError):
-        return FaultCode.OUT_OF_MEMORY, str(error)
-    return otherwise, f"{type(error).__name__}: {error}"
-
-
-def _answer(
-    worker_session: WorkerSession, message: Request, device: torch.device
-) -> Position | Exception:
-    try:
-        return worker_session.carry_out(message)
-    except EngineRefusedError as error:
-        return error
-    except Exception as error:
-        told = told_apart(error, device)
-        # The session boundary: a model that cannot do this for one session may serve the others.
-        logger.exception("session %s: %s failed", message.session, type(message).__name__)
-        return told

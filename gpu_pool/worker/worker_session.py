@@ -18,7 +18,7 @@ from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts
-from reverie.gpu_pool.worker.prompt_prefetch import InEffect
+from reverie.gpu_pool.worker.prompt_inputs import InEffect
 from reverie.gpu_pool.worker.session_requests import SessionRequests
 from reverie.models.services.device_errors import told_apart
 

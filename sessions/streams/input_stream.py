@@ -11,22 +11,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from reverie.engine.inputs import StreamInput
-from reverie.media import (
-    AudioIntake,
-    BadInputError,
-    InputStuckError,
-    MissingExtraError,
-    Piece,
-    RawAudio,
-    RawVideo,
-    SpeechDetector,
-    SpeechEdge,
-    VideoIntake,
-)
-from reverie.media.job_thread import JobThread
+from reverie.media import BadInputError, MissingExtraError, Piece
 from reverie.models.contract.controls import MediaInput, Merge
 from reverie.models.contract.spec import InputSpec
 from reverie.sessions.backend.control_receipts import ControlReceipts, Receipt, Tell
@@ -36,16 +23,13 @@ from reverie.sessions.protocol.events import ControlSuperseded
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.state.session_state import InputState
 from reverie.sessions.streams.barge_in import Heard
+from reverie.sessions.streams.input_decoder import InputDecoder, Intake
 from reverie.sessions.streams.input_queue import InputQueue, Pushed
 
 logger = logging.getLogger(__name__)
 
 SPARE_PIECES = 2
 """Of a `LATEST` stream, beyond what waits in the mailbox: one that acts, one on its way."""
-
-Intake = VideoIntake | AudioIntake
-
-T = TypeVar("T")
 
 
 class InputStream:
@@ -74,7 +58,7 @@ class InputStream:
         """
         self.spec = spec
         self.state = state
-        self._intake = intake
+        self._decoder = InputDecoder(spec, intake, limits.decode_s)
         self._link = link
         self._receipts = receipts
         self._limits = limits
@@ -82,13 +66,11 @@ class InputStream:
         self.watcher: Callable[[Piece], None] | None = (
             None  # is called with each piece that the loop gets
         )
-        self._speech: SpeechDetector | None = None
         self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
         self._over: CommandError | None = None
         self._current: Pushed | None = None  # taken from the queue and not yet done
         self._under_way = 0  # pieces that the loop has not settled
         self._room = asyncio.Event()
-        self._thread: JobThread | None = None
         spare = SPARE_PIECES if spec.merge is Merge.LATEST else 0
         self._most_under_way = spec.capacity + spare
 
@@ -122,8 +104,7 @@ class InputStream:
                 else:
                     await self._serve(pushed)
         finally:
-            if self._thread is not None:
-                self._thread.shutdown(wait=False, cancel_futures=True)
+            self._decoder.close()
 
     def shut(self, error: CommandError) -> None:
         """Refuse the waiting pushes: they will not reach the loop."""
@@ -134,7 +115,7 @@ class InputStream:
 
     async def _next(self) -> Pushed | None:
         """Wait for a push; None when nothing more comes of a clip that has begun."""
-        if not self._intake.open:
+        if not self._decoder.open:
             return await self._queue.take()
         try:
             async with asyncio.timeout(self._limits.input_gap_s):
@@ -145,12 +126,12 @@ class InputStream:
     async def _finish(self) -> None:
         """End a clip, or sound, that its client left unfinished."""
         try:
-            pieces = await self._in_thread(self._intake.finish)
+            pieces = await self._decoder.finish()
             for piece in pieces if self.spec.capacity else ():
                 await self._wait_for_room()
                 self._send("", None, piece)
-            if self._speech is not None and self._heard is not None:
-                for edge in self._speech.finish():
+            if self._heard is not None:
+                for edge in self._decoder.speech_at_end():
                     self._heard(self.spec.name, edge)
         except (BadInputError, CommandError) as error:
             logger.info("input %s: the end of a clip was lost: %s", self.spec.name, error)
@@ -159,9 +140,9 @@ class InputStream:
         self._current = pushed
         error: CommandError | None = None
         try:
-            pieces = await self._in_thread(partial(self._work, pushed.raw))
+            pieces = await self._decoder.decode(pushed.raw)
             if self._heard is not None:
-                for edge in await self._in_thread(partial(self._listen, pieces)):
+                for edge in await self._decoder.speech(pieces):
                     self._heard(self.spec.name, edge)
             await self._hand_over(pushed, pieces)
         except BadInputError as bad:
@@ -175,36 +156,6 @@ class InputStream:
         if self._current is pushed:  # else it was shut
             self._current = None
             pushed.done(error)
-
-    async def _in_thread(self, work: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
-        if self._thread is None:
-            self._thread = JobThread(f"input {self.spec.name}")
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self._limits.decode_s):
-                return await loop.run_in_executor(self._thread, work)
-        except TimeoutError:
-            limit = f"{self._limits.decode_s:g} s (decode_s)"
-            raise InputStuckError(f"{self.spec.name}: not decoded within {limit}") from None
-        except (BadInputError, MissingExtraError, asyncio.CancelledError):
-            raise
-        except Exception:
-            # The session boundary: bytes that crash a decoder must not affect other sessions.
-            logger.exception("input %s: decoding failed", self.spec.name)
-            raise BadInputError("the media cannot be read") from None
-
-    def _work(self, raw: RawVideo | RawAudio) -> tuple[Piece, ...]:
-        match self._intake, raw:
-            case (VideoIntake() as video, RawVideo()):
-                return video.take(raw)
-            case (AudioIntake() as audio, RawAudio()):
-                return audio.take(raw)
-        raise AssertionError("pushes are routed by their kind")
-
-    def _listen(self, pieces: tuple[Piece, ...]) -> tuple[SpeechEdge, ...]:
-        if self._speech is None:
-            self._speech = SpeechDetector(round(self.spec.rate_hz))
-        return tuple(edge for piece in pieces for edge in self._speech.hear(piece))
 
     async def _hand_over(self, pushed: Pushed, pieces: tuple[Piece, ...]) -> None:
         told = False

@@ -15,7 +15,8 @@ from reverie.engine.inputs import (
     ParameterInput,
     PromptInput,
 )
-from reverie.gpu_pool.worker.prompt_prefetch import Delivered, InEffect, PromptPrefetch, failures
+from reverie.gpu_pool.worker.prompt_inputs import InEffect
+from reverie.gpu_pool.worker.prompt_prefetch import Delivered, PromptPrefetch, failures
 from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.instance import LoadOptions
 
