@@ -12,13 +12,19 @@ packet says so. Numbers are given when an item is taken, so that they count what
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from reverie.sessions.attachments.outbox_queue import (
+    OutboxQueue,
+    QueuedFrame,
+    QueuedItem,
+    StreamCounts,
+    StreamEnd,
+)
 from reverie.sessions.protocol.errors import AttachmentEndedError
 from reverie.sessions.protocol.events import AnyEvent
-from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit, TextDelta
+from reverie.sessions.protocol.media_events import MediaChunk, MediaComplete, MediaInit
 
 ROOM_DIVISOR = 16
 """A sender is slowed while more than this part of the allowed events wait."""
@@ -43,41 +49,6 @@ class OutboxLimits:
     endless: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    init: MediaInit
-    chunk: MediaChunk
-
-
-@dataclass(frozen=True, slots=True)
-class _StreamEnd:
-    stream: str
-    reason: str
-
-
-@dataclass(slots=True)
-class _Stream:
-    """What was sent of a stream."""
-
-    init: MediaInit | None = None
-    chunks: int = 0
-    size_bytes: int = 0
-    waiting: int = 0
-    skipped: int = 0  # frames dropped since the last one that was put in (sound: taken out)
-    wants_key: bool = False
-    cut_us: int = -1  # frames before this media time are not wanted
-    ended: bool = False
-
-
-_Item = AnyEvent | _Frame | _StreamEnd
-
-
-@dataclass(slots=True)
-class _Waiting:
-    item: _Item
-    time_us: int
-
-
 @dataclass(slots=True)
 class Outbox:
     """The queue of one attachment; one consumer takes from it.
@@ -100,38 +71,35 @@ class Outbox:
     moved_us: int = 0
     skipped: int = 0
     sequence: int = 0
-    _items: deque[_Waiting] = field(default_factory=deque)
-    _streams: dict[str, _Stream] = field(default_factory=dict)
-    _frames: int = 0  # pictures that wait
-    _media: int = 0  # all media that wait
-    _bytes: int = 0
+    _queue: OutboxQueue = field(default_factory=OutboxQueue)
+    _streams: dict[str, StreamCounts] = field(default_factory=dict)
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __len__(self) -> int:
         """How many items wait."""
-        return len(self._items)
+        return len(self._queue)
 
     def put(self, event: AnyEvent) -> None:
         """Add an event other than media. After the end it is ignored."""
         if self.ended is not None:
             return
-        if len(self._items) - self._media >= self.limits.events:
+        if self._queue.events >= self.limits.events:
             if not self.limits.endless:
                 self.overflowed()
                 return
-            self._forget_oldest_event()
+            self._queue.forget_oldest_event()
         self._append(event)
 
     def put_frame(self, init: MediaInit, chunk: MediaChunk) -> None:
         """Add a frame and how to decode it, or drop it by the rule above."""
-        stream = self._streams.setdefault(chunk.stream, _Stream())
+        stream = self._streams.setdefault(chunk.stream, StreamCounts())
         if self.ended is not None or stream.ended or chunk.pts_us < stream.cut_us:
             return
         if init.kind == "audio":
-            self._put_sound(init, chunk, stream)
+            self._put_sound(init, chunk)
             return
-        if self._frames >= self.limits.frames or self._bytes + chunk.size_bytes > self.limits.bytes:
+        if self._is_full(chunk):
             self._lose_frames(chunk.stream, lambda _: True)
             stream.wants_key = True
             if not chunk.key:
@@ -142,30 +110,23 @@ class Outbox:
             return
         lost = chunk.dropped + stream.skipped
         stream.wants_key, stream.skipped = False, 0
-        self._append_media(init, chunk.model_copy(update={"dropped": lost}))
+        self._append(QueuedFrame(init, chunk.model_copy(update={"dropped": lost})))
 
     def cut(self, stream: str, before_us: int) -> None:
         """Drop the frames before a media time: those that wait and those still to come."""
-        self._streams.setdefault(stream, _Stream()).cut_us = before_us
+        self._streams.setdefault(stream, StreamCounts()).cut_us = before_us
         self._lose_frames(stream, lambda chunk: chunk.pts_us < before_us, count=False)
 
     def drop_text(self, stream: str) -> bool:
         """Drop the waiting text of a stream; return whether there was any."""
-        kept = deque(
-            waiting
-            for waiting in self._items
-            if not (isinstance(waiting.item, TextDelta) and waiting.item.stream == stream)
-        )
-        dropped = len(kept) < len(self._items)
-        self._items = kept
-        return dropped
+        return self._queue.drop_text(stream)
 
     def complete(self, stream: str, reason: str) -> None:
         """End a stream: `media.complete` follows its waiting frames, if it has begun."""
-        state = self._streams.setdefault(stream, _Stream())
+        state = self._streams.setdefault(stream, StreamCounts())
         if self.ended is None and not state.ended:
             state.ended = True
-            self._append(_StreamEnd(stream, reason))
+            self._append(StreamEnd(stream, reason))
 
     def drop_media(self) -> None:
         """Drop every waiting frame."""
@@ -182,8 +143,7 @@ class Outbox:
     def abandon(self, reason: str) -> None:
         """Drop everything and add nothing more: no consumer will take from it again."""
         self.ended = self.ended or reason
-        self._items.clear()
-        self._frames = self._media = self._bytes = 0
+        self._queue.clear()
         self._ready.set()
         self._taken.set()
 
@@ -194,7 +154,7 @@ class Outbox:
         `limits.events`. Returns at once when the outbox has ended.
         """
         few = self.limits.events // ROOM_DIVISOR
-        while self.ended is None and len(self._items) - self._media > few:
+        while self.ended is None and self._queue.events > few:
             self._taken.clear()
             await self._taken.wait()
 
@@ -205,8 +165,8 @@ class Outbox:
             AttachmentEndedError: the outbox has ended and is empty.
         """
         while True:
-            if self._items:
-                event = self._take_one(self._items[0])
+            if self._queue:
+                event = self._take_one(self._queue.oldest)
                 self._taken.set()
                 if event is not None:
                     self.moved_us = self.now_us()
@@ -217,22 +177,21 @@ class Outbox:
                 self._ready.clear()
                 await self._ready.wait()
 
-    def _take_one(self, waiting: _Waiting) -> AnyEvent | None:
+    def _take_one(self, waiting: QueuedItem) -> AnyEvent | None:
         """Return the event to send for the oldest item; None when it needs no event."""
         item = waiting.item
-        if isinstance(item, _Frame):
+        if isinstance(item, QueuedFrame):
             stream = self._streams[item.chunk.stream]
             if stream.init != item.init:
                 stream.init = item.init
                 return self._numbered(item.init, waiting.time_us)
-            self._items.popleft()
-            self._count_out(item)
+            self._queue.pop()
             chunk = self._telling_loss(item, stream)
             index, stream.chunks = stream.chunks, stream.chunks + 1
             stream.size_bytes += chunk.size_bytes
             return self._numbered(chunk.model_copy(update={"index": index}), waiting.time_us)
-        self._items.popleft()
-        if isinstance(item, _StreamEnd):
+        self._queue.pop()
+        if isinstance(item, StreamEnd):
             stream = self._streams[item.stream]
             if stream.init is None:
                 return None
@@ -250,43 +209,26 @@ class Outbox:
         self.sequence += 1
         return event.model_copy(update=update)
 
-    def _append(self, item: _Item) -> None:
+    def _append(self, item: AnyEvent | QueuedFrame | StreamEnd) -> None:
         now_us = self.now_us()
-        if not self._items:
+        if not self._queue:
             self.moved_us = now_us
-        self._items.append(_Waiting(item, now_us))
+        self._queue.append(item, now_us)
         self._ready.set()
 
-    def _append_media(self, init: MediaInit, chunk: MediaChunk) -> None:
-        self._frames += init.kind == "video"
-        self._media += 1
-        self._bytes += chunk.size_bytes
-        self._streams[chunk.stream].waiting += 1
-        self._append(_Frame(init, chunk))
+    def _is_full(self, chunk: MediaChunk) -> bool:
+        queue = self._queue
+        over = queue.size_bytes + chunk.size_bytes > self.limits.bytes
+        return over or queue.frames >= self.limits.frames
 
-    def _count_out(self, item: _Frame) -> None:
-        self._frames -= item.init.kind == "video"
-        self._media -= 1
-        self._bytes -= item.chunk.size_bytes
-        self._streams[item.chunk.stream].waiting -= 1
-
-    def _put_sound(self, init: MediaInit, chunk: MediaChunk, stream: _Stream) -> None:
+    def _put_sound(self, init: MediaInit, chunk: MediaChunk) -> None:
         """Add a packet; when there are too many, the oldest of its stream is dropped."""
-        if stream.waiting >= self.limits.packets:
-            oldest = self._oldest(chunk.stream)
+        if self._queue.media(chunk.stream) >= self.limits.packets:
+            oldest = self._queue.oldest_media(chunk.stream)
             self._lose_frames(chunk.stream, lambda waiting: waiting is oldest)
-        self._append_media(init, chunk)
+        self._append(QueuedFrame(init, chunk))
 
-    def _oldest(self, stream: str) -> MediaChunk | None:
-        found = (item.chunk for item in self._media_of(stream))
-        return next(found, None)
-
-    def _media_of(self, stream: str) -> Iterator[_Frame]:
-        for waiting in self._items:
-            if isinstance(waiting.item, _Frame) and waiting.item.chunk.stream == stream:
-                yield waiting.item
-
-    def _telling_loss(self, item: _Frame, stream: _Stream) -> MediaChunk:
+    def _telling_loss(self, item: QueuedFrame, stream: StreamCounts) -> MediaChunk:
         """Return the chunk to send: of sound, the one after dropped packets says how many."""
         if item.init.kind == "video" or not stream.skipped:
             return item.chunk
@@ -296,20 +238,7 @@ class Outbox:
     def _lose_frames(
         self, stream: str, lost: Callable[[MediaChunk], bool], count: bool = True
     ) -> None:
-        kept: deque[_Waiting] = deque()
-        for waiting in self._items:
-            item = waiting.item
-            if isinstance(item, _Frame) and item.chunk.stream == stream and lost(item.chunk):
-                self._count_out(item)
-                if count:
-                    self._streams[stream].skipped += 1 + item.chunk.dropped
-                    self.skipped += 1
-            else:
-                kept.append(waiting)
-        self._items = kept
-
-    def _forget_oldest_event(self) -> None:
-        for index, waiting in enumerate(self._items):
-            if not isinstance(waiting.item, (_Frame, _StreamEnd)):
-                del self._items[index]
-                return
+        for chunk in self._queue.drop_media(stream, lost):
+            if count:
+                self._streams[stream].skipped += 1 + chunk.dropped
+                self.skipped += 1
