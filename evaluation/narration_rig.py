@@ -159,7 +159,7 @@ def _pair(
     request: LoopRequest,
 ) -> _Pair:
     seen: LoopDriver[Any] = LoopDriver(world, instance, request, OPTIONS)
-    start = LoopStart[Any](peers={world.spec.name: lambda: seen.shown_state})
+    start: LoopStart[Any] = LoopStart(peers={world.spec.name: lambda: seen.shown_state})
     return _Pair(seen, LoopDriver(narrator, instance, request, OPTIONS, start))
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from reverie.models.contract.instance import AUTO, LoadOptions
 from reverie.models.contract.spec import LoopSpec, ModelSpec
 from reverie.models.contract.speed import ComputeSetting, MeasuredSpeed
+from reverie.models.pocket.network.frame_inputs import FrameCondition
 from reverie.models.pocket.network.networks import PocketNets
 from reverie.models.pocket.network.sampler import CONTEXT_LEVEL, next_point
 from reverie.models.services.calibration import (
@@ -43,16 +43,14 @@ class PocketUnit:
 
     def __init__(self, nets: PocketNets) -> None:
         """Prepare inputs; their values do not matter."""
-        world, dtype = nets.world.config, nets.dtype
+        world = nets.world.config
         self._nets = nets
-        block = (1, world.layers, world.heads, world.tokens, world.head_size)
-        frames = world.window - 1
-        self._blocks = [torch.ones(block, dtype=dtype) for _ in range(frames)]
+        block = (2, world.layers, world.heads, world.tokens, world.head_size)
+        self._cached = torch.ones((1, world.window - 1, *block), dtype=nets.dtype)
         self._latents = torch.zeros(1, world.latent_channels, world.grid, world.grid)
-        self._text = torch.zeros(1, world.text_width)
-        self._stance = torch.zeros(1, dtype=torch.long)
+        self._text = torch.zeros(world.text_width)
         with torch.inference_mode():
-            self._past = nets.world.read_past(self._blocks, self._blocks)
+            self._past = nets.world.read(self._cached)
 
     @torch.inference_mode()
     def step(self) -> None:
@@ -61,27 +59,18 @@ class PocketUnit:
         Raises:
             ArithmeticError: what comes out is not finite.
         """
-        clean = self._call(1.0)
+        conditions = [FrameCondition(1.0, 0, self._text)]
+        clean = self._nets.world.predict(self._latents, self._latents, conditions, self._past)
         if not bool(next_point(self._latents, clean, 1.0, 0.5).isfinite().all()):
             raise ArithmeticError("what comes out is not finite")
 
     @torch.inference_mode()
     def rest(self) -> None:
         """Read the window, write the context, and decode."""
-        self._past = self._nets.world.read_past(self._blocks, self._blocks)
-        self._call(CONTEXT_LEVEL)
+        self._past = self._nets.world.read(self._cached)
+        conditions = [FrameCondition(CONTEXT_LEVEL, 0, self._text)]
+        self._nets.world.remember(self._latents, self._latents, conditions, self._past)
         self._nets.decode(self._latents)
-
-    def _call(self, level: float) -> Tensor:
-        output = self._nets.world.forward_frame(
-            self._latents,
-            torch.tensor([level]),
-            self._latents,
-            self._stance,
-            self._text,
-            self._past,
-        )
-        return output.clean_BFZhw[:, 0]
 
 
 @dataclass(frozen=True, slots=True)

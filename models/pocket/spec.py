@@ -31,6 +31,7 @@ from reverie.models.pocket.checkpoint import SHIPPED_WEIGHTS, check_pocket, load
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.narrator.kernel import NarratorKernel
 from reverie.models.pocket.narrator.units import STREAM as NARRATION
+from reverie.models.pocket.network.frame_pass import freeze
 from reverie.models.pocket.network.networks import PocketNets, fast_attention, fast_dtype
 from reverie.models.pocket.network.sampler import MAX_STEPS
 from reverie.models.pocket.network.vocabulary import MAX_TOKENS
@@ -250,7 +251,7 @@ class Pocket:
             choice = calibrated(options, self.spec, name_of(dtype), _networks(options, device))
             nets, speed = choice.nets, choice.speed
         else:
-            nets = _load(options.checkpoint, device, dtype)
+            nets = _networks(options, device)(name_of(dtype))
         takes_scale = nets.world.config.takes_guidance
         policy_for = guidance_of(
             options, CombineSpace.CLEAN, takes_scale=takes_scale, model="pocket"
@@ -318,6 +319,8 @@ def _networks(options: LoadOptions, device: torch.device) -> Networks:
     def load(precision: str) -> PocketNets:
         nets = _load(options.checkpoint, device, type_of(precision))
         _attend(nets, options)
+        if device.type == "cpu":  # elsewhere it has not been measured
+            freeze(nets.world)
         return nets
 
     return load

@@ -18,7 +18,8 @@ from torch.nn import functional
 from reverie.models.pocket.config import NarratorConfig, WorldConfig
 from reverie.models.pocket.narration.vocabulary import SLOT_IDS
 from reverie.models.pocket.network.adapter import BlockAdapter
-from reverie.models.pocket.network.world_model import Past, WorldModel
+from reverie.models.pocket.network.frame_inputs import Past
+from reverie.models.pocket.network.world_model import WorldModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,23 +15,11 @@ from torch.nn import functional
 from reverie.kernels.attention import AttentionBackend
 from reverie.models.pocket.config import WorldConfig
 from reverie.models.pocket.network.block import PocketBlock, RotaryAngles
+from reverie.models.pocket.network.frame_inputs import FrameCalls, FrameCondition, Past
 from reverie.models.pocket.network.noise_features import WAVES, noise_features
 from reverie.models.pocket.network.rotary import place_angles, slot_angles, text_angles, turn
 
 LEVEL_FEATURES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The cache as attention reads it: made once a frame, used by every call of that frame.
-
-    Attributes:
-        frames: P, at most `window - 1`.
-        layers: for each layer keys (rotated by place and slot) and values, both [B, A, P * N, d].
-    """
-
-    frames: int
-    layers: tuple[tuple[Tensor, Tensor], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +60,7 @@ class WorldModel(nn.Module):
     def __init__(self, config: WorldConfig) -> None:
         super().__init__()
         self.config = config
+        self._frames: FrameCalls | None = None
         cells = config.latent_channels * config.patch**2
         self.enter = nn.Linear(2 * cells, config.width)
         # The weights file has this name: the layer of the noise features.
@@ -124,19 +113,12 @@ class WorldModel(nn.Module):
             told_B: guidance scales, for weights that take one; None is 1.
         """
         dtype = self.enter.weight.dtype
-        noisy_BFNC = self._patches(noisy_BFZhw)
-        tokens_BFNC = torch.cat([noisy_BFNC, self._patches(previous_BFZhw)], dim=-1)
+        noisy_BFNC = self.patches(noisy_BFZhw)
+        tokens_BFNC = torch.cat([noisy_BFNC, self.patches(previous_BFZhw)], dim=-1)
         pure_BF11 = (level_BF >= 1)[:, :, None, None].to(dtype)
         luck_BFND = self.luck(noise_features(noisy_BFNC, self.config.latent_channels).to(dtype))
         x_BFND = self.enter(tokens_BFNC.to(dtype)) + pure_BF11 * luck_BFND + self.places
-        told = torch.cat(
-            [level_features(level_BF).to(dtype), self.actions(action_BF), text_BFT.to(dtype)],
-            dim=-1,
-        )
-        if self.guidance is not None:
-            scale_BF = torch.ones_like(level_BF) if told_B is None else told_B[:, None]
-            told = told + self.guidance(level_features(scale_BF).to(dtype))
-        condition_BFC = self.condition(told)
+        condition_BFC = self.conditioned(level_BF, action_BF, text_BFT, told_B)
         first = 0 if past is None else past.frames
         turns = self._turns(first, first + noisy_BFZhw.shape[1], x_BFND.dtype)
         keys, values = [], []
@@ -148,8 +130,77 @@ class WorldModel(nn.Module):
             keys.append(output.k_BFAND)
             values.append(output.v_BFAND)
         change = self.leave(functional.layer_norm(x_BFND, (self.config.width,)))
-        clean_BFZhw = previous_BFZhw.float() + self._cells(change.float())
+        clean_BFZhw = previous_BFZhw.float() + self.cells(change.float())
         return WorldOutput(clean_BFZhw, torch.stack(keys, dim=2), torch.stack(values, dim=2))
+
+    def conditioned(
+        self, level_BF: Tensor, action_BF: Tensor, text_BFT: Tensor, told_B: Tensor | None
+    ) -> Tensor:
+        """Return the modulation's input [B, F, C]; the arguments are those of `forward`."""
+        dtype = self.enter.weight.dtype
+        told = torch.cat(
+            [level_features(level_BF).to(dtype), self.actions(action_BF), text_BFT.to(dtype)],
+            dim=-1,
+        )
+        if self.guidance is not None:
+            scale_BF = torch.ones_like(level_BF) if told_B is None else told_B[:, None]
+            told = told + self.guidance(level_features(scale_BF).to(dtype))
+        condition_BFC: Tensor = self.condition(told)
+        return condition_BFC
+
+    def run_frames_by(self, frames: FrameCalls) -> None:
+        """Have `predict`, `remember` and `read` done by another, whose results are the same."""
+        self._frames = frames
+
+    def predict(
+        self,
+        noisy_BZhw: Tensor,
+        previous_BZhw: Tensor,
+        conditions: Sequence[FrameCondition],
+        past: Past | None,
+    ) -> Tensor:
+        """Return the clean latents [B, Z, h, w] of one frame for each session: a denoise step."""
+        if self._frames is not None:
+            return self._frames.predict(noisy_BZhw, previous_BZhw, conditions, past)
+        return self._forward_rows(noisy_BZhw, previous_BZhw, conditions, past).clean_BFZhw[:, 0]
+
+    def remember(
+        self,
+        clean_BZhw: Tensor,
+        previous_BZhw: Tensor,
+        conditions: Sequence[FrameCondition],
+        past: Past | None,
+    ) -> Tensor:
+        """Return keys and values [B, 2, L, A, N, d] of finished frames: a context pass."""
+        if self._frames is not None:
+            return self._frames.remember(clean_BZhw, previous_BZhw, conditions, past)
+        output = self._forward_rows(clean_BZhw, previous_BZhw, conditions, past)
+        return torch.stack((output.k_BFLAND[:, 0], output.v_BFLAND[:, 0]), dim=1)
+
+    def read(self, cached_BP2LANd: Tensor) -> Past:
+        """Return cached frames, oldest first, for `predict` and `remember`."""
+        if self._frames is not None:
+            return self._frames.read(cached_BP2LANd)
+        keys, values = cached_BP2LANd[:, :, 0].unbind(1), cached_BP2LANd[:, :, 1].unbind(1)
+        return self.read_past(keys, values)
+
+    def _forward_rows(
+        self,
+        noisy_BZhw: Tensor,
+        previous_BZhw: Tensor,
+        conditions: Sequence[FrameCondition],
+        past: Past | None,
+    ) -> WorldOutput:
+        device = noisy_BZhw.device
+        return self.forward_frame(
+            noisy_BZhw,
+            torch.tensor([each.level for each in conditions], device=device),
+            previous_BZhw,
+            torch.tensor([each.stance for each in conditions], device=device),
+            torch.stack([each.text_T for each in conditions]),
+            past,
+            torch.tensor([each.told for each in conditions], device=device),
+        )
 
     def read_past(self, k_blocks: Sequence[Tensor], v_blocks: Sequence[Tensor]) -> Past:
         """Return cached frames, oldest first, for `forward`.
@@ -219,15 +270,15 @@ class WorldModel(nn.Module):
             self.slot_sine[first:end, None, None].to(dtype),
         )
 
-    def _patches(self, x_BFZhw: Tensor) -> Tensor:
+    def patches(self, x_BFZhw: Tensor) -> Tensor:
         """Cut latents into tokens: [B, F, N, Z * patch * patch]."""
         B, frames, Z, _, _ = x_BFZhw.shape
         side, patch = self.config.side, self.config.patch
         cut = x_BFZhw.reshape(B, frames, Z, side, patch, side, patch)
         return cut.permute(0, 1, 3, 5, 2, 4, 6).reshape(B, frames, side * side, -1)
 
-    def _cells(self, x_BFNC: Tensor) -> Tensor:
-        """Undo `_patches`."""
+    def cells(self, x_BFNC: Tensor) -> Tensor:
+        """Undo `patches`."""
         B, frames = x_BFNC.shape[:2]
         side, patch, grid = self.config.side, self.config.patch, self.config.grid
         cut = x_BFNC.view(B, frames, side, side, -1, patch, patch)

@@ -26,11 +26,12 @@ from reverie.models.pocket.narration.vocabulary import (
     Topic,
 )
 from reverie.models.pocket.network.codec import PictureCodec, frames_to_tensor
+from reverie.models.pocket.network.frame_inputs import Past
 from reverie.models.pocket.network.narrator import Narrator
 from reverie.models.pocket.network.sampler import CONTEXT_LEVEL
 from reverie.models.pocket.network.text_encoder import TextEncoder, pad_ids
 from reverie.models.pocket.network.vocabulary import Vocabulary
-from reverie.models.pocket.network.world_model import Past, WorldModel
+from reverie.models.pocket.network.world_model import WorldModel
 from reverie.models.pocket.simulator.biomes import Action, Biome, Hour
 from reverie.models.pocket.simulator.captions import Caption
 from reverie.models.pocket.simulator.simulator import WorldState, advance, render, stack_states

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from reverie.models.pocket.network.world_model import WorldModel, WorldOutput
+from reverie.models.pocket.network.frame_inputs import FrameCondition, Past
+from reverie.models.pocket.network.world_model import WorldModel
 from reverie.models.pocket.world.past_rows import PocketPastRow, joined
 from reverie.models.services.guidance.policies import (
     WHOLE,
@@ -66,19 +67,27 @@ class PocketGuidedRow:
     kept: GuidanceDelta | None
 
 
-def call_rows(world: WorldModel, rows: Sequence[CallRow]) -> WorldOutput:
-    """Run one forward pass; all rows have a past of equal length, or none has a past."""
-    device = rows[0].point_Zhw.device
+def predicted(world: WorldModel, rows: Sequence[CallRow]) -> Tensor:
+    """Return the clean latents [B, Z, h, w] of rows, from one pass; see `_inputs`."""
+    return world.predict(*_inputs(rows))
+
+
+def remembered(world: WorldModel, rows: Sequence[CallRow]) -> Tensor:
+    """Return what a cache keeps of finished rows [B, 2, L, A, N, d], from one pass."""
+    return world.remember(*_inputs(rows))
+
+
+def _inputs(
+    rows: Sequence[CallRow],
+) -> tuple[Tensor, Tensor, list[FrameCondition], Past | None]:
+    """Put rows together; all have a past of equal length, or none has a past."""
     pasts = [row.past for row in rows if row.past is not None]
     assert len(pasts) in (0, len(rows)), "units with equal batch keys see equally many frames"
-    return world.forward_frame(
+    return (
         torch.stack([row.point_Zhw for row in rows]),
-        torch.tensor([row.level for row in rows], device=device),
         torch.stack([row.previous_Zhw for row in rows]),
-        torch.tensor([row.stance for row in rows], device=device),
-        torch.stack([row.text_T for row in rows]),
+        [FrameCondition(row.level, row.stance, row.text_T, row.told) for row in rows],
         joined(pasts) if pasts else None,
-        torch.tensor([row.told for row in rows], device=device),
     )
 
 
@@ -94,9 +103,9 @@ def guided_rows(world: WorldModel, rows: Sequence[PocketGuidedRow]) -> list[Guid
         ]
         # The whole rows first: they keep the order in which their past was read.
         asked.sort(key=lambda row: len(row[1].without))
-        output = call_rows(world, [_branched(rows[index], branch) for index, branch in asked])
-        for (index, branch), clean_FZhw in zip(asked, output.clean_BFZhw, strict=True):
-            made[index][branch] = clean_FZhw[0]
+        clean_BZhw = predicted(world, [_branched(rows[index], branch) for index, branch in asked])
+        for (index, branch), clean_Zhw in zip(asked, clean_BZhw, strict=True):
+            made[index][branch] = clean_Zhw
     return [_combined(row, found) for row, found in zip(rows, made, strict=True)]
 
 

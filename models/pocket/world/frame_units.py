@@ -6,7 +6,6 @@ Shapes: Z latent channels on a grid h x w.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import torch
 from torch import Tensor
 
 from reverie.models.contract.blocks import BlockId
@@ -23,7 +22,7 @@ from reverie.models.pocket.network.world_model import WorldModel
 from reverie.models.pocket.simulator.biomes import Action
 from reverie.models.pocket.simulator.walker import stance_of
 from reverie.models.pocket.world.actions import with_controls
-from reverie.models.pocket.world.calls import CallRow, PocketGuidedRow, call_rows, guided_rows
+from reverie.models.pocket.world.calls import CallRow, PocketGuidedRow, guided_rows, remembered
 from reverie.models.pocket.world.past_rows import PocketPastRow, read_rows
 from reverie.models.pocket.world.prompts import PocketPrompts
 from reverie.models.pocket.world.state import PocketPhase, PocketState
@@ -111,11 +110,11 @@ class PocketFrameUnits:
                     past,
                 )
             )
-        output = call_rows(self._world, rows)
+        kept_B2LANd = remembered(self._world, rows)
         results = []
-        for index, unit in enumerate(units):
+        for unit, kept_2LANd in zip(units, kept_B2LANd, strict=True):
             block = pool.view(unit.blocks[0])
-            torch.stack((output.k_BFLAND[index, 0], output.v_BFLAND[index, 0]), out=block)
+            block.copy_(kept_2LANd)
             state = self._after_context(unit.state, (*unit.state.blocks, *unit.blocks))
             # A value that is not finite in one layer is not finite in the last one.
             results.append(StepResult(state, checks=(block[:, -1],)))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import torch
 
 from reverie.models.contract.blocks import BlockId, BlockPool
-from reverie.models.pocket.network.world_model import Past, WorldModel
+from reverie.models.pocket.network.frame_inputs import Past
+from reverie.models.pocket.network.world_model import WorldModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,7 @@ def read_rows(
     frames = len(windows[0])
     blocks = tuple(block for window in windows for block in window)
     cached = pool.gather(blocks).unflatten(0, (-1, frames))  # type: ignore[no-untyped-call]
-    keys, values = cached[:, :, 0].unbind(1), cached[:, :, 1].unbind(1)  # P of [B, L, A, N, d]
-    past = world.read_past(keys, values)
+    past = world.read(cached)
     return [PocketPastRow(past, row) for row in range(len(windows))]
 
 

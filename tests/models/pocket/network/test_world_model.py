@@ -54,9 +54,13 @@ def test_a_clip_at_once_equals_its_frames_one_by_one_with_a_cache(
         values.append(made.v_BFLAND[:, 0])
 
 
-def test_a_cpu_attends_by_plain_products_in_bfloat16_only() -> None:
+@pytest.mark.parametrize(("has_tiles", "name"), [(False, "products"), (True, "auto")])
+def test_a_cpu_without_tiles_attends_by_plain_products_in_bfloat16_only(
+    has_tiles: bool, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: has_tiles)
     cpu = torch.device("cpu")
-    assert fast_attention(cpu, torch.bfloat16) == "products"
+    assert fast_attention(cpu, torch.bfloat16) == name
     assert fast_attention(cpu, torch.float32) == "auto"
 
 

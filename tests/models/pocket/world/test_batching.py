@@ -17,7 +17,8 @@ from reverie.models.contract.behavior import ActionRecord
 from reverie.models.contract.controls import NO_CONTROLS
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import LoopRequest, WorkPlan
-from reverie.models.pocket.network.world_model import Past, WorldModel
+from reverie.models.pocket.network.frame_inputs import Past
+from reverie.models.pocket.network.world_model import WorldModel
 from reverie.models.pocket.spec import WINDOW, WORLD_MODEL, Pocket
 from reverie.models.pocket.world.kernel import PocketKernel
 from reverie.models.pocket.world.past_rows import PocketPastRow, joined
@@ -63,13 +64,12 @@ def clean(one: RolloutChunk) -> torch.Tensor:
 
 @contextmanager
 def counted_rows(instance: ModelInstance) -> Iterator[list[int]]:
-    """Note how many rows each forward pass of the world model has."""
+    """Note how many rows each pass of the world model has."""
     rows: list[int] = []
     world = instance.components["world"]
     assert isinstance(world, WorldModel)
-    handle = world.blocks[0].register_forward_pre_hook(
-        lambda module, given: rows.append(len(given[0]))
-    )
+    layer = next(world.stack()).forward_part.spread  # all passes come through it
+    handle = layer.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
     try:
         yield rows
     finally:
