@@ -19,10 +19,12 @@ from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import BadStepError
 from reverie.engine.inputs import ControlInput
+from reverie.engine.lead_time import Line
 from reverie.engine.loop_start import LoopStart, new_context
 from reverie.engine.loop_status import Position
 from reverie.engine.mailbox import Mailbox
 from reverie.engine.options import DEFAULT_OPTIONS, DriverOptions
+from reverie.engine.pacing import SeenUntil
 from reverie.engine.planner import Planner
 from reverie.engine.rollback import Rollback
 from reverie.engine.scheduler import Candidate
@@ -102,25 +104,33 @@ class LoopDriver(Rollback[S]):
         """Release every held key."""
         self._context.mailbox.release_keys()
 
-    def seen(self, chunk: int, now_us: int, *, in_time: bool = False) -> int:
-        """Note that the viewer has seen every frame up to and including `chunk`.
+    def seen(
+        self,
+        chunk: int,
+        now_us: int,
+        *,
+        in_time: bool = False,
+        line: Line | None = None,
+        waited_us: int | None = None,
+    ) -> SeenUntil:
+        """Note that the viewer has seen every frame up to and including `chunk`, of this loop.
 
-        Args:
-            chunk: one of this loop's.
-            now_us: the time.
-            in_time: whether that counts only once it can have been played; see `PlayoutLead.seen`.
+        What comes with it is said in `PlayoutLead.seen`.
 
         Returns:
-            The media time up to which that is.
+            What the other loops of the session are told.
         """
-        if self._context.lead is None:
-            return 0
-        return self._context.lead.seen(min(chunk, self.next_chunk - 1), now_us, in_time=in_time)
+        lead = self._context.lead
+        if lead is None:
+            return SeenUntil(0, in_time)
+        newest = min(chunk, self.next_chunk - 1)
+        media_us = lead.seen(newest, now_us, in_time=in_time, line=line, waited_us=waited_us)
+        return SeenUntil(media_us, in_time, lead.delay_us)
 
-    def seen_until(self, media_us: int, now_us: int, *, in_time: bool = False) -> None:
+    def seen_until(self, seen: SeenUntil, now_us: int) -> None:
         """Note what was seen by the media time that the viewer of another loop has reached."""
         if self._context.lead is not None:
-            self._context.lead.seen_until(media_us, now_us, in_time=in_time)
+            self._context.lead.seen_until(seen, now_us)
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundary while no viewer watches."""

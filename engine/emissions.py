@@ -202,6 +202,23 @@ class SnapshotOut:
     media_us: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class LeadMoved:
+    """How far a loop is ahead of a viewer on a line, and may be; told about once a second.
+
+    Attributes:
+        allowed_us: unseen media that the line needs.
+        unseen_us: media that was put out and not seen.
+        delay_us: what an acknowledgement takes when nothing waits.
+    """
+
+    session: str
+    loop: str
+    allowed_us: int
+    unseen_us: int
+    delay_us: int
+
+
 Emission = (
     FramesOut
     | SamplesOut
@@ -211,4 +228,5 @@ Emission = (
     | ControlFailed
     | StepFailed
     | SnapshotOut
+    | LeadMoved
 )

@@ -58,6 +58,7 @@ class LoopContext(Generic[S]):
         unit: the unit that runs.
         step: number of the next unit.
         strikes: failures since anything last closed.
+        acted_us: media time at which the newest chunk ended in which a client's control acts.
         ended: it has failed for good, or was closed.
     """
 
@@ -80,6 +81,7 @@ class LoopContext(Generic[S]):
     frame_memory: FrameMemory = new_memory
     step: int = 0
     strikes: int = 0
+    acted_us: int = 0
     ended: bool = False
 
     @property

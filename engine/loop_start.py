@@ -61,7 +61,8 @@ def new_context(
         request.session, spec, start.chunks, start.pts_us, options.snapshot_every_us, start.peer_us
     )
     rates = [stream.rate_hz for stream in spec.streams if stream.rate_hz > 0]
-    lead = PlayoutLead(options.lead_chunks, round(1e6 / rates[0])) if rates else None
+    kept = options.history_chunks
+    lead = PlayoutLead(options.lead, round(1e6 / rates[0]), kept) if rates else None
     # What each chunk keeps besides the cache was counted when the session was admitted.
     stretches = (course.kept or course.reported) and not spec.chunk_bytes
     reads_prompt = spec.prompt_tokens > 0 and bool(request.prompt)
@@ -77,9 +78,9 @@ def new_context(
         states=LoopStates(
             instance.blocks,
             first,
-            history=max(options.history_chunks, options.lead_chunks) + 1,
+            history=max(kept, options.lead.least_chunks) + 1,
             snapshots=options.snapshots,
-            budget=spec.blocks_a_session(options.history_chunks),
+            budget=spec.blocks_a_session(kept),
             since=partial(_needed_us, lead, course) if stretches else None,
         ),
         lead=lead,

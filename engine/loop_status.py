@@ -84,6 +84,11 @@ class LoopStatus(Generic[S]):
         return self._context.ended
 
     @property
+    def acted_us(self) -> int:
+        """The media time at which the newest chunk ended in which a client's control acts."""
+        return self._context.acted_us
+
+    @property
     def kept_us(self) -> int:
         """The media time that it can go back to."""
         history = self._context.states.history

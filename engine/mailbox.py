@@ -137,14 +137,22 @@ class Mailbox:
         later = {control for _, control in list(self._turns)[1:]}
         for name, waiting in self._media.items():
             later.update(item.control for item in list(waiting)[len(media[name]) :])
+        replaced = {
+            item.control
+            for name, items in media.items()
+            if self.accepted.streams[name].merge is Merge.LATEST
+            for item in items
+        }
+        receipts = tuple(control for control in self._receipts if control not in later)
         taken = TakenControls(
             controls=self.peek(),
-            receipts=tuple(control for control in self._receipts if control not in later),
+            receipts=receipts,
             prompt=prompt.control if prompt else None,
             edges={name: queue.take() for name, queue in self._keys.items()},
             latest=dict(self._latest),
             turns=tuple(self._turns)[:1],
             media=media,
+            acts=not replaced.issuperset(receipts),
         )
         self._latest.clear()
         self._axes.clear()

@@ -27,6 +27,8 @@ class TakenControls:
     Attributes:
         receipts: the controls that act in the step, in the order in which they came.
         prompt: the control whose prompt acts, for what the text encoder has to say about it.
+        acts: whether any of that came from a client and would be lost with the chunk; of a stream
+            in which newer pictures replace older ones, none is.
     """
 
     controls: Controls
@@ -36,6 +38,7 @@ class TakenControls:
     latest: Mapping[str, QueuedValue] = field(default_factory=dict)
     turns: tuple[tuple[str, ControlId], ...] = ()
     media: Mapping[str, tuple[StreamInput, ...]] = field(default_factory=dict)
+    acts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class OpenChunk:
         open: the chunk has taken controls and is not committed.
         frames_out: some of its frames are out, so that its number is used up.
         media_out: some of that can be seen or heard.
+        acts: a client's control acts in it, so that it is not taken back for another one.
         refreshed: it was planned again for controls that came while it waited at the lead.
         spent_us: device time of its uncommitted units: what planning again would cost.
     """
@@ -71,6 +75,7 @@ class OpenChunk:
     open: bool = False
     frames_out: bool = False
     media_out: bool = False
+    acts: bool = False
     refreshed: bool = False
     spent_us: int = 0
 

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
+from reverie.models.contract.spec import Lead
+
 
 @dataclass(frozen=True, slots=True)
 class DriverOptions:
     """How a driver treats its session.
 
     Attributes:
-        lead_chunks: chunks that may be put out and not yet seen (`ProgramSpec.lead_chunks`).
+        lead: how far it may run ahead of its viewer (`ProgramSpec.lead`).
         history_chunks: how far back a rewind can go (`LoadOptions.history_chunks`).
         snapshot_every_us: media time between two `SnapshotOut`; the first comes after one chunk.
         snapshots: how many a session may keep by name.
@@ -18,7 +20,7 @@ class DriverOptions:
         capture: whether a `BehaviorRecord` of every chunk is kept for `take_behavior`.
     """
 
-    lead_chunks: int = 1
+    lead: Lead = Lead()  # noqa: RUF009  # frozen
     history_chunks: int = 8
     snapshot_every_us: int = 2_000_000
     snapshots: int = 8

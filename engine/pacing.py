@@ -3,6 +3,11 @@
 from collections import deque
 from dataclasses import dataclass
 
+from reverie.engine.lead_time import LeadTime, Line
+from reverie.models.contract.spec import Lead
+
+DEFAULT_LEAD = Lead()
+
 SLACK_US = 250_000
 """How much later than possible a word may come: frames are more urgent."""
 
@@ -80,42 +85,84 @@ class UnseenChunk:
     Attributes:
         end_us: media time at which it ends.
         media_us: how long it lasts.
+        out_us: when it was put out.
         played_us: when a viewer who plays at the media's own speed has seen it.
     """
 
     chunk: int
     end_us: int
     media_us: int
+    out_us: int
     played_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class SeenUntil:
+    """What the viewers of one loop have seen, for the other loops of the session.
+
+    Attributes:
+        media_us: the media time up to which that is.
+        in_time: it counts once it can have been played; see `PlayoutLead.seen`.
+        delay_us: what an acknowledgement takes when nothing waits; None where no line is known.
+    """
+
+    media_us: int
+    in_time: bool = False
+    delay_us: int | None = None
+
+
 class PlayoutLead:
-    """Counts chunks that were put out and not seen.
+    """Keeps the media that was put out and not seen at what the line to the viewer needs.
 
     What was seen is told as a chunk of this loop, or as media time by the viewers of another one.
     Wall times are microseconds of the caller's monotonic clock; media runs at the same speed.
     """
 
-    def __init__(self, chunks: int, frame_us: int = 0) -> None:
-        """Allow `chunks` unseen ones; a viewer reports a chunk as its last frame comes up.
+    def __init__(self, bounds: Lead = DEFAULT_LEAD, frame_us: int = 0, kept: int = 1) -> None:
+        """Allow the least; a viewer reports a chunk as its last frame comes up.
 
         Args:
-            chunks: 1 or more.
+            bounds: what the program declares.
             frame_us: how long that frame stays.
+            kept: chunks that can be taken back: no more than those are ever unseen.
         """
-        self._allowed = chunks
+        self._least, self._most_us = bounds.least_chunks, bounds.most_ms * 1000
+        self._kept = max(kept, self._least)
         self._frame_us = frame_us
+        self._needs = LeadTime()
         self._unseen: deque[UnseenChunk] = deque()
         self._seen = -1  # the newest chunk of which frames were seen
         self._seen_us = 0  # the media time up to which all was seen
+        self._told_us: int | None = None  # when that was told
         self._in_time = False  # whether what is told counts only once it can have been played
+        self._media_us = 0  # how long a chunk lasts
         self._runs_out_us: int | None = None
         self._played_us: int | None = None
+        self._even_us: int | None = None  # when the next chunk is due at the declared rate
+        self._held = False
+        self._opened_us: int | None = None
 
     def full(self, now_us: int) -> bool:
         """Tell whether no further chunk may become final before the viewer has seen more."""
         self._let_go(now_us)
-        return len(self._unseen) >= self._allowed
+        full = self._is_full(now_us)
+        if self._held and not full and self._opened_us is None:
+            self._opened_us = now_us
+        self._held = self._held or full
+        return full
+
+    @property
+    def allowed_us(self) -> int:
+        """How much may be unseen, beside the least: a chunk is reported when it has played."""
+        needed_us = self._needs.needed_us
+        if not needed_us:
+            return 0
+        return min(self._most_us, needed_us + max(0, self._media_us - self._frame_us))
+
+    @property
+    def unseen_us(self) -> int:
+        """How much media was put out and not seen."""
+        return sum(unseen.media_us for unseen in self._unseen)
 
     @property
     def seen_us(self) -> int:
@@ -123,23 +170,48 @@ class PlayoutLead:
         return self._seen_us
 
     @property
+    def delay_us(self) -> int | None:
+        """What an acknowledgement takes when nothing waits; None where no line is known."""
+        return self._needs.delay_us
+
+    @property
     def opens_us(self) -> int | None:
-        """When the oldest unseen chunk counts as seen without a further word; None: never."""
+        """When the next chunk may become final without a further word; None: never."""
+        times = []
         if self._unseen and self._is_told(self._unseen[0]):
-            return self._unseen[0].played_us - self._frame_us
-        return None
+            times.append(self._unseen[0].played_us - self._frame_us)
+        if self._unseen and self._told_us is not None and len(self._unseen) < self._kept:
+            over_us = self.unseen_us + self._media_us - self.allowed_us
+            if over_us <= self._unseen[0].media_us:
+                times.append(self._told_us + over_us)
+        return min(times, default=None)
 
     def put_out(self, chunk: int, media_us: int, now_us: int, *, end_us: int) -> None:
         """Note that the last frame of `chunk`, which lasts `media_us`, was put out."""
         self._played_us = max(self._played_us or now_us, now_us) + media_us
         # A viewer may have come to the end of its first frames before the last ones were made.
         if chunk > self._seen or self._in_time:
-            self._unseen.append(UnseenChunk(chunk, end_us, media_us, self._played_us))
+            self._unseen.append(UnseenChunk(chunk, end_us, media_us, now_us, self._played_us))
         else:
             self._seen_us = max(self._seen_us, end_us)
         self._runs_out_us = max(self.deadline_us(now_us), now_us) + media_us
+        self._media_us = media_us
+        if self._opened_us is not None:
+            self._needs.worked(now_us - self._opened_us)
+        if self._even_us is None or not self._held:
+            self._even_us = max(self._even_us or now_us, now_us)
+        self._even_us += media_us
+        self._held, self._opened_us = False, None
 
-    def seen(self, chunk: int, now_us: int, *, in_time: bool = False) -> int:
+    def seen(
+        self,
+        chunk: int,
+        now_us: int,
+        *,
+        in_time: bool = False,
+        line: Line | None = None,
+        waited_us: int | None = None,
+    ) -> int:
         """Note that the viewer has seen every chunk up to `chunk`; older news is ignored.
 
         Args:
@@ -147,31 +219,71 @@ class PlayoutLead:
             now_us: the time.
             in_time: the viewer may have heard of it and not seen it: it counts once a viewer who
                 plays at the media's own speed can have seen it.
+            line: what carried the news; None: the viewer is in this process.
+            waited_us: how long the first picture of that chunk had waited at the viewer; None: it
+                does not tell.
 
         Returns:
             The media time up to which that is.
         """
+        if line is None:
+            self._needs.forget()
+        else:
+            self._acknowledge(chunk, now_us, line, waited_us)
         self._seen = max(self._seen, chunk)
         ends = [unseen.end_us for unseen in self._unseen if unseen.chunk <= chunk]
-        return self.seen_until(max(ends, default=self._seen_us), now_us, in_time=in_time)
+        return self._seen_until(max(ends, default=self._seen_us), now_us, in_time=in_time)
 
-    def seen_until(self, media_us: int, now_us: int, *, in_time: bool = False) -> int:
-        """Note that the viewer has seen everything up to a media time; see `seen`."""
-        self._in_time = in_time
-        self._seen_us = max(self._seen_us, media_us)
-        self._let_go(now_us)
-        return self._seen_us
+    def seen_until(self, seen: SeenUntil, now_us: int) -> None:
+        """Note that the viewer has seen everything up to a media time."""
+        if seen.delay_us is None:
+            self._needs.forget()
+        else:
+            self._needs.learned(seen.delay_us, now_us)
+        self._seen_until(seen.media_us, now_us, in_time=seen.in_time)
 
     def skip(self) -> None:
         """Forget what is unseen: it is dropped, and the viewer waits for the next frame."""
         self._unseen.clear()
-        self._runs_out_us = self._played_us = None
+        self._runs_out_us = self._played_us = self._even_us = self._told_us = None
+        self._held, self._opened_us = False, None
 
     def deadline_us(self, now_us: int) -> int:
         """Return when the viewer runs out; the first time of asking, when there is nothing yet."""
         if self._runs_out_us is None:
             self._runs_out_us = now_us
         return self._runs_out_us
+
+    def _is_full(self, now_us: int) -> bool:
+        """Tell whether the next chunk would be more than may be unseen.
+
+        The viewer plays on between two reports, so of the oldest chunk a part counts as seen.
+        """
+        if len(self._unseen) < self._least:
+            return False
+        if len(self._unseen) >= self._kept:
+            return True
+        since_us = now_us - self._told_us if self._told_us is not None else 0
+        passed_us = min(since_us, self._unseen[0].media_us)
+        return self.unseen_us - passed_us + self._media_us > self.allowed_us
+
+    def _acknowledge(self, chunk: int, now_us: int, line: Line, waited_us: int | None) -> None:
+        """Learn from the newest chunk that is reported for the first time."""
+        told = [each for each in self._unseen if each.chunk == chunk and not self._is_told(each)]
+        for unseen in told:
+            took_us = now_us - unseen.out_us - max(0, unseen.media_us - self._frame_us)
+            slack_us = unseen.media_us // 4
+            late = self._held and self._even_us is not None and now_us > self._even_us + slack_us
+            if late:
+                self._even_us = now_us
+            self._needs.acknowledged(took_us, line, now_us, waited_us=waited_us, late=late)
+
+    def _seen_until(self, media_us: int, now_us: int, *, in_time: bool) -> int:
+        self._in_time = in_time
+        if media_us > self._seen_us:
+            self._seen_us, self._told_us = media_us, now_us
+        self._let_go(now_us)
+        return self._seen_us
 
     def _is_told(self, unseen: UnseenChunk) -> bool:
         return unseen.chunk <= self._seen or unseen.end_us <= self._seen_us
@@ -184,8 +296,7 @@ class PlayoutLead:
                 break
             self._unseen.popleft()
         if len(self._unseen) < before:
-            unseen_us = sum(unseen.media_us for unseen in self._unseen)
-            self._runs_out_us = now_us + self._frame_us + unseen_us
+            self._runs_out_us = now_us + self._frame_us + self.unseen_us
 
 
 class TextRate:

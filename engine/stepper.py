@@ -3,13 +3,16 @@
 from typing import Generic
 
 from reverie.engine.checkpoints import Checkpoint
-from reverie.engine.emissions import FaultCode
+from reverie.engine.emissions import FaultCode, LeadMoved
 from reverie.engine.errors import BadStepError
 from reverie.engine.loop_context import LoopContext
 from reverie.engine.open_chunk import ControlStep, OpenChunk
 from reverie.engine.outputs import CheckedOutput, checked_outputs, is_media
+from reverie.engine.pacing import PlayoutLead
 from reverie.models.contract.controls import NO_CONTROLS, Controls, ParameterRole
 from reverie.models.contract.loop import S, StepResult, StepUnit, TextOutput, WorkPlan
+
+LEAD_TOLD_EVERY_US = 1_000_000
 
 
 class Stepper(Generic[S]):
@@ -17,6 +20,7 @@ class Stepper(Generic[S]):
 
     def __init__(self, context: LoopContext[S]) -> None:
         self._context = context
+        self._lead_told_us: int | None = None
 
     def begin(self) -> StepUnit[S]:
         """Take controls and blocks for the unit that was planned.
@@ -73,6 +77,7 @@ class Stepper(Generic[S]):
         taken = context.mailbox.take()
         context.open_chunk.taken.append(ControlStep(taken, context.step))
         context.open_chunk.open = True
+        context.open_chunk.acts = context.open_chunk.acts or taken.acts
         return context.seeing(taken.controls)
 
     def _checked(self, unit: StepUnit[S], result: StepResult[S]) -> tuple[CheckedOutput, ...]:
@@ -127,12 +132,29 @@ class Stepper(Generic[S]):
         context.emitter.receipts(context.open_chunk)
         context.capture.shown(chunk)
         end_us = context.emitter.next_us
+        if context.open_chunk.acts:
+            context.acted_us = end_us
         context.states.show(chunk, end_us)
         media_us = context.emitter.shown(lambda: context.durable_part(context.states.now.state))
         if context.lead is not None:
             context.lead.put_out(chunk, media_us, now_us, end_us=end_us)
+            self._tell_lead(context.lead, now_us)
         context.open_chunk = OpenChunk()
         context.gate.shown()
+
+    def _tell_lead(self, lead: PlayoutLead, now_us: int) -> None:
+        told_us = self._lead_told_us
+        if lead.delay_us is None or (told_us is not None and now_us - told_us < LEAD_TOLD_EVERY_US):
+            return
+        self._lead_told_us = now_us
+        moved = LeadMoved(
+            self._context.session,
+            self._context.kernel.spec.name,
+            lead.allowed_us,
+            lead.unseen_us,
+            lead.delay_us,
+        )
+        self._context.emitter.tell(moved)
 
     def _record(self) -> None:
         context, now = self._context, self._context.states.now

@@ -33,6 +33,7 @@ from reverie.models.contract.spec import (
     CapabilityMatrix,
     ComponentSpec,
     InputSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -78,7 +79,7 @@ ECHO = ModelSpec(
     licence="Apache-2.0",
     components=(ComponentSpec("nothing", "hands on what it is given"),),
     loops=(LOOP,),
-    programs=(ProgramSpec("echo", ("echo",), lead_chunks=2),),
+    programs=(ProgramSpec("echo", ("echo",), Lead(2)),),
     capabilities=CapabilityMatrix({"echo": frozenset({Capability.REWIND, Capability.FORK})}),
     weights_licence="there are none",
 )

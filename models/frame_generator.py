@@ -43,6 +43,7 @@ from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -189,7 +190,7 @@ def _described(generator: FrameGenerator) -> ModelSpec:
         licence=str(getattr(generator, "licence", "unknown")),
         components=(ComponentSpec("generator", "everything"),),
         loops=(loop,),
-        programs=(ProgramSpec("world", (LOOP,), lead_chunks=2),),
+        programs=(ProgramSpec("world", (LOOP,), Lead(2)),),
         capabilities=CapabilityMatrix({LOOP: frozenset(abilities)}),
     )
 

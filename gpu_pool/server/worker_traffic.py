@@ -11,7 +11,7 @@ from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.worker_link import WorkerLink
 from reverie.gpu_pool.wire.errors import LeaseEndedError, WorkerLostError
 from reverie.gpu_pool.wire.messages import Done, Emitted, FromWorker, Refused
-from reverie.gpu_pool.wire.session_messages import OneWay, Request
+from reverie.gpu_pool.wire.session_messages import ActNow, OneWay, PushInputs, Request
 
 
 class WorkerTraffic:
@@ -47,6 +47,9 @@ class WorkerTraffic:
             LeaseEndedError: the session has been released or lost.
             RequestRefusedError: what is asked for was lost with an earlier worker.
         """
+        if isinstance(message, ActNow) and entry.state in (EntryState.OPEN, EntryState.AWAY):
+            # As with `tell`: a worker that follows hears of the controls.
+            entry.recovery_log.sent(PushInputs(message.session, message.inputs))
         if entry.state is EntryState.AWAY:
             raise WorkerLostError("the worker is being replaced")
         if entry.state is not EntryState.OPEN or self.link is None:

@@ -101,14 +101,15 @@ class Done:
 
     Attributes:
         chunk: the chunk that the state is now after, where that means something: the last one
-            put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `Rewind`
-            and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
+            put out for `Pause` and `CloseSession`, the one gone back to for `Interrupt`, `ActNow`,
+            `Rewind` and `RestoreSnapshot`, the one kept for `TakeSnapshot`. -1 before the first.
         pts_us: media time at which the next chunk will begin.
         durables: for `TakeSnapshot`, and for a session that parted from another, what of the
             state outlives the worker.
         back_us: media time at which that state was put out.
         utterances: for each loop of text, the number that its next new utterance will have.
         stands: for each loop with media, the chunk that its state is after.
+        took_back: whether `ActNow` has dropped anything that was put out.
     """
 
     request: int
@@ -119,6 +120,7 @@ class Done:
     utterances: Mapping[str, int] = field(default_factory=dict)
     stands: Mapping[str, int] = field(default_factory=dict)
     back_us: int = 0
+    took_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reverie.engine.inputs import ControlInput
+from reverie.engine.lead_time import Line
 from reverie.gpu_pool.wire.start_request import ForkOrigin
 from reverie.models.contract.loop import Durable
 
@@ -78,13 +79,17 @@ class PlayheadMoved:
 
     Attributes:
         loop: whose chunk that is; empty for the leading loop's.
-        in_time: it counts once it can have been played, and not sooner; see `Lead.seen`.
+        in_time: it counts once it can have been played, and not sooner; see `PlayoutLead.seen`.
+        line: what carried the news; None: the viewer is in the server's process.
+        waited_us: how long the first picture of the chunk had waited at the viewer; None: unknown.
     """
 
     session: str
     chunk: int
     loop: str = ""
     in_time: bool = False
+    line: Line | None = None
+    waited_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,27 @@ class Interrupt:
     seen: int | None
     loop: str | None = None
     seen_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActNow:
+    """Controls that act before what would still be unseen when their frame comes.
+
+    Chunks in which an earlier control acts stay, and those before them.
+
+    Attributes:
+        inputs: as in `PushInputs`.
+        seen: the last chunk that was seen; None before the first.
+        seen_of: the loop of that chunk; empty for the leading one.
+        ahead_us: media after that chunk that will have been seen by then.
+    """
+
+    request: int
+    session: str
+    inputs: tuple[ControlInput, ...]
+    seen: int | None
+    seen_of: str = ""
+    ahead_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +225,10 @@ class CloseSession:
 OneWay = PushInputs | ReleaseKeys | PlayheadMoved | Watched
 """What an open session says without waiting for an answer."""
 
-Request = Pause | Resume | Advance | Interrupt | Rewind | Reset | TakeSnapshot | RestoreSnapshot
+Request = (
+    Pause | Resume | Advance | Interrupt | ActNow | Rewind | Reset | TakeSnapshot | RestoreSnapshot
+)
 """What an open session asks for."""
 
-GoBack = Interrupt | Rewind | RestoreSnapshot
+GoBack = Interrupt | ActNow | Rewind | RestoreSnapshot
 """The requests that give up what came after the state that they return to."""

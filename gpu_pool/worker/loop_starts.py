@@ -138,7 +138,7 @@ class LoopStarts:
     ) -> LoopDriver[Any]:
         options = replace(
             self._model.options,
-            lead_chunks=self._program.lead_chunks,
+            lead=self._program.lead,
             receipt_for_opening=receipt_for_opening,
             has_successor=loop.name != self.leading,
         )

@@ -10,6 +10,7 @@ from reverie.engine.errors import (
 )
 from reverie.engine.loop_status import Position
 from reverie.gpu_pool.wire.session_messages import (
+    ActNow,
     Advance,
     Interrupt,
     Pause,
@@ -82,6 +83,8 @@ class SessionRequests:
                 return self.advance(chunks)
             case Interrupt(seen=seen, loop=loop, seen_of=seen_of):
                 return self.interrupt(seen, loop, seen_of)
+            case ActNow(seen=seen, seen_of=seen_of, ahead_us=ahead_us):
+                return self.take_back(seen, seen_of, ahead_us)
             case Rewind(chunk=chunk):
                 return self.rewind(chunk)
             case Reset(seed=seed):
@@ -141,6 +144,25 @@ class SessionRequests:
                 driver.cancel()
         if loop is not None:
             return drivers[0].position
+        return self._go_on_together()
+
+    def take_back(self, seen: int | None, seen_of: str, ahead_us: int) -> Position:
+        """Drop what would still be unseen after a while, and was made under no newer control.
+
+        Loops of text are not broken off, and while paused nothing is dropped.
+
+        Args:
+            seen: the last chunk that was seen; None: nothing was.
+            seen_of: the loop whose chunk that is; empty for the session's.
+            ahead_us: media after it that will have been seen by then.
+        """
+        seen_us = self._told(seen_of).media_us(-1 if seen is None else seen)
+        paced = [driver for driver in self._paced() if not driver.ended]
+        until_us = max([seen_us + ahead_us, *(driver.acted_us for driver in paced)])
+        if self.leading.paused or all(driver.media_us(None) <= until_us for driver in paced):
+            return self.position
+        for driver in paced:
+            driver.interrupt_until(until_us)
         return self._go_on_together()
 
     def rewind(self, chunk: int) -> Position:

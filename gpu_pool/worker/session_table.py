@@ -10,6 +10,7 @@ from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import Done, Refused
 from reverie.gpu_pool.wire.session_messages import (
+    ActNow,
     CloseSession,
     Interrupt,
     OneWay,
@@ -25,7 +26,7 @@ from reverie.gpu_pool.wire.session_messages import (
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.model_boundary import begin_session, carry_out, refusal
 from reverie.gpu_pool.worker.outgoing import OutgoingMessages
-from reverie.gpu_pool.worker.prompt_prefetch import Delivered, PromptPrefetch, failures
+from reverie.gpu_pool.worker.prompt_prefetch import Delivered, Passed, PromptPrefetch, failures
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.errors import DeviceLostError, SpecError
 from reverie.models.contract.loop import Durable
@@ -137,8 +138,8 @@ class SessionTable:
                     self._push(worker_session, message)
                 case ReleaseKeys():
                     worker_session.release_keys()
-                case PlayheadMoved(chunk=chunk, loop=loop, in_time=in_time):
-                    worker_session.seen(chunk, self._now_us(), loop, in_time=in_time)
+                case PlayheadMoved():
+                    worker_session.seen(message, self._now_us())
                 case Watched(watched=watched):
                     worker_session.watched(watched)
             self._outgoing.emit(worker_session.take_emissions())
@@ -148,6 +149,9 @@ class SessionTable:
         worker_session = self._sessions.get(message.session)
         if worker_session is None:
             self._refuse(message, "no_session", f"session {message.session} is not open")
+            return
+        if isinstance(message, ActNow):
+            self._act_now(worker_session, message)
             return
         durables: tuple[Durable, ...] = ()
         # A reset, or a restore of a snapshot, may reach into the model.
@@ -174,17 +178,41 @@ class SessionTable:
         self._outgoing.emit(worker_session.take_emissions())
         return position
 
+    def _act_now(self, worker_session: WorkerSession, message: ActNow) -> None:
+        """Take back what is unseen, and push controls that act in the chunk made next.
+
+        A prompt that has to be read first takes nothing back: what is made meanwhile would not
+        show it.
+        """
+        before = worker_session.stands
+        answer: Position | Exception = worker_session.position
+        passed = self._prompt_prefetch.bring(
+            message.session, worker_session.in_effect, message.inputs
+        )
+        if len(passed.inputs) == len(message.inputs):
+            with self._heartbeat.unit([worker_session.serial]):
+                answer = carry_out(worker_session, message, self._model.instance.device)
+        self._pass(worker_session, passed)
+        self._outgoing.emit(worker_session.take_emissions())
+        if isinstance(answer, Position):
+            took_back = worker_session.stands != before
+            self._done(message, answer, (), worker_session, took_back=took_back)
+        else:
+            self._refuse(message, *refusal(answer, "request_failed"))
+
     def _push(self, worker_session: WorkerSession, message: PushInputs) -> None:
         passed = self._prompt_prefetch.bring(
             message.session, worker_session.in_effect, message.inputs
         )
+        self._pass(worker_session, passed)
+
+    def _pass(self, worker_session: WorkerSession, passed: Passed) -> None:
         self._outgoing.emit(passed.superseded)
         refused = worker_session.push(passed.inputs)
         if refused:
             # The session checks before it sends, so this is rare; but each input gets its receipt.
-            logger.warning(
-                "session %s: %d inputs that no loop takes", message.session, len(refused)
-            )
+            session = worker_session.leading.session
+            logger.warning("session %s: %d inputs that no loop takes", session, len(refused))
             self._outgoing.emit(refused)
 
     def _done(
@@ -193,6 +221,8 @@ class SessionTable:
         position: Position,
         durables: tuple[Durable, ...] = (),
         worker_session: WorkerSession | None = None,
+        *,
+        took_back: bool = False,
     ) -> None:
         loop = message.loop if isinstance(message, Interrupt) else None
         self._outgoing.answer(
@@ -205,6 +235,7 @@ class SessionTable:
                 worker_session.utterances if worker_session else {},
                 worker_session.stands if worker_session else {},
                 worker_session.back_us(loop) if worker_session else 0,
+                took_back,
             )
         )
 

@@ -32,7 +32,7 @@ from reverie.engine.inputs import (
 )
 from reverie.engine.scheduler import StepScheduler
 from reverie.gpu_pool.wire.errors import WarmUpError
-from reverie.gpu_pool.wire.session_messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession, PlayheadMoved
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.controls import KeyEdge, MediaInput, Merge, ParameterRole
@@ -148,7 +148,8 @@ class WarmUp:
 
     def _see(self, worker_session: WorkerSession) -> None:
         for chunk, loop in self._unseen:
-            worker_session.seen(chunk, self._now_us(), loop)
+            moved = PlayheadMoved(worker_session.leading.session, chunk, loop)
+            worker_session.seen(moved, self._now_us())
         self._unseen.clear()
 
     def _hear(self, emissions: list[Emission]) -> None:

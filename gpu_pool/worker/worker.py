@@ -101,13 +101,14 @@ class Worker:
             torch.set_num_threads(message.options.threads)
         family = find_family(message.family, message.options.parallel)
         require_taken(message.options, family.spec)
-        instance = family.load(message.options)
+        # What is unseen is kept as well, so a long lead needs as many chunks.
+        kept = family.spec.kept_chunks(message.options.history_chunks)
+        wanted = replace(message.options, history_chunks=kept)
+        instance = family.load(wanted)
         if message.options.steps:
             instance.spec = instance.spec.with_default(STEPS, message.options.steps)
         instance.spec.validate(message.options.parallel)  # sizes may be the checkpoint's own
-        room = instance.room or MemoryBudget(
-            message.options.sessions, message.options.history_chunks
-        )
+        room = instance.room or MemoryBudget(wanted.sessions, wanted.history_chunks)
         options = DriverOptions(history_chunks=room.history_chunks)
         kernels = {loop.name: family.kernel(loop.name, instance) for loop in instance.spec.loops}
         admission = Admission(instance, room.sessions, options)

@@ -15,7 +15,7 @@ from reverie.engine.emissions import ControlSuperseded, Emission, StepFailed, Te
 from reverie.engine.inputs import ControlInput, TurnInput
 from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
-from reverie.gpu_pool.wire.session_messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession, PlayheadMoved
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts
 from reverie.gpu_pool.worker.prompt_inputs import InEffect
@@ -125,23 +125,23 @@ class WorkerSession(SessionRequests):
         for driver in self._drivers.values():
             driver.release_keys()
 
-    def seen(self, chunk: int, now_us: int, loop: str = "", *, in_time: bool = False) -> None:
-        """Note that the viewer has seen every frame up to and including `chunk`.
+    def seen(self, moved: PlayheadMoved, now_us: int) -> None:
+        """Note that the viewer has seen every frame up to and including a chunk.
 
         The other loops are told by the media time at which that chunk ends: theirs are of other
         lengths.
-
-        Args:
-            chunk: the newest of them.
-            now_us: the time.
-            loop: the loop of that chunk; empty for the session's.
-            in_time: whether that counts only once it can have been played; see `Lead.seen`.
         """
-        told = self._told(loop)
-        until_us = told.seen(chunk, now_us, in_time=in_time)
+        told = self._told(moved.loop)
+        seen = told.seen(
+            moved.chunk,
+            now_us,
+            in_time=moved.in_time,
+            line=moved.line,
+            waited_us=moved.waited_us,
+        )
         for driver in self._paced():
             if driver is not told:
-                driver.seen_until(until_us, now_us, in_time=in_time)
+                driver.seen_until(seen, now_us)
 
     def watched(self, watched: bool) -> None:
         """Stop at the next chunk boundaries while no viewer watches."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reverie.models.contract.controls import ControlSpec, ParameterRole, ParameterSpec
-from reverie.models.contract.streams import InputSpec, StreamSpec
+from reverie.models.contract.streams import InputSpec, StreamKind, StreamSpec
 
 
 class Capability(StrEnum):
@@ -107,6 +107,12 @@ class LoopSpec:
         return next((spec.name for spec in self.parameters if spec.role is role), None)
 
     @property
+    def chunk_us(self) -> int:
+        """How long a chunk with pictures lasts; 0 of a loop without, whose chunks vary."""
+        rates = [stream.rate_hz for stream in self.streams if stream.kind is StreamKind.VIDEO]
+        return round(self.chunk_frames * 1e6 / rates[0]) if rates else 0
+
+    @property
     def has_media(self) -> bool:
         """Whether it puts out pictures or sound, which a viewer's playhead paces."""
         return any(stream.rate_hz > 0 for stream in self.streams)
@@ -126,18 +132,37 @@ class LoopSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """How far a program may run ahead of its viewer: as far as the line needs, within bounds.
+
+    What is unseen can be taken back, so that each chunk of it is a state that is kept.
+
+    Attributes:
+        least_chunks: chunks that may be finished and not yet seen however short the line is.
+        most_ms: the most media that may be unseen, however long the line is.
+    """
+
+    least_chunks: int = 1
+    most_ms: int = 1000
+
+    def most_chunks(self, chunk_us: int) -> int:
+        """Return how many unseen chunks that is, of a loop with chunks of that length."""
+        return max(self.least_chunks, -(-self.most_ms * 1000 // chunk_us) if chunk_us else 0)
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramSpec:
     """What a session can run: loops over one instance, and how far they may run ahead.
 
     Attributes:
         loops: the first one leads: the session's chunks and its end are this loop's.
-        lead_chunks: chunks that may be finished and not yet seen.
+        lead: how far they may run ahead of the viewer.
         parameters: values that take the place of the loops' own defaults.
     """
 
     name: str
     loops: tuple[str, ...]
-    lead_chunks: int = 1
+    lead: Lead = Lead()  # frozen
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -17,6 +17,7 @@ from reverie.models.contract.loop_spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    Lead,
     LoopSpec,
     ProgramSpec,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "CapabilityMatrix",
     "ComponentSpec",
     "InputSpec",
+    "Lead",
     "LoopSpec",
     "ModelSpec",
     "ParallelPlan",
@@ -145,6 +147,16 @@ class ModelSpec:
             for loop in self.loops
         )
         return replace(self, loops=loops)
+
+    def kept_chunks(self, history_chunks: int) -> int:
+        """Return the chunks to keep of a session: those to rewind to, or more for a long lead."""
+        leads = [
+            program.lead.most_chunks(self.loop(name).chunk_us)
+            for program in self.programs
+            for name in program.loops
+            if self.loop(name).has_media
+        ]
+        return max([history_chunks, *leads])
 
     def blocks_a_session(self, history_chunks: int) -> int:
         """Return the cache blocks to hold for one session, whichever of the programs it runs."""

@@ -79,8 +79,10 @@ def check_program(where: str, program: ProgramSpec, loops: Sequence[LoopSpec]) -
     """Look at a program and the loops that it runs."""
     if not loops:
         raise SpecError(f"{where} runs no loop")
-    if program.lead_chunks < 1:
-        raise SpecError(f"{where} needs a lead of 1 or more")
+    if program.lead.least_chunks < 1:
+        raise SpecError(f"{where} needs a lead of 1 or more (least_chunks)")
+    if program.lead.most_ms < 0:
+        raise SpecError(f"{where} has a lead of less than no time (most_ms)")
     check_names(where, "loop", list(program.loops))
     check_names(where, "stream", [stream.name for loop in loops for stream in loop.streams])
     for loop in loops:

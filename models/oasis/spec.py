@@ -18,6 +18,7 @@ from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ParallelSpec,
@@ -40,6 +41,8 @@ from reverie.models.services.weight_files import CheckpointPaths
 
 RANDOM = "random"
 RATE_HZ = 20.0
+LEAD = Lead(most_ms=600)
+"""A frame that can be taken back is a block of several megabytes."""
 FLOAT32 = 4
 
 
@@ -79,7 +82,7 @@ def oasis_spec(dit: DitConfig, vae: VaeConfig) -> ModelSpec:
             ComponentSpec("vae", "pictures to latents and back"),
         ),
         loops=(loop,),
-        programs=(ProgramSpec("world", ("world_model",)),),
+        programs=(ProgramSpec("world", ("world_model",), LEAD),),
         capabilities=CapabilityMatrix(
             {"world_model": frozenset({Capability.ACTIONS, Capability.REWIND, Capability.FORK})}
         ),

@@ -189,11 +189,11 @@ POCKET = ModelSpec(
     ),
     loops=(WORLD_MODEL, AR_DECODE, CONTINUATION, RESTYLE),
     programs=(
-        ProgramSpec("world", ("world_model",), lead_chunks=1),
-        ProgramSpec("narrated_world", ("world_model", "ar_decode"), lead_chunks=1),
-        ProgramSpec("chat", ("world_model", "ar_decode"), 1, {"narrate": 0.0}),
-        ProgramSpec("continuation", ("video_continuation",), lead_chunks=1),
-        ProgramSpec("restyle", ("restyle",), lead_chunks=1),
+        ProgramSpec("world", ("world_model",)),
+        ProgramSpec("narrated_world", ("world_model", "ar_decode")),
+        ProgramSpec("chat", ("world_model", "ar_decode"), parameters={"narrate": 0.0}),
+        ProgramSpec("continuation", ("video_continuation",)),
+        ProgramSpec("restyle", ("restyle",)),
     ),
     capabilities=CapabilityMatrix(
         {

@@ -26,6 +26,7 @@ from reverie.models.contract.spec import (
     CapabilityMatrix,
     ComponentSpec,
     InputSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ParallelSpec,
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from reverie.models.wan.checkpoint.loading import LoadedWan
 
 RATE_HZ = 16.0
+LEAD = Lead(most_ms=3000)
+"""A chunk is three quarters of a second, and two have to be under way on any line."""
 HALF_BYTES = 2
 """Of a number in the precision that the published weights are served in."""
 FRAMES_A_LATENT = 4
@@ -140,8 +143,8 @@ def wan_spec(
         ),
         loops=(continuation, restyle),
         programs=(
-            ProgramSpec("continuation", (continuation.name,), lead_chunks=1),
-            ProgramSpec("restyle", (restyle.name,), lead_chunks=1),
+            ProgramSpec("continuation", (continuation.name,), LEAD),
+            ProgramSpec("restyle", (restyle.name,), LEAD),
         ),
         capabilities=CapabilityMatrix({continuation.name: _CAN, restyle.name: _CAN}),
         precisions=("float32", "bfloat16"),

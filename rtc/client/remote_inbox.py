@@ -6,6 +6,7 @@ cut is taken, not even one that had already arrived, and frames are numbered as 
 
 import asyncio
 from collections import Counter, deque
+from collections.abc import Callable
 
 from reverie.sessions import AttachmentEndedError
 from reverie.sessions.protocol.events import AnyEvent, SessionAttached, SessionInterrupted
@@ -20,11 +21,15 @@ class RemoteInbox:
 
     Attributes:
         newest: the event that was put in last.
+        waited_us: how long the event that was taken last had waited.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now_us: Callable[[], int]) -> None:
+        """Be empty; `now_us` is a monotonic clock."""
         self.newest: AnyEvent | None = None
-        self._waiting: deque[AnyEvent] = deque(maxlen=WAITING_EVENTS)
+        self.waited_us = 0
+        self._now_us = now_us
+        self._waiting: deque[tuple[AnyEvent, int]] = deque(maxlen=WAITING_EVENTS)
         self._chunks: Counter[str] = Counter()  # taken, by stream
         self._bytes: Counter[str] = Counter()
         self._ended: str | None = None
@@ -35,7 +40,7 @@ class RemoteInbox:
         if isinstance(event, SessionInterrupted):
             self._drop_frames(event.next_us)
         self.newest = event
-        self._waiting.append(event)
+        self._waiting.append((event, self._now_us()))
         self._news.set()
 
     def end(self, reason: str) -> None:
@@ -54,12 +59,14 @@ class RemoteInbox:
                 raise AttachmentEndedError(self._ended)
             self._news.clear()
             await self._news.wait()
-        return self._counted(self._waiting.popleft())
+        event, came_us = self._waiting.popleft()
+        self.waited_us = self._now_us() - came_us
+        return self._counted(event)
 
     def _drop_frames(self, before_us: int) -> None:
         kept = [
-            event
-            for event in self._waiting
+            (event, came_us)
+            for event, came_us in self._waiting
             if not (isinstance(event, MediaChunk) and event.pts_us < before_us)
         ]
         self._waiting.clear()

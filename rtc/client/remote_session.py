@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 
+from reverie.media import MonotonicClock
 from reverie.rtc.client.remote_inbox import RemoteInbox
 from reverie.rtc.client.remote_link import LinkEnding, LinkOptions, RemoteLink
 from reverie.rtc.wire.errors import ConnectionLostError
@@ -60,7 +61,7 @@ class RemoteSession(Session):
         self._over = asyncio.Event()
         self._ending: LinkEnding | None = None
         self._answers: dict[str, asyncio.Future[RequestAccepted | Error]] = {}
-        self._inbox = RemoteInbox()
+        self._inbox = RemoteInbox(MonotonicClock().now_us)
         self._outgoing: deque[Playhead] = deque(maxlen=1)  # a newer playhead replaces an older one
         self._seen = asyncio.Event()
 
@@ -129,7 +130,9 @@ class RemoteSession(Session):
         answer: asyncio.Future[RequestAccepted | Error] = asyncio.get_running_loop().create_future()
         self._answers[command.id] = answer
         try:
-            await self._link.send(self._fitting(command))
+            message = self._fitting(command)
+            await self._send_playhead()  # what a control may take back begins where that ends
+            await self._link.send(message)
             return await answer
         finally:
             self._answers.pop(command.id, None)
@@ -152,7 +155,14 @@ class RemoteSession(Session):
             await self._seen.wait()
             self._seen.clear()
             with suppress(ConnectionLostError):
-                await self._link.send(encode_command(self._outgoing[0]))
+                await self._send_playhead()
+
+    async def _send_playhead(self) -> None:
+        if self._outgoing:
+            await self._link.send(encode_command(self._outgoing.popleft()))
+
+    def _waited(self) -> int:
+        return self._inbox.waited_us
 
     async def _next(self) -> AnyEvent:
         return await self._inbox.take()

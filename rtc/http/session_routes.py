@@ -197,5 +197,5 @@ def _program(spec: ModelSpec, name: str) -> dict[str, object]:
         "streams": [each.model_dump(mode="json") for each in controls.stream_views()],
         "takes_prompt": controls.takes_prompt,
         "takes_turns": controls.takes_turns,
-        "lead_chunks": controls.lead_chunks,
+        "lead": {"least_chunks": controls.lead.least_chunks, "most_ms": controls.lead.most_ms},
     }

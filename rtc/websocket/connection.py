@@ -15,6 +15,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Close, Frame, Opcode
 
 from reverie.rtc.http.connection import Deadline, options_of, tune
+from reverie.rtc.websocket.round_trips import ROUND_TRIPS, RoundTrips
 from reverie.rtc.websocket.socket_reading import SocketReading, read_socket
 from reverie.rtc.wire.framing import CloseCode
 
@@ -34,6 +35,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self._stall = Deadline(self.loop)
         self._message = Deadline(self.loop)
         self._failed = False
+        self.round_trips = RoundTrips()
         tune(cast(asyncio.Transport, transport), self._options)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -96,6 +98,9 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send for the application; a close that it begins has a deadline."""
+        if message["type"] == "websocket.send" and not self.close_sent:
+            await self.writable.wait()
+            self._ping()
         await super().send(message)
         if self.close_sent:  # a refusal ends the handshake as well
             self.handshake_complete = True
@@ -107,6 +112,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self.scope["extensions"] = {
             **(self.scope.get("extensions") or {}),
             BACKLOG: {"read": self.read},
+            ROUND_TRIPS: {"measured": self.round_trips},
         }
         await super().run_asgi()
         self._abort_later()
@@ -121,6 +127,11 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         super().shutdown()
         self._abort_later()
 
+    def handle_pong(self, event: Frame) -> None:
+        """Tell how long a ping took; the pongs of the keepalive are uvicorn's."""
+        if not self.round_trips.answered(bytes(event.data), self.loop.time()):
+            super().handle_pong(event)
+
     @property
     def is_idle(self) -> bool:
         """Never, because a client is attached."""
@@ -129,6 +140,14 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
     def evict(self) -> None:
         """Close it, because there are too many connections and other addresses hold fewer."""
         self._fail(CloseCode.TRY_LATER, "too_many_connections")
+
+    def _ping(self) -> None:
+        """Ask for an answer, a few times a second, while something is sent."""
+        if self.disconnected or self.close_sent or not self.handshake_complete:
+            return
+        payload = self.round_trips.due(self.loop.time())
+        if payload is not None:
+            self.transport.write(Frame(Opcode.PING, payload).serialize(mask=False))
 
     def _abort_later(self) -> None:
         if not self.disconnected or self._failed:

@@ -65,6 +65,7 @@ class WebSocketEndpoint:
     async def _run(self, peer: SocketPeer, attachment: Attachment) -> None:
         attached = self._context.metrics.attached.labels(attachment.role.value)
         attached.inc()
+        peer.on_round_trip(attachment.note_round_trip)
         try:
             await SocketConversation(
                 peer, attachment, self._context.options, self._context.metrics

@@ -1,8 +1,11 @@
 """The client's side of a WebSocket: receive, send, close."""
 
+from collections.abc import Callable
+
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from reverie.rtc.websocket.connection import BACKLOG
+from reverie.rtc.websocket.round_trips import ROUND_TRIPS
 from reverie.rtc.websocket.socket_reading import SocketReading
 from reverie.rtc.wire.errors import PeerLeftError
 
@@ -18,6 +21,12 @@ class SocketPeer:
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
+
+    def on_round_trip(self, heard: Callable[[int], None]) -> None:
+        """Have `heard` called with each round trip that is measured, in microseconds."""
+        extension = self._socket.scope.get("extensions", {}).get(ROUND_TRIPS)
+        if extension is not None:
+            extension["measured"].heard = heard
 
     async def accept(self) -> None:
         """Accept the socket.

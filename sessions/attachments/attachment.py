@@ -13,6 +13,7 @@ from typing import Protocol
 from reverie.gpu_pool.wire.shares import Accounts
 from reverie.media import AudioCodec, Codec
 from reverie.sessions.attachments.outbox import Outbox
+from reverie.sessions.attachments.round_trip import RoundTrip
 from reverie.sessions.protocol.commands import AnyCommand, Playhead
 from reverie.sessions.protocol.errors import AttachmentEndedError
 from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
@@ -97,6 +98,7 @@ class Attachment:
         self.listening = options.listening
         self.bits_per_s: int | None = None  # bandwidth for each video; None: unknown
         self.held = False  # its line is behind, so pictures wait before they are encoded
+        self.round_trip = RoundTrip()  # without samples: the client is in this process
         self.active_us = outbox.now_us()  # when it last sent a command or was shown something
         self._command_sink = command_sink
 
@@ -108,6 +110,10 @@ class Attachment:
     def note_active(self) -> None:
         """Note a sign of life of the client."""
         self.active_us = self.outbox.now_us()
+
+    def note_round_trip(self, took_us: int) -> None:
+        """Note how long a message to the client and its answer took."""
+        self.round_trip.note(took_us, self.outbox.now_us())
 
     def submit(self, command: AnyCommand, *, quiet: bool = False) -> None:
         """Submit a command; its answer comes as an event. Never waits.

@@ -61,8 +61,12 @@ class WorkerChannel:
     def push(self, command: str, inputs: tuple[ControlInput, ...], tell: Tell) -> None:
         """Send controls; the command gets its receipt by `tell`."""
         if inputs:
-            self._receipts.open(command, inputs, tell)
+            self.expect(command, inputs, tell)
             self._send(PushInputs(self._session, inputs))
+
+    def expect(self, command: str, inputs: tuple[ControlInput, ...], tell: Tell) -> None:
+        """Expect the receipt of controls that are sent in another way; it is given by `tell`."""
+        self._receipts.open(command, inputs, tell)
 
     def release_keys(self) -> None:
         """Release every held key."""
@@ -79,7 +83,14 @@ class WorkerChannel:
         if playhead.chunk > self._seen.get(playhead.loop, -1):
             self._seen[playhead.loop] = playhead.chunk
             self._send(
-                PlayheadMoved(self._session, playhead.chunk, playhead.loop, playhead.in_time)
+                PlayheadMoved(
+                    self._session,
+                    playhead.chunk,
+                    playhead.loop,
+                    playhead.in_time,
+                    playhead.line,
+                    playhead.waited_us,
+                )
             )
 
     async def ask(self, message: Request) -> Done:

@@ -51,6 +51,7 @@ class Session(SessionCommands):
         self._inits: dict[str, MediaInit] = {}  # the newest of each stream
         self._shown: MediaChunk | None = None  # ends a chunk that was not yet reported as seen
         self._seen_chunk: int | None = None
+        self._waited_us: int | None = None  # how long the first frame of the newest chunk had
         self._streaming: ref[EventStream] | None = None  # the newest
 
     # --- the session ---
@@ -161,9 +162,15 @@ class Session(SessionCommands):
     def _listen(self, listening: bool) -> None:
         """Note whether the program takes events from now on. Never waits, never raises."""
 
+    def _waited(self) -> int | None:
+        """Return how long the event that was taken last had waited for it; None: unknown."""
+        return None
+
     def _note(self, event: AnyEvent) -> None:
         if isinstance(event, MediaInit):
             self._inits[event.stream] = event
+        if isinstance(event, MediaChunk) and event.frame == 0:
+            self._waited_us = self._waited()
         if isinstance(event, MediaChunk) and event.last:
             self._shown = event
 
@@ -174,7 +181,14 @@ class Session(SessionCommands):
         shown, self._shown = self._shown, None
         if shown is not None:
             self._seen_chunk = shown.chunk
-            self._tell(Playhead(id=self._new_id(), chunk=shown.chunk, pts_us=shown.pts_us))
+            self._tell(
+                Playhead(
+                    id=self._new_id(),
+                    chunk=shown.chunk,
+                    pts_us=shown.pts_us,
+                    waited_us=self._waited_us,
+                )
+            )
 
     async def _command(self, type: str, **fields: object) -> str:
         self._tell_seen()

@@ -15,33 +15,56 @@ class SessionCommands(MediaUpload):
     """Controls a session; a subclass defines how a command gets to it."""
 
     async def push_text(
-        self, text: str, *, mode: Literal["replace", "append", "turn"] = "replace"
+        self,
+        text: str,
+        *,
+        mode: Literal["replace", "append", "turn"] = "replace",
+        act: Literal["after", "now"] = "after",
     ) -> str:
         """Replace the prompt; mode `append` adds to it, and `""` clears it.
 
         With mode `turn` the text is said to the model, in a program that takes turns; the answer
         comes as `text.delta` events whose `answers` is the id that this returns.
+
+        Args:
+            text: the text.
+            mode: what becomes of it.
+            act: `now` takes back what would still wait here when its first frame comes.
         """
-        return await self._command("push_text", text=text, mode=mode)
+        return await self._command("push_text", text=text, mode=mode, act=act)
 
     async def push_action(
         self,
         action: Mapping[str, str | float],
         *,
         edge: Literal["tap", "press", "release"] = "tap",
+        act: Literal["after", "now"] = "after",
     ) -> str:
-        """Tap, press or release keys, or move axes. A pressed key acts until its release."""
-        return await self._command("push_action", action=dict(action), edge=edge)
+        """Tap, press or release keys, or move axes. A pressed key acts until its release.
+
+        With `act` `now`, what would still wait here when its first frame comes is taken back.
+        """
+        return await self._command("push_action", action=dict(action), edge=edge, act=act)
 
     async def release_all(self) -> str:
         """Release every held key."""
         return await self._command("release_all")
 
     async def update(
-        self, *, prompt: str | None = None, reset: bool = False, **parameters: float
+        self,
+        *,
+        prompt: str | None = None,
+        reset: bool = False,
+        act: Literal["after", "now"] = "after",
+        **parameters: float,
     ) -> str:
-        """Change parameters, and with them the prompt or the world, all in one step."""
-        return await self._command("update", prompt=prompt, reset=reset, parameters=parameters)
+        """Change parameters, and with them the prompt or the world, all in one step.
+
+        `act` is as for `push_action`.
+        """
+        return await self._command(
+            "update", prompt=prompt, reset=reset, act=act, parameters=parameters
+        )
 
     async def interrupt(self, loop: str | None = None) -> str:
         """Drop what is unfinished or unseen, and continue from what was seen last.

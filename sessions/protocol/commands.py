@@ -21,8 +21,16 @@ Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e9, le=1e9)]
 Seed = Annotated[int, Field(ge=0, lt=2**53)]
 
 
-CutReason = Literal["interrupt", "rewind", "reset", "restore"]
-"""The commands that drop what was not seen; `session.interrupted` names the one that did."""
+CutReason = Literal["interrupt", "rewind", "reset", "restore", "act"]
+"""What drops what was not seen; `session.interrupted` names it. `act`: a control that acts now."""
+
+Act = Annotated[
+    Literal["after", "now"],
+    Field(
+        description="after: behind what was made already; now: what would still wait at the client "
+        "is taken back first. A client then sends its newest playhead before the command.",
+    ),
+]
 
 
 class Command(BaseModel):
@@ -43,6 +51,7 @@ class PushText(Command):
         description="replace: this is now the whole prompt; append: it is added to the prompt; "
         "turn: it is said to the model, which answers.",
     )
+    act: Act = "after"
 
 
 class PushAction(Command):
@@ -58,6 +67,7 @@ class PushAction(Command):
         default="tap",
         description="tap acts for one step; press acts until the release. Axes ignore it.",
     )
+    act: Act = "after"
 
 
 class ReleaseAll(Command):
@@ -73,6 +83,7 @@ class Update(Command):
     parameters: dict[Name, Number] = Field(default_factory=dict, max_length=32)
     prompt: Text | None = None
     reset: bool = False
+    act: Act = "after"
 
 
 class Interrupt(Command):
@@ -138,6 +149,11 @@ class Playhead(Command):
     type: Literal["playhead"] = "playhead"
     chunk: Count = Field(description="The newest chunk of which every frame was shown.")
     pts_us: Count = Field(description="Media time of the newest frame that was shown.")
+    waited_us: Count | None = Field(
+        default=None,
+        description="How long the first frame of that chunk had waited at the client, decoded, "
+        "before it was shown; null: unknown.",
+    )
 
 
 class RequestKeyFrame(Command):

@@ -102,7 +102,8 @@ class SessionUpdated(Event):
 class SessionInterrupted(Event):
     """Unseen frames were dropped; the next chunk follows from `chunk`.
 
-    Sent for interrupt, rewind, reset and restore, before any frame that follows.
+    Sent for interrupt, rewind, reset, restore and controls that act now, before any frame that
+    follows.
     """
 
     type: Literal["session.interrupted"] = "session.interrupted"

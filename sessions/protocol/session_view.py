@@ -70,6 +70,17 @@ class SpeedView(Value):
     keeps_rate: bool = Field(description="Whether it makes as many as it declares.")
 
 
+class LeadView(Value):
+    """How far generation may be ahead of what the driver has seen: as far as the line needs."""
+
+    least_chunks: int = Field(default=1, description="Chunks that may always be unseen.")
+    most_ms: int = Field(default=0, description="The most media that may be unseen on any line.")
+    allowed_ms: float = Field(
+        default=0.0, description="What the line needs now; 0: no more than the least."
+    )
+    unseen_ms: float = Field(default=0.0, description="What is unseen now.")
+
+
 class SessionView(Value):
     """What a client shows of a session."""
 
@@ -91,7 +102,7 @@ class SessionView(Value):
         default=(), description="Likewise texts for push_text in mode turn."
     )
     viewers: int = 0
-    lead_chunks: int = 1
+    lead: LeadView = LeadView()
     recording: str | None = Field(default=None, description="The running recording, if any.")
     speed: SpeedView | None = Field(
         default=None, description="How fast the model is here; null where it was not measured."

@@ -15,6 +15,8 @@ from reverie.sessions.runtime.session_context import SessionContext
 from reverie.sessions.state.session_state import SessionPhase, Trigger
 
 _SNAPSHOTS = DEFAULT_OPTIONS.snapshots
+_SENT_ANYHOW = (ErrorCode.WORKER_LOST, ErrorCode.TIMED_OUT)
+"""Controls have been sent for all that: they act, if not at once, and their receipts follow."""
 
 
 class CommandHandlers:
@@ -41,9 +43,9 @@ class CommandHandlers:
         session = self._state.session
         match request.command:
             case commands.PushText() as command:
-                self._push_text(request.sender, command)
+                await self._push_text(request.sender, command)
             case commands.PushAction() as command:
-                self._push_action(request.sender, command)
+                await self._push_action(request.sender, command)
             case commands.ReleaseAll():
                 self._link.release_keys()
             case commands.Update() as command:
@@ -67,7 +69,7 @@ class CommandHandlers:
             case command:
                 raise AssertionError(f"{command.type} does not go through the queue")
 
-    def _push_text(self, sender: Attachment, command: commands.PushText) -> None:
+    async def _push_text(self, sender: Attachment, command: commands.PushText) -> None:
         self._check_length("text", command.text)
         if command.mode == "turn":
             self._push_turn(sender, command)
@@ -80,7 +82,7 @@ class CommandHandlers:
         )
         self._check_room(())
         self._state.prompt = after
-        self._push(sender, command.id, (PromptInput(self._receipts.new_id(), after.whole),))
+        await self._push(sender, command, (PromptInput(self._receipts.new_id(), after.whole),))
         self._views.changed()
 
     def _push_turn(self, sender: Attachment, command: commands.PushText) -> None:
@@ -103,7 +105,7 @@ class CommandHandlers:
 
         self._link.push(command.id, (TurnInput(control, text),), settled)
 
-    def _push_action(self, sender: Attachment, command: commands.PushAction) -> None:
+    async def _push_action(self, sender: Attachment, command: commands.PushAction) -> None:
         inputs = self._controls.action_inputs(command, self._receipts.new_id)
         if command.edge != "release":
             self._check_room(inputs)
@@ -112,7 +114,7 @@ class CommandHandlers:
             self._link.release_keys()
             sender.outbox.put(ControlSuperseded(control=command.id, by=None))
             return
-        self._push(sender, command.id, inputs)
+        await self._push(sender, command, inputs)
 
     async def _update(self, sender: Attachment, command: commands.Update) -> None:
         new_id = self._receipts.new_id
@@ -126,7 +128,7 @@ class CommandHandlers:
             self._state.prompt = self._state.prompt.replaced(command.prompt)
             inputs = (*inputs, PromptInput(new_id(), self._state.prompt.whole))
         self._state.parameters.update(command.parameters)
-        self._push(sender, command.id, inputs)
+        await self._push(sender, command, inputs)
         if command.reset:
             await self._reset(command.id, None)
         self._views.changed()
@@ -175,12 +177,25 @@ class CommandHandlers:
                 error.code, error.message, field=field, retry_after_s=error.retry_after_s
             ) from None
 
-    def _push(self, sender: Attachment, command: str, inputs: tuple[ControlInput, ...]) -> None:
+    async def _push(
+        self,
+        sender: Attachment,
+        command: commands.PushText | commands.PushAction | commands.Update,
+        inputs: tuple[ControlInput, ...],
+    ) -> None:
         def tell(receipt: Receipt) -> None:
             sender.outbox.put(receipt)
             self._attached.overheard(receipt)
 
-        self._link.push(command, inputs, tell)
+        if command.act == "after" or not inputs or not self._link.is_connected:
+            self._link.push(command.id, inputs, tell)
+            return
+        self._link.expect(command.id, inputs, tell)
+        try:
+            await self._interruption.act_now(command.id, inputs, sender.round_trip.line)
+        except CommandError as error:
+            if error.code not in _SENT_ANYHOW:
+                raise
 
     def _move(self, trigger: Trigger) -> None:
         if self._state.phase is not SessionPhase.DETACHED:  # on attaching, `paused` tells

@@ -5,6 +5,7 @@ others go through the queue, so that they act in the order in which they were se
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from reverie.sessions.attachments.attachment import Attachment, CommandRequest, Role
 from reverie.sessions.protocol.commands import (
@@ -22,7 +23,6 @@ from reverie.sessions.runtime.command_handlers import CommandHandlers
 from reverie.sessions.runtime.pending_commands import PendingCommands
 from reverie.sessions.runtime.session_context import SessionContext
 from reverie.sessions.runtime.session_recorder import SessionRecorder
-from reverie.sessions.state.playheads import SeenPosition
 
 
 class CommandQueue:
@@ -92,8 +92,8 @@ class CommandQueue:
 
     def _admit(self, request: CommandRequest) -> None:
         match request.command:
-            case Playhead(chunk=chunk, pts_us=pts_us):
-                self._playhead(request.sender, self._state.seen(chunk, pts_us))
+            case Playhead() as command:
+                self._playhead(request.sender, command)
             case RequestKeyFrame(stream=stream):
                 self._outputs.video(stream).request_key_frame(request.sender)
                 _accept(request)
@@ -127,7 +127,9 @@ class CommandQueue:
             raise CommandError(ErrorCode.TOO_MANY, message, retry_after_s=1.0)
         _accept(request)
 
-    def _playhead(self, sender: Attachment, seen: SeenPosition) -> None:
+    def _playhead(self, sender: Attachment, command: Playhead) -> None:
+        told = self._state.seen(command.chunk, command.pts_us)
+        seen = replace(told, line=sender.round_trip.line, waited_us=command.waited_us)
         newest = self._state.newest_of(seen.loop)
         if self._state.playheads.advance(sender.key, seen, newest):
             sender.note_active()

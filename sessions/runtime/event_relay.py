@@ -109,6 +109,8 @@ class EventRelay:
                     "session %s was given up by the pool: %s", self._state.session, message
                 )
                 self._fail(code, public_errors.session_lost(code))
+            case emissions.LeadMoved(loop=loop):
+                self._state.leads[loop] = notification
             case _:
                 pass  # such as kept states, which are the pool's own
 

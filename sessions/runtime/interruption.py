@@ -9,7 +9,9 @@ A loop of text does not return to an earlier state: its utterance is broken off,
 
 import asyncio
 
-from reverie.gpu_pool.wire.session_messages import Interrupt, Request
+from reverie.engine.inputs import ControlInput
+from reverie.engine.lead_time import Line
+from reverie.gpu_pool.wire.session_messages import ActNow, Interrupt, Request
 from reverie.sessions.protocol.commands import CutReason
 from reverie.sessions.protocol.events import SessionInterrupted
 from reverie.sessions.runtime.event_relay import EventRelay
@@ -46,6 +48,25 @@ class Interruption:
         message = Interrupt(0, self._state.session, chunk, loop, seen.loop)
         await self.cut(command, "interrupt", message, loop)
 
+    async def act_now(
+        self, command: str, inputs: tuple[ControlInput, ...], line: Line | None
+    ) -> None:
+        """Send controls that act before what would still be unseen when their frame comes.
+
+        Args:
+            command: the id of the command.
+            inputs: its controls.
+            line: to the client that sends it; None: it is in this process.
+
+        Raises:
+            CommandError: the loops could not be asked; what is unseen stays.
+        """
+        seen = self._state.playheads.governing
+        chunk = seen.chunk if seen.chunk >= 0 else None
+        ahead_us = line.round_trip_us if line is not None else 0
+        message = ActNow(0, self._state.session, inputs, chunk, seen.loop, ahead_us)
+        await self.cut(command, "act", message)
+
     async def cut(
         self, command: str, reason: CutReason, message: Request, loop: str | None = None
     ) -> None:
@@ -73,6 +94,8 @@ class Interruption:
         self._event_relay.hold()
         try:
             done = await self._link.ask(message)
+            if isinstance(message, ActNow) and not done.took_back:
+                return
             from_us = done.pts_us
             seen_us = self._state.playheads.governing.pts_us
             back_to = {name: at for name, at in done.stands.items() if loop in (None, name)}
@@ -81,10 +104,12 @@ class Interruption:
             for output in self._outputs:
                 if loop in (None, output.stream.loop):
                     output.cut(from_us)
-            if loop is None:
+            loops = (loop,) if loop else tuple(each.name for each in self._controls.loops)
+            if reason == "act":
+                loops = tuple(back_to)
+            elif loop is None:
                 for text in self._outputs.texts:
                     text.cut(done.utterances.get(text.stream.loop))
-            loops = (loop,) if loop else tuple(each.name for each in self._controls.loops)
             self._attached.tell(
                 SessionInterrupted(
                     command=command,

@@ -6,7 +6,7 @@ from reverie.media import Clock
 from reverie.sessions.attachments.attached_clients import AttachedClients
 from reverie.sessions.attachments.attachment import AttachOptions
 from reverie.sessions.protocol.events import SessionUpdated
-from reverie.sessions.protocol.session_view import LimitsView, SessionView
+from reverie.sessions.protocol.session_view import LeadView, LimitsView, SessionView
 from reverie.sessions.recording.options import NOT_ENABLED
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.state.program_controls import ProgramControls
@@ -50,9 +50,18 @@ class SessionViews:
             example_prompts=self._controls.example_prompts,
             example_turns=self._controls.example_turns,
             viewers=len(self._attached),
-            lead_chunks=self._controls.lead_chunks,
+            lead=self._lead(),
             recording=state.recording,
             speed=self._controls.speed_view(),
+        )
+
+    def _lead(self) -> LeadView:
+        declared, moved = self._controls.lead, self._state.lead
+        return LeadView(
+            least_chunks=declared.least_chunks,
+            most_ms=declared.most_ms,
+            allowed_ms=moved.allowed_us / 1000 if moved is not None else 0.0,
+            unseen_ms=moved.unseen_us / 1000 if moved is not None else 0.0,
         )
 
     def limits(self, options: AttachOptions) -> LimitsView:

@@ -7,6 +7,7 @@ of chunks that an interrupt has dropped are ignored, however late they come.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from reverie.engine.lead_time import Line
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
 
 
@@ -19,12 +20,16 @@ class SeenPosition:
         pts_us: media time of the last frame that was shown; -1 before the first.
         loop: the loop of the chunk: chunks of two loops may differ in length.
         in_time: it counts once it can have been played; see `AttachOptions.in_time`.
+        line: what carries the client's reports; None: it is in this process.
+        waited_us: how long the first picture of the chunk had waited there; None: it does not tell.
     """
 
     chunk: int = -1
     pts_us: int = -1
     loop: str = ""
     in_time: bool = False
+    line: Line | None = field(default=None, compare=False)
+    waited_us: int | None = field(default=None, compare=False)
 
 
 NOTHING = SeenPosition()
@@ -73,7 +78,8 @@ class Playheads:
             return False
         pts_us = max(before.pts_us, seen.pts_us)
         if before.chunk < 0 or before.loop == seen.loop:
-            after = SeenPosition(max(before.chunk, seen.chunk), pts_us, seen.loop, before.in_time)
+            chunk = max(before.chunk, seen.chunk)
+            after = replace(seen, chunk=chunk, pts_us=pts_us, in_time=before.in_time)
         else:  # chunks of two loops compare only by media time
             after = replace(seen, in_time=before.in_time) if seen.pts_us == pts_us else before
         self._seen[key] = after

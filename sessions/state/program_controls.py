@@ -33,7 +33,7 @@ class ProgramControls:
         self.program = program
         self._speed = model.speed
         self.loops: tuple[LoopSpec, ...] = tuple(model.loop(name) for name in names)
-        self.lead_chunks = model.program(program).lead_chunks
+        self.lead = model.program(program).lead
         self._controls: dict[str, ControlSpec] = {}
         self._parameters = {spec.name: spec for spec in model.program_parameters(program)}
         self.inputs: dict[str, InputSpec] = {}

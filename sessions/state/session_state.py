@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from reverie.engine.emissions import LeadMoved
 from reverie.models.contract.controls import Merge
 from reverie.models.contract.spec import StreamKind
 from reverie.sessions.protocol.errors import IllegalTriggerError
@@ -158,6 +159,7 @@ class SessionState:
         streams: the outputs, by name.
         inputs: the input streams, by name.
         playheads: what each attachment has seen.
+        leads: of each loop whose viewer is on a line, how far it is ahead.
         artifacts: names of the snapshots that the worker keeps, and the chunk of each.
         recording: the id of the running recording.
         paused: whether it is paused, also while no client is attached.
@@ -176,6 +178,7 @@ class SessionState:
     streams: dict[str, StreamState] = field(default_factory=dict)
     inputs: dict[str, InputState] = field(default_factory=dict)
     playheads: Playheads = field(default_factory=Playheads)
+    leads: dict[str, LeadMoved] = field(default_factory=dict)
     artifacts: dict[str, int] = field(default_factory=dict)
     recording: str | None = None
     phase: SessionPhase = SessionPhase.CREATED
@@ -218,6 +221,13 @@ class SessionState:
         media = [stream for stream in self.streams.values() if stream.is_media]
         seen = [stream for stream in media if stream.kind is StreamKind.VIDEO]
         return tuple(dict.fromkeys(stream.loop for stream in seen or media))
+
+    @property
+    def lead(self) -> LeadMoved | None:
+        """How far the session is ahead of a viewer on a line; None where none is."""
+        if self.playheads.governing.line is None:
+            return None
+        return next((self.leads[loop] for loop in self.reported if loop in self.leads), None)
 
     @property
     def newest(self) -> SeenPosition:

@@ -14,6 +14,7 @@ from reverie.engine.errors import ChunkNotKeptError, NoSnapshotError, UnknownSna
 from reverie.engine.inputs import AxisInput, ControlId, KeysInput, ParameterInput, PromptInput
 from reverie.engine.loop_status import Position
 from reverie.models.contract.controls import KeyEdge
+from reverie.models.contract.spec import Lead
 
 HISTORY = 3
 LEAD = 2
@@ -29,7 +30,7 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(fault=st.sampled_from([Fault.NONE, Fault.RAISE, Fault.NAN, Fault.REUSE_BUFFER]))
     def open(self, fault: Fault) -> None:
         self.rig = stub_rig(history_chunks=HISTORY, seen_at_once=False)
-        options = DriverOptions(lead_chunks=LEAD, history_chunks=HISTORY, snapshots=1)
+        options = DriverOptions(lead=Lead(LEAD), history_chunks=HISTORY, snapshots=1)
         self.driver = self.rig.open(stub_request(fault=fault, fault_chunk=2, fault_unit=1), options)
         self.sent: list[str] = []
         self.prompt = "a frozen lake"

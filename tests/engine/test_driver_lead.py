@@ -5,6 +5,7 @@ from loop_rig import stub_rig
 from stub_model import prompt_mark, stub_request
 
 from reverie.engine.driver import DriverOptions
+from reverie.models.contract.spec import Lead
 
 
 def test_the_next_chunk_is_prepared_but_not_committed_before_the_viewer_has_seen_more() -> None:
@@ -21,7 +22,7 @@ def test_the_next_chunk_is_prepared_but_not_committed_before_the_viewer_has_seen
 
 def test_a_longer_lead_lets_more_chunks_be_put_out() -> None:
     rig = stub_rig(seen_at_once=False)
-    rig.open(options=DriverOptions(lead_chunks=3))
+    rig.open(options=DriverOptions(lead=Lead(3)))
     rig.run_idle()
     assert len(rig.frames("s1")) == 3
 
@@ -79,7 +80,7 @@ def test_without_a_viewer_it_stops_at_the_next_chunk() -> None:
 
 def test_the_deadline_is_when_the_viewer_runs_out() -> None:
     rig = stub_rig(seen_at_once=False)
-    driver = rig.open(options=DriverOptions(lead_chunks=2))
+    driver = rig.open(options=DriverOptions(lead=Lead(2)))
     first = driver.ready(5)
     assert first is not None
     assert (first.deadline_us, first.running) == (5, False)

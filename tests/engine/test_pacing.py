@@ -1,6 +1,7 @@
 """When a loop may run: the gate, the lead over the viewer, the rate of text."""
 
-from reverie.engine.pacing import SLACK_US, PlayoutLead, RunGate, TextRate
+from reverie.engine.pacing import SLACK_US, PlayoutLead, RunGate, SeenUntil, TextRate
+from reverie.models.contract.spec import Lead
 
 
 def test_a_pause_holds_every_chunk_and_an_advance_lets_as_many_through() -> None:
@@ -39,7 +40,7 @@ def test_what_is_skipped_need_not_be_put_out() -> None:
 
 
 def test_it_is_full_with_as_many_unseen_chunks_as_are_allowed() -> None:
-    lead = PlayoutLead(2)
+    lead = PlayoutLead(Lead(2), kept=8)
     assert not lead.full(0)
     lead.put_out(0, 100, now_us=0, end_us=100 * (0 + 1))
     assert not lead.full(0)
@@ -50,7 +51,7 @@ def test_it_is_full_with_as_many_unseen_chunks_as_are_allowed() -> None:
 
 
 def test_seeing_a_chunk_means_having_seen_those_before_it() -> None:
-    lead = PlayoutLead(3)
+    lead = PlayoutLead(Lead(3), kept=8)
     for chunk in range(3):
         lead.put_out(chunk, 100, now_us=0, end_us=100 * (chunk + 1))
     lead.seen(2, now_us=10)
@@ -59,7 +60,7 @@ def test_seeing_a_chunk_means_having_seen_those_before_it() -> None:
 
 
 def test_old_news_of_the_viewer_is_ignored() -> None:
-    lead = PlayoutLead(1)
+    lead = PlayoutLead(Lead(1), kept=8)
     lead.put_out(4, 100, now_us=0, end_us=100 * (4 + 1))
     lead.seen(3, now_us=90)
     assert lead.full(0)
@@ -67,7 +68,7 @@ def test_old_news_of_the_viewer_is_ignored() -> None:
 
 
 def test_a_chunk_that_was_seen_before_its_last_frame_came_is_not_waited_for() -> None:
-    lead = PlayoutLead(1)
+    lead = PlayoutLead(Lead(1), kept=8)
     lead.seen(0, now_us=10)
     lead.put_out(0, 100, now_us=20, end_us=100 * (0 + 1))
     assert not lead.full(0)
@@ -77,7 +78,7 @@ def test_a_chunk_that_was_seen_before_its_last_frame_came_is_not_waited_for() ->
 
 
 def test_the_viewer_runs_out_when_what_was_put_out_has_been_shown() -> None:
-    lead = PlayoutLead(3)
+    lead = PlayoutLead(Lead(3), kept=8)
     assert lead.deadline_us(1000) == 1000
     lead.put_out(0, 100, now_us=1030, end_us=100 * (0 + 1))
     assert lead.deadline_us(1030) == 1130
@@ -88,14 +89,14 @@ def test_the_viewer_runs_out_when_what_was_put_out_has_been_shown() -> None:
 
 
 def test_a_late_chunk_begins_when_it_comes() -> None:
-    lead = PlayoutLead(3)
+    lead = PlayoutLead(Lead(3), kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100 * (0 + 1))
     lead.put_out(1, 100, now_us=500, end_us=100 * (1 + 1))
     assert lead.deadline_us(500) == 600
 
 
 def test_what_is_dropped_needs_not_be_seen_and_the_next_is_due_at_once() -> None:
-    lead = PlayoutLead(1)
+    lead = PlayoutLead(Lead(1), kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100 * (0 + 1))
     lead.skip()
     assert not lead.full(0)
@@ -104,7 +105,7 @@ def test_what_is_dropped_needs_not_be_seen_and_the_next_is_due_at_once() -> None
 
 
 def test_the_last_frame_stays_on_screen_after_it_was_reported() -> None:
-    lead = PlayoutLead(2, frame_us=50)
+    lead = PlayoutLead(Lead(2), frame_us=50, kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100 * (0 + 1))
     lead.put_out(1, 100, now_us=0, end_us=100 * (1 + 1))
     lead.seen(0, now_us=60)
@@ -112,7 +113,7 @@ def test_the_last_frame_stays_on_screen_after_it_was_reported() -> None:
 
 
 def test_what_was_only_heard_of_counts_when_it_can_have_been_played() -> None:
-    lead = PlayoutLead(1, frame_us=20)
+    lead = PlayoutLead(Lead(1), frame_us=20, kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100)
     lead.seen(0, now_us=1, in_time=True)  # its last frame comes up at 80
     assert lead.full(79)
@@ -125,7 +126,7 @@ def test_what_was_only_heard_of_counts_when_it_can_have_been_played() -> None:
 
 
 def test_a_stall_shifts_when_what_follows_can_have_been_played() -> None:
-    lead = PlayoutLead(1)
+    lead = PlayoutLead(Lead(1), kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100)
     lead.seen(0, now_us=1, in_time=True)
     assert not lead.full(400)  # nothing was made for so long
@@ -135,7 +136,7 @@ def test_a_stall_shifts_when_what_follows_can_have_been_played() -> None:
 
 
 def test_who_says_what_was_shown_waits_for_no_clock() -> None:
-    lead = PlayoutLead(1)
+    lead = PlayoutLead(Lead(1), kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100)
     lead.seen(0, now_us=1)
     assert not lead.full(1)
@@ -143,10 +144,10 @@ def test_who_says_what_was_shown_waits_for_no_clock() -> None:
 
 
 def test_what_is_told_as_media_time_counts_for_whole_chunks() -> None:
-    lead = PlayoutLead(2)
+    lead = PlayoutLead(Lead(2), kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100)
     lead.put_out(1, 100, now_us=0, end_us=200)
-    lead.seen_until(199, now_us=50)
+    lead.seen_until(SeenUntil(199), now_us=50)
     assert not lead.full(50)
     lead.put_out(2, 100, now_us=60, end_us=300)
     assert lead.full(60)

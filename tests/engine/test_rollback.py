@@ -26,12 +26,13 @@ from reverie.engine.inputs import (
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import Idle, LoopRequest, WorkPlan
+from reverie.models.contract.spec import Lead
 
 
 @pytest.mark.parametrize("units", range(2 * UNITS + 1))
 def test_an_interrupt_goes_on_from_what_was_seen_wherever_it_comes(units: int) -> None:
     rig = stub_rig(seen_at_once=False)
-    driver = rig.open(options=DriverOptions(lead_chunks=3))
+    driver = rig.open(options=DriverOptions(lead=Lead(3)))
     rig.run_chunks("s1", 2)
     for _ in range(units):
         rig.step()
@@ -71,7 +72,7 @@ def test_an_interrupt_between_chunks_keeps_the_context_pass_that_was_done() -> N
 
 def test_a_prompt_whose_frames_an_interrupt_drops_acts_in_the_frames_that_follow() -> None:
     rig = stub_rig(seen_at_once=False)
-    driver = rig.open(options=DriverOptions(lead_chunks=2))
+    driver = rig.open(options=DriverOptions(lead=Lead(2)))
     rig.run_chunks("s1", 1)
     driver.push([prompt("a sea"), ParameterInput(ControlId("b"), "brightness", 0.9)])
     rig.run_chunks("s1", 1)

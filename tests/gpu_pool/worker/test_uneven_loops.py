@@ -8,7 +8,7 @@ from worker_session_rig import WorkerSessionRig
 
 from reverie.engine.emissions import FramesOut, SamplesOut
 from reverie.engine.errors import ChunkNotKeptError
-from reverie.gpu_pool.wire.session_messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession, PlayheadMoved
 from reverie.gpu_pool.wire.start_request import ForkOrigin
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 
@@ -48,7 +48,8 @@ def watch(rig: WorkerSessionRig, seconds: float) -> None:
         for out in rig.of("a", FramesOut):
             if out.end_us <= shown_us and out.header.chunk not in told:
                 told.add(out.header.chunk)
-                rig.session_table["a"].seen(out.header.chunk, rig.clock.now_us, "pictures")
+                moved = PlayheadMoved("a", out.header.chunk, "pictures")
+                rig.session_table["a"].seen(moved, rig.clock.now_us)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_both_loops_keep_within_a_chunk_of_their_own_of_the_viewer(family: Uneve
 def test_what_is_seen_of_one_loop_counts_for_the_other_by_its_media_time() -> None:
     rig, worker_session = film(UnevenFamily())
     rest(rig)
-    worker_session.seen(0, rig.clock.now_us, "pictures")
+    worker_session.seen(PlayheadMoved("a", 0, "pictures"), rig.clock.now_us)
     rest(rig)
     assert ends_us(rig) == (4 * SECOND, 4 * SECOND)
 
@@ -83,7 +84,7 @@ def test_what_is_seen_of_one_loop_counts_for_the_other_by_its_media_time() -> No
 def test_an_interrupt_drops_what_was_not_seen_of_both(sound_leads: bool) -> None:
     rig, worker_session = film(UnevenFamily(sound_leads=sound_leads))
     rest(rig)
-    worker_session.seen(0, rig.clock.now_us, "pictures")
+    worker_session.seen(PlayheadMoved("a", 0, "pictures"), rig.clock.now_us)
     rest(rig)
     before = len(rig.heard["a"])
     worker_session.interrupt(0, None, "pictures")

@@ -20,6 +20,7 @@ from reverie.models.contract.spec import (
     CapabilityMatrix,
     ComponentSpec,
     InputSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ParallelPlan,
@@ -217,7 +218,7 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
         "no loop 'ghost'",
     ),
     "a program without a lead": (
-        replace(GOOD, programs=(ProgramSpec("p", ("world_model",), lead_chunks=0),)),
+        replace(GOOD, programs=(ProgramSpec("p", ("world_model",), Lead(0)),)),
         "lead of 1",
     ),
     "no programs": (replace(GOOD, programs=()), "no programs"),

@@ -38,7 +38,7 @@ async def take_all(inbox: RemoteInbox) -> list[AnyEvent]:
 
 
 async def test_what_waits_of_before_a_cut_is_dropped_and_what_follows_is_counted_on() -> None:
-    inbox = RemoteInbox()
+    inbox = RemoteInbox(lambda: 0)
     for number in range(4):
         inbox.put(frame(number))
     assert (await inbox.take()).type == "media.chunk"
@@ -54,7 +54,7 @@ async def test_what_waits_of_before_a_cut_is_dropped_and_what_follows_is_counted
 
 
 async def test_a_cut_drops_no_event_and_no_later_frame() -> None:
-    inbox = RemoteInbox()
+    inbox = RemoteInbox(lambda: 0)
     inbox.put(SessionClosed(reason="closed"))
     inbox.put(frame(7))
     inbox.put(cut(next_us=700))
@@ -66,7 +66,7 @@ async def test_a_cut_drops_no_event_and_no_later_frame() -> None:
 
 
 async def test_a_wait_that_is_cancelled_takes_nothing() -> None:
-    inbox = RemoteInbox()
+    inbox = RemoteInbox(lambda: 0)
     waiting = asyncio.create_task(inbox.take())
     await asyncio.sleep(0)
     waiting.cancel()
@@ -75,7 +75,7 @@ async def test_a_wait_that_is_cancelled_takes_nothing() -> None:
 
 
 async def test_without_a_consumer_the_oldest_events_are_dropped() -> None:
-    inbox = RemoteInbox()
+    inbox = RemoteInbox(lambda: 0)
     for number in range(WAITING_EVENTS + 3):
         inbox.put(frame(number))
     taken = await take_all(inbox)

@@ -13,7 +13,7 @@ from reverie.engine.emissions import Emission, FramesOut, TextOut
 from reverie.engine.inputs import ControlId, ControlInput, TurnInput
 from reverie.engine.options import DriverOptions
 from reverie.engine.scheduler import StepScheduler
-from reverie.gpu_pool.wire.session_messages import OpenSession
+from reverie.gpu_pool.wire.session_messages import OpenSession, PlayheadMoved
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.instance import LoadOptions
@@ -141,9 +141,8 @@ class WorkerSessionRig:
         self.heard[session] += emissions
         for emission in emissions:
             if self.seen and isinstance(emission, FramesOut):
-                self.session_table[session].seen(
-                    emission.header.chunk, self.clock.now_us, emission.header.loop
-                )
+                moved = PlayheadMoved(session, emission.header.chunk, emission.header.loop)
+                self.session_table[session].seen(moved, self.clock.now_us)
 
     def _tick(self) -> int:
         self.clock.now_us += 500

@@ -17,7 +17,14 @@ from reverie.engine.inputs import ControlId
 from reverie.gpu_pool.wire.errors import PoolFullError, RequestRefusedError
 from reverie.gpu_pool.wire.messages import Done
 from reverie.gpu_pool.wire.notifications import Notification, Sink
-from reverie.gpu_pool.wire.session_messages import Interrupt, OneWay, PushInputs, Request, Rewind
+from reverie.gpu_pool.wire.session_messages import (
+    ActNow,
+    Interrupt,
+    OneWay,
+    PushInputs,
+    Request,
+    Rewind,
+)
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.controls import ControlSpec, Merge, ParameterSpec
 from reverie.models.contract.spec import (
@@ -127,13 +134,19 @@ class FakeLease:
         back = self.chunk
         if isinstance(message, Interrupt):
             back = -1 if message.seen is None else message.seen
+        if isinstance(message, ActNow):
+            self.sent.append(PushInputs(message.session, message.inputs))
+            back = -1 if message.seen is None else message.seen
+            if back == self.chunk:
+                return Done(0, self.session, back, self.pts_us)
         if isinstance(message, Rewind):
             back = message.chunk
         self._discontinuity = True
         self.utterance += self._speaking
         self._speaking = False
         utterances, stands = {"ar_decode": self.utterance}, {"world_model": back}
-        return Done(0, self.session, back, self.pts_us, (), utterances, stands)
+        took_back = isinstance(message, ActNow)
+        return Done(0, self.session, back, self.pts_us, (), utterances, stands, took_back=took_back)
 
     async def release(self) -> None:
         if not self.released:

@@ -33,6 +33,7 @@ from reverie.models.contract.loop import (
 from reverie.models.contract.spec import (
     CapabilityMatrix,
     ComponentSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -145,7 +146,7 @@ class SoundingFamily:
             licence="Apache-2.0",
             components=(ComponentSpec("tone", "everything"),),
             loops=(loop,),
-            programs=(ProgramSpec("world", ("world_model",), self.lead_chunks),),
+            programs=(ProgramSpec("world", ("world_model",), Lead(self.lead_chunks)),),
             capabilities=CapabilityMatrix({"world_model": frozenset()}),
         )
 

@@ -51,6 +51,7 @@ from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -523,7 +524,7 @@ class StubFamily:
             licence="Apache-2.0",
             components=(ComponentSpec("stub", "everything"),),
             loops=(loop,),
-            programs=(ProgramSpec("world", ("world_model",), self.lead_chunks),),
+            programs=(ProgramSpec("world", ("world_model",), Lead(self.lead_chunks)),),
             capabilities=CapabilityMatrix({"world_model": frozenset(Capability)}),
             caches=(CacheSpec("stub", ("world_model",), ("context", "rebuild"), (BLOCK_WIDTH,)),),
         )

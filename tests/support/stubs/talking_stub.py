@@ -54,6 +54,7 @@ from reverie.models.contract.spec import (
     CapabilityMatrix,
     ComponentSpec,
     InputSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -250,8 +251,8 @@ class TalkingFamily(StubFamily):
             loops=(*world.loops, talk),
             programs=(
                 *world.programs,
-                ProgramSpec("narrated_world", both, self.lead_chunks),
-                ProgramSpec("chat", both, self.lead_chunks, {"narrate": 0.0}),
+                ProgramSpec("narrated_world", both, Lead(self.lead_chunks)),
+                ProgramSpec("chat", both, Lead(self.lead_chunks), {"narrate": 0.0}),
             ),
             capabilities=CapabilityMatrix(rows),
             caches=(CacheSpec("stub", both, ("context", "rebuild", "look"), (BLOCK_WIDTH,)),),

@@ -34,6 +34,7 @@ from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
+    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -130,7 +131,7 @@ class UnevenFamily:
             licence="Apache-2.0",
             components=(ComponentSpec("all", "everything"),),
             loops=loops,
-            programs=(ProgramSpec("film", names, self.lead_chunks),),
+            programs=(ProgramSpec("film", names, Lead(self.lead_chunks)),),
             capabilities=CapabilityMatrix(dict.fromkeys(names, capabilities)),
         )
 

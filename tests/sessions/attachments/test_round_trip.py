@@ -1,0 +1,43 @@
+"""The round trip to a client, from samples."""
+
+from reverie.engine.lead_time import Line
+from reverie.sessions.attachments.round_trip import RoundTrip
+
+MS = 1000
+
+
+def sampled(*times_ms: float, every_ms: int = 150) -> RoundTrip:
+    trip = RoundTrip()
+    for number, took_ms in enumerate(times_ms):
+        trip.note(round(took_ms * MS), number * every_ms * MS)
+    return trip
+
+
+def test_nothing_is_known_before_the_first_sample() -> None:
+    assert RoundTrip().line is None
+
+
+def test_it_is_the_middle_one_and_the_jitter_how_far_the_others_are_from_it() -> None:
+    assert sampled(90, 100, 110).line == Line(100 * MS, 6667)
+
+
+def test_one_message_that_was_sent_again_is_jitter_and_no_longer_line() -> None:
+    line = sampled(50, 50, 50, 700, 50, 50).line
+    assert line is not None
+    assert line.round_trip_us == 50 * MS
+
+
+def test_a_line_that_becomes_long_or_short_is_followed_within_a_second_or_so() -> None:
+    assert sampled(*[20] * 20, *[400] * 6).line.round_trip_us == 400 * MS  # type: ignore[union-attr]
+    assert sampled(*[400] * 20, *[20] * 6).line.round_trip_us == 20 * MS  # type: ignore[union-attr]
+
+
+def test_the_last_sample_stays_when_no_other_comes() -> None:
+    trip = RoundTrip()
+    trip.note(80 * MS, 0)
+    trip.note(90 * MS, 100_000 * MS)
+    assert trip.line == Line(90 * MS)
+
+
+def test_a_clock_that_went_back_makes_no_round_trip_negative() -> None:
+    assert sampled(-5).line == Line(0)
