@@ -8,7 +8,7 @@ from reverie.media.pacing import PacketPacer
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.webrtc.aiortc_seams import on_key_request, on_reports
 from reverie.rtc.webrtc.packet_track import PacedPacket, PacketTrack
-from reverie.rtc.webrtc.rtp_time import RtpTime
+from reverie.rtc.webrtc.rtp_time import DueTime
 from reverie.rtc.webrtc_options import WebRtcOptions
 from reverie.sessions.protocol.media_events import MediaChunk
 
@@ -84,7 +84,7 @@ class VideoOut:
         self.track = PacketTrack("video", VIDEO_CLOCK_HZ, MAX_FRAMES, now_us)
         self.track.sent_by(sender)
         self._pacer = PacketPacer()
-        self._time = RtpTime(VIDEO_CLOCK_HZ)
+        self._time = DueTime(VIDEO_CLOCK_HZ)
         self._now_us = now_us
         self._options = options
         self._metrics = metrics
@@ -107,7 +107,7 @@ class VideoOut:
             return None
         self._put_us = now_us
         due_us = self._pacer.due_us(chunk.chunk, chunk.duration_us, now_us)
-        ticks = self._time.ticks(chunk.pts_us, now_us)
+        ticks = self._time.ticks(due_us)
         self.track.put(
             PacedPacket(chunk.data, ticks, due_us, lambda: self._note_sent(chunk, ticks))
         )
@@ -127,7 +127,7 @@ class VideoOut:
         self._time.restart()
 
     def _note_sent(self, chunk: MediaChunk, ticks: int) -> None:
-        self._time.sent(ticks, self._now_us())
+        self._time.sent(ticks)
         self.shown(chunk)
 
     def _passes(self, chunk: MediaChunk, now_us: int) -> bool:

@@ -31,6 +31,37 @@ def test_what_comes_one_by_one_is_sent_at_once_and_a_delay_is_made_up_for() -> N
     assert waits[13:] == [0] * 7
 
 
+def test_a_stall_is_no_rate() -> None:
+    spacing = PacketPacer()
+    for chunk, now_us in enumerate((0, 80_000, 160_000, 2_000_000)):
+        dues = [spacing.due_us(chunk, FRAME_US, now_us) for _ in range(2)]
+    assert dues == [2_000_000, 2_040_000]
+
+
+def test_frames_spread_no_further_than_twice_their_length_and_close_up_again() -> None:
+    spacing = PacketPacer()
+    dues: list[int] = []
+    for chunk in range(30):  # 80 ms of frames every 200
+        dues = [spacing.due_us(chunk, FRAME_US, chunk * 200_000) for _ in range(2)]
+    assert 1.9 * FRAME_US < dues[1] - dues[0] <= 2 * FRAME_US
+    for chunk in range(30, 60):
+        now_us = 6_000_000 + (chunk - 30) * 80_000
+        dues = [spacing.due_us(chunk, FRAME_US, now_us) for _ in range(2)]
+    assert dues[1] - dues[0] < 1.05 * FRAME_US
+
+
+def test_a_model_that_waits_for_the_viewer_is_not_slowed_for_good() -> None:
+    """Each chunk is made when the one before it has been played, after one that was late."""
+    spacing = PacketPacer()
+    for chunk in range(20):  # 160 ms of frames every 280
+        dues = [spacing.due_us(chunk, FRAME_US, chunk * 280_000) for _ in range(4)]
+    assert dues[1] - dues[0] > 1.5 * FRAME_US
+    for chunk in range(20, 80):
+        played_us = 2 * dues[-1] - dues[-2]
+        dues = [spacing.due_us(chunk, FRAME_US, played_us) for _ in range(4)]
+    assert dues[1] - dues[0] < 1.05 * FRAME_US
+
+
 def test_after_a_cut_what_is_new_is_sent_at_once() -> None:
     spacing = PacketPacer()
     for _ in range(12):

@@ -1,50 +1,72 @@
-// When each picture is due. It has no clock of its own: time is passed in.
+// When each picture is due: a small clock without a clock, for time comes in as an argument.
 
 /**
  * @typedef {object} Timed
  * @property {number} ptsUs when it is due, on the stream's clock
  * @property {number} durationUs
  * @property {boolean} discontinuity
+ * @property {number} [chunk] the pictures of a chunk come at once
  */
 
-// A timer that fires this late does not move the anchor.
+// A timer that fires a little late is no reason to move the clock.
 const TOLERANCE_MS = 20;
-// A longer gap in the stream's clock is a jump, which is not waited for.
+// A picture is shown this much too early rather than after another timer, which would be late.
+const EARLY_MS = 3;
+// A gap in the stream's clock that is longer than this is a jump, not a wait.
 const JUMP_US = 1_000_000;
-// A viewer can fall behind without bound; with more than this waiting, the clock runs faster.
+// Someone who only watches may fall behind without end; beyond this the clock runs faster.
 const BACKLOG_US = 1_000_000;
 const CATCH_UP = 0.1;
+// What a late picture has cost is won back once all pictures of this time came early enough.
+const WINDOW_MS = 1000;
+const KEPT_MS = 4;
+const MOST_LOST_MS = 500;
+// Pictures of a chunk are shown at most so much further apart than they last.
+const MOST_STRETCH = 2;
+// A chunk that takes so many times as long as it lasts tells of a stall, and not of a rate.
+const STALL = 3;
+// Pictures are spread over a little less than the time that a chunk took, because where the model
+// waits for this page, what is spread here slows it.
+const CLOSER = 0.95;
+const SMOOTHING = 0.3;
 
 /**
  * Holds pictures until they are due, in order.
  *
  * The clock is anchored at a picture that was shown. A picture that comes too late is shown at once
  * and becomes the anchor, so that those after it keep their distance and no burst follows a pause.
+ * What that costs is won back, a little with each picture, when the pictures come early again; the
+ * clock never gets ahead of where it was. Where chunks come slower than they last, their pictures
+ * are spread, so that a slow model is slow evenly and does not stop after each chunk.
  * @template {Timed} T
  */
 export class Pacer {
   /** @type {T[]} */
   #waiting = [];
-  /** @type {{ptsUs: number, atMs: number} | null} */
+  /** @type {{ptsUs: number, atMs: number, chunk: number | undefined} | null} */
   #anchor = null;
   #endUs = 0;
+  #lostMs = 0; // by which the clock is later than without late pictures
+  #owedMs = 0; // of that, what can be won back now
+  #earliestMs = Infinity; // how early the latest picture of the window came
+  /** @type {number | null} */
+  #windowMs = null;
+  #stretch = 1;
+  /** @type {{chunk: number | undefined, atMs: number, mediaMs: number} | null} the newest chunk */
+  #newest = null;
 
   get size() {
     return this.#waiting.length;
   }
 
-  /** How much media time waits. */
-  get waitingUs() {
-    return this.#waiting.reduce((sum, { durationUs }) => sum + durationUs, 0);
-  }
-
-  /** @param {T} picture */
-  add(picture) {
+  /** @param {T} picture @param {number} [nowMs] when it came; without it no rate is measured */
+  add(picture, nowMs) {
+    if (nowMs !== undefined) this.#measure(picture, nowMs);
     this.#waiting.push(picture);
   }
 
   /**
-   * Take the picture that is due at `nowMs`, or return how long to wait for one.
+   * Take the picture that is due at `nowMs`, or say how long there is nothing to show.
    * @param {number} nowMs
    * @returns {{picture: T, waitMs: 0} | {picture: null, waitMs: number}} Infinity when none waits
    */
@@ -52,23 +74,26 @@ export class Pacer {
     const head = this.#waiting[0];
     if (head === undefined) return { picture: null, waitMs: Infinity };
     const dueMs = this.#dueMs(head, nowMs);
-    if (dueMs > nowMs) return { picture: null, waitMs: dueMs - nowMs };
+    if (dueMs > nowMs + EARLY_MS) return { picture: null, waitMs: dueMs - nowMs };
     this.#waiting.shift();
     const late = nowMs - dueMs > TOLERANCE_MS;
-    this.#anchor = { ptsUs: head.ptsUs, atMs: late ? nowMs : dueMs - this.#hurryMs(head) };
+    if (late) this.#lostMs = Math.min(MOST_LOST_MS, this.#lostMs + nowMs - dueMs);
+    const atMs = late ? nowMs : dueMs - this.#hurryMs(head);
+    this.#anchor = { ptsUs: head.ptsUs, atMs, chunk: head.chunk };
     this.#endUs = head.ptsUs + head.durationUs;
     return { picture: head, waitMs: 0 };
   }
 
   /**
-   * Drop waiting pictures that are due before `ptsUs`, and set a new anchor at the next one.
+   * Drop what waits and is due before `ptsUs`, and anchor anew at the next picture.
    * @param {number} ptsUs
-   * @returns {T[]} the dropped pictures, which the caller frees
+   * @returns {T[]} what was dropped; its owner frees it
    */
   dropBefore(ptsUs) {
     const dropped = this.#waiting.filter((picture) => picture.ptsUs < ptsUs);
     this.#waiting = this.#waiting.filter((picture) => picture.ptsUs >= ptsUs);
-    this.#anchor = null;
+    this.#anchor = this.#newest = null;
+    this.#lostMs = this.#owedMs = 0;
     return dropped;
   }
 
@@ -76,13 +101,51 @@ export class Pacer {
   #dueMs(head, nowMs) {
     const jumped = head.ptsUs > this.#endUs + JUMP_US || head.ptsUs < this.#endUs - JUMP_US;
     if (this.#anchor === null || head.discontinuity || jumped) return nowMs;
-    return this.#anchor.atMs + (head.ptsUs - this.#anchor.ptsUs) / 1000;
+    const { ptsUs, atMs, chunk } = this.#anchor;
+    const stretch = chunk !== undefined && head.chunk === chunk ? this.#stretch : 1;
+    return atMs + ((head.ptsUs - ptsUs) / 1000) * stretch;
   }
 
   /** @param {T} head */
   #hurryMs(head) {
     const newest = this.#waiting.at(-1);
-    const behind = newest !== undefined && newest.ptsUs - head.ptsUs > BACKLOG_US;
-    return behind ? (head.durationUs / 1000) * CATCH_UP : 0;
+    const mostMs = (head.durationUs / 1000) * CATCH_UP;
+    if (newest !== undefined && newest.ptsUs - head.ptsUs > BACKLOG_US) return mostMs;
+    const hurryMs = Math.min(mostMs, this.#owedMs);
+    this.#owedMs -= hurryMs;
+    this.#lostMs -= hurryMs;
+    return hurryMs;
+  }
+
+  /** @param {T} picture @param {number} nowMs */
+  #measure(picture, nowMs) {
+    const earlyMs = this.#dueMs(picture, nowMs) - nowMs;
+    if (picture.discontinuity || this.#anchor === null) this.#earliestMs = 0;
+    this.#earliestMs = Math.min(this.#earliestMs, earlyMs);
+    this.#windowMs ??= nowMs;
+    if (nowMs - this.#windowMs >= WINDOW_MS) {
+      this.#owedMs = Math.max(0, Math.min(this.#lostMs, this.#earliestMs - KEPT_MS));
+      this.#earliestMs = Infinity;
+      this.#windowMs = nowMs;
+    }
+    this.#measureChunk(picture, nowMs);
+  }
+
+  /** @param {T} picture @param {number} nowMs */
+  #measureChunk(picture, nowMs) {
+    const newest = this.#newest;
+    if (newest !== null && newest.chunk === picture.chunk) {
+      newest.mediaMs += picture.durationUs / 1000;
+      return;
+    }
+    if (newest !== null) {
+      const took = (nowMs - newest.atMs) / newest.mediaMs;
+      if (took < STALL) {
+        // A chunk that had to wait shows that the model can do more.
+        const wanted = this.#waiting.length > 0 ? 1 : Math.max(1, took * CLOSER);
+        this.#stretch += SMOOTHING * (Math.min(wanted, MOST_STRETCH) - this.#stretch);
+      }
+    }
+    this.#newest = { chunk: picture.chunk, atMs: nowMs, mediaMs: picture.durationUs / 1000 };
   }
 }

@@ -169,7 +169,8 @@ export class Screen {
     }
     this.#failures = 0;
     const { duration_us: durationUs, discontinuity, chunk, last } = header;
-    this.#pacer.add({ image, ptsUs, durationUs, discontinuity, chunk, last });
+    const picture = { image, ptsUs, durationUs, discontinuity, chunk, last };
+    this.#pacer.add(picture, performance.now());
     this.#present();
   }
 

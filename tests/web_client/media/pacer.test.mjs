@@ -88,3 +88,63 @@ test("pictures at their own pace are never hurried", () => {
   const pacer = pacerOf(...Array.from({ length: 10 }, (_, index) => picture(index)));
   assert.equal(play(pacer, 0).at(-1)?.[1], 900);
 });
+
+const inChunk = (/** @type {number} */ index, /** @type {number} */ size) => ({
+  ...picture(index),
+  chunk: Math.floor(index / size),
+});
+
+/**
+ * Add pictures as they come, and show each as soon as it is due.
+ * @param {number[]} came when each came, in ms
+ * @param {number} size pictures of a chunk
+ * @returns {number[]} when each was shown
+ */
+function played(came, size = 1) {
+  const pacer = new Pacer();
+  /** @type {number[]} */
+  const shown = [];
+  let next = 0;
+  for (let at = 0; shown.length < came.length; at++) {
+    for (; came[next] <= at; next++) pacer.add(inChunk(next, size), at);
+    while (pacer.take(at).picture !== null) shown.push(at);
+  }
+  return shown;
+}
+
+test("one late picture delays those after it for a few seconds, and not for good", () => {
+  const came = Array.from({ length: 80 }, (_, index) => 100 * index + (index === 10 ? 80 : 0));
+  const shown = played(came);
+  assert.ok(shown[11] - came[11] > 70, `${shown[11] - came[11]}`);
+  const delays = shown.slice(60).map((at, index) => at - came[60 + index]);
+  assert.ok(Math.max(...delays) <= 5, `${delays}`);
+});
+
+test("what is won back is no more than what was lost: the clock never gets ahead", () => {
+  const came = Array.from({ length: 100 }, (_, index) => (index < 10 ? 100 * index : 100 * index - 300));
+  const shown = played(came); // pictures that come 300 ms early, as they do for a distant page
+  assert.deepEqual(shown.map((at, index) => Math.abs(at - 100 * index) <= 3), Array(100).fill(true));
+});
+
+test("a model that is slower than it declared is shown as it comes", () => {
+  for (const everyMs of [105, 110, 125]) {
+    const came = Array.from({ length: 60 }, (_, index) => everyMs * index);
+    assert.deepEqual(played(came), came);
+  }
+});
+
+test("after a stall pictures are shown as they come again", () => {
+  const came = Array.from({ length: 40 }, (_, index) => 100 * index + (index >= 10 ? 500 : 0));
+  assert.deepEqual(played(came), came);
+});
+
+test("the pictures of slow chunks are spread, and closed up when the model is fast again", () => {
+  const came = Array.from({ length: 160 }, (_, index) => 500 * Math.floor(index / 4));
+  const shown = played(came, 4);
+  const gaps = shown.slice(81).map((at, index) => at - shown[80 + index]);
+  assert.ok(Math.max(...gaps) < 150 && Math.min(...gaps) > 105, `${gaps}`);
+  const faster = came.map((_, index) => (index < 80 ? 500 : 400) * Math.floor(index / 4));
+  for (let index = 80; index < 160; index++) faster[index] += 80 * 25;
+  const again = played(faster, 4).slice(140);
+  assert.ok(again.at(-1) - again[0] < 1.03 * 1900, `${again}`);
+});
