@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class StartedUnit:
+class BatchUnit:
     """A unit and its driver."""
 
     driver: LoopDriver[Any]
@@ -45,15 +45,15 @@ def run_batch(
     begun = []
     for driver in drivers:
         try:
-            begun.append(StartedUnit(driver, driver.begin()))
+            begun.append(BatchUnit(driver, driver.begin()))
         except Exception as error:
             _report(driver, told_apart(error, instance.device))
     if begun:
-        _Run(kernel, instance, now_us, limit).run(begun)
+        _BatchRun(kernel, instance, now_us, limit).run(begun)
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _BatchRun:
     """Runs units of one kernel."""
 
     kernel: LoopKernel[Any]
@@ -61,7 +61,7 @@ class _Run:
     now_us: Callable[[], int]
     limit: BatchLimit | None
 
-    def run(self, begun: Sequence[StartedUnit]) -> None:
+    def run(self, begun: Sequence[BatchUnit]) -> None:
         """Run units at once, or in parts where that fails."""
         started_us = self.now_us()
         failed = self._attempt(begun, started_us)
@@ -81,7 +81,7 @@ class _Run:
             for entry in begun:
                 self.run([entry])
 
-    def _attempt(self, begun: Sequence[StartedUnit], started_us: int) -> Exception | None:
+    def _attempt(self, begun: Sequence[BatchUnit], started_us: int) -> Exception | None:
         """Run units and complete them; return why that failed, and then none is completed."""
         try:
             results = self._results(begun)
@@ -92,7 +92,7 @@ class _Run:
         self._complete(begun, results, started_us)
         return None
 
-    def _results(self, begun: Sequence[StartedUnit]) -> Sequence[StepResult[Any]]:
+    def _results(self, begun: Sequence[BatchUnit]) -> Sequence[StepResult[Any]]:
         def results() -> Sequence[StepResult[Any]]:
             return _results(self.kernel, self.instance, begun)
 
@@ -101,7 +101,7 @@ class _Run:
         return with_room_made(results, self.instance.device)
 
     def _complete(
-        self, begun: Sequence[StartedUnit], results: Sequence[StepResult[Any]], started_us: int
+        self, begun: Sequence[BatchUnit], results: Sequence[StepResult[Any]], started_us: int
     ) -> None:
         ended_us = self.now_us()
         for entry, result in zip(begun, results, strict=True):
@@ -112,7 +112,7 @@ class _Run:
 
 
 def _results(
-    kernel: LoopKernel[Any], instance: ModelInstance, begun: Sequence[StartedUnit]
+    kernel: LoopKernel[Any], instance: ModelInstance, begun: Sequence[BatchUnit]
 ) -> Sequence[StepResult[Any]]:
     batch = StepBatch(instance, tuple(entry.unit for entry in begun))
     with torch.inference_mode():

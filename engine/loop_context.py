@@ -29,7 +29,7 @@ PeerState = Callable[[], LoopState | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class PeerTimes:
     """The media time of other loops of the session.
 
     Attributes:
@@ -52,7 +52,7 @@ class LoopContext(Generic[S]):
     Attributes:
         peers: for each loop that this one reads, how to get its newest state.
         lead: how far it may run ahead of the viewer; None for a loop that no viewer paces.
-        course: how far the session's other loops have come.
+        peer_times: how far the session's other loops have come.
         planned: the unit that `ready` named.
         frame_memory: where frames are written to.
         unit: the unit that runs.
@@ -72,7 +72,7 @@ class LoopContext(Generic[S]):
     capture: Capture
     states: LoopStates[S]
     lead: PlayoutLead | None
-    course: Course = field(default_factory=Course)
+    peer_times: PeerTimes = field(default_factory=PeerTimes)
     pace: TextRate = field(default_factory=TextRate)
     gate: RunGate = field(default_factory=RunGate)
     open_chunk: OpenChunk = field(default_factory=OpenChunk)
@@ -92,14 +92,14 @@ class LoopContext(Generic[S]):
     @property
     def is_behind(self) -> bool:
         """Whether the loop that leads has come further."""
-        leading = self.course.leading
+        leading = self.peer_times.leading
         return leading is not None and self.emitter.next_us < leading()
 
     def is_full(self, now_us: int) -> bool:
         """Tell whether the viewer has to see more before another chunk may become final."""
         if self.lead is None or not self.lead.full(now_us):
             return False
-        reported = self.course.reported
+        reported = self.peer_times.reported
         return reported is None or self.emitter.next_us >= reported()
 
     @property

@@ -9,7 +9,7 @@ from reverie.engine.capture import Capture
 from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.emitter import Emitter
 from reverie.engine.errors import WeightsChangedError
-from reverie.engine.loop_context import Course, LoopContext, PeerState
+from reverie.engine.loop_context import LoopContext, PeerState, PeerTimes
 from reverie.engine.mailbox import Mailbox
 from reverie.engine.open_chunk import OpenChunk
 from reverie.engine.options import DriverOptions
@@ -32,7 +32,7 @@ class LoopStart(Generic[S]):
         mailbox: what waited for the driver that it replaces; see `hand_over`.
         peers: for each loop that it reads, how to get its newest state.
         peer_us: the media time of the session, for a loop that has none of its own.
-        course: how far other loops of the session have come.
+        peer_times: how far other loops of the session have come.
         frame_memory: where its frames are written to.
     """
 
@@ -43,7 +43,7 @@ class LoopStart(Generic[S]):
     mailbox: Mailbox | None = None
     peers: Mapping[str, PeerState] = field(default_factory=dict)
     peer_us: Callable[[], int] | None = None
-    course: Course = field(default_factory=Course)
+    peer_times: PeerTimes = field(default_factory=PeerTimes)
     frame_memory: FrameMemory = new_memory
 
 
@@ -55,7 +55,7 @@ def new_context(
     start: LoopStart[S],
 ) -> LoopContext[S]:
     """Return what a new driver consists of."""
-    spec, course = kernel.spec, start.course
+    spec, peer_times = kernel.spec, start.peer_times
     first = start.checkpoint or _first(kernel, instance, request, start)
     emitter = Emitter(
         request.session, spec, start.chunks, start.pts_us, options.snapshot_every_us, start.peer_us
@@ -64,7 +64,7 @@ def new_context(
     kept = options.history_chunks
     lead = PlayoutLead(options.lead, round(1e6 / rates[0]), kept) if rates else None
     # What each chunk keeps besides the cache was counted when the session was admitted.
-    stretches = (course.kept or course.reported) and not spec.chunk_bytes
+    stretches = (peer_times.kept or peer_times.reported) and not spec.chunk_bytes
     reads_prompt = spec.prompt_tokens > 0 and bool(request.prompt)
     context: LoopContext[S] = LoopContext(
         kernel=kernel,
@@ -81,10 +81,10 @@ def new_context(
             history=max(kept, options.lead.least_chunks) + 1,
             snapshots=options.snapshots,
             budget=spec.blocks_a_session(kept),
-            since=partial(_needed_us, lead, course) if stretches else None,
+            since=partial(_needed_us, lead, peer_times) if stretches else None,
         ),
         lead=lead,
-        course=course,
+        peer_times=peer_times,
         frame_memory=start.frame_memory,
         open_chunk=OpenChunk(opening=options.receipt_for_opening and reads_prompt),
     )
@@ -106,7 +106,7 @@ def _first(
     return Checkpoint(state, -1, request.prompt, request.parameters)
 
 
-def _needed_us(lead: PlayoutLead | None, course: Course) -> int:
+def _needed_us(lead: PlayoutLead | None, peer_times: PeerTimes) -> int:
     """Return the media time that the loop has to be able to go back to."""
     times = [lead.seen_us] if lead is not None else []
-    return min([*times, *([course.kept()] if course.kept is not None else [])], default=0)
+    return min([*times, *([peer_times.kept()] if peer_times.kept is not None else [])], default=0)

@@ -49,7 +49,7 @@ class RolloutChunk:
     frames: Mapping[str, Frames]
 
 
-class _Walker:
+class _Rollout:
     """One session, and what it has said in this round."""
 
     def __init__(self, driver: LoopDriver[Any]) -> None:
@@ -110,7 +110,7 @@ class Rollouts:
         self._instance = instance
         self._options = options
         self._scheduler = StepScheduler(max_batch)
-        self._walkers: dict[str, _Walker] = {}
+        self._sessions: dict[str, _Rollout] = {}
 
     def open(self, request: LoopRequest, start: Durable | None = None) -> None:
         """Begin a session from its request, or from a given state.
@@ -120,18 +120,18 @@ class Rollouts:
         driver = LoopDriver(
             self._kernel, self._instance, request, self._options, LoopStart(durable=start)
         )
-        self._walkers[request.session] = _Walker(driver)
+        self._sessions[request.session] = _Rollout(driver)
 
     def close(self, session: str) -> None:
         """End a session; one that is not open is ended already."""
-        walker = self._walkers.pop(session, None)
-        if walker is not None:
-            walker.driver.close()
+        rollout = self._sessions.pop(session, None)
+        if rollout is not None:
+            rollout.driver.close()
             self._scheduler.forget(session)
 
     def close_all(self) -> None:
         """End every session."""
-        for session in list(self._walkers):
+        for session in list(self._sessions):
             self.close(session)
 
     def advance(self, steering: Mapping[str, ActionRecord]) -> dict[str, RolloutChunk]:
@@ -141,18 +141,18 @@ class Rollouts:
             RolloutError: a session cannot continue; the others stay where they are.
             UnknownControlError: the loop takes no such control.
         """
-        for session, walker in self._walkers.items():
-            walker.steer(steering.get(session, NOTHING_ASKED))
-        while waiting := {s: w for s, w in self._walkers.items() if w.done is None}:
-            candidates = [walker.driver.ready(0) for walker in waiting.values()]
+        for session, rollout in self._sessions.items():
+            rollout.steer(steering.get(session, NOTHING_ASKED))
+        while waiting := {s: w for s, w in self._sessions.items() if w.done is None}:
+            candidates = [rollout.driver.ready(0) for rollout in waiting.values()]
             picked = self._scheduler.pick([found for found in candidates if found])
             drivers = [waiting[candidate.session].driver for candidate in picked]
             run_batch(self._kernel, self._instance, drivers, _no_clock)
-            for walker in waiting.values():
-                walker.hear(walker.driver.take_emissions())
+            for rollout in waiting.values():
+                rollout.hear(rollout.driver.take_emissions())
             if not drivers:
                 raise RolloutError(f"{', '.join(waiting)}: nothing to do before the chunk is out")
-        return {s: w.done for s, w in self._walkers.items() if w.done is not None}
+        return {s: w.done for s, w in self._sessions.items() if w.done is not None}
 
     def go_back(self, session: str, chunk: int) -> None:
         """Continue a session from right after `chunk`; held keys stay held.
@@ -160,7 +160,7 @@ class Rollouts:
         Raises:
             ChunkNotKeptError: it is not kept any more.
         """
-        self._walkers[session].driver.rewind(chunk)
+        self._sessions[session].driver.rewind(chunk)
 
     def durable(self, session: str) -> Durable:
         """Return what another session can start from: the state after the newest chunk.
@@ -168,7 +168,7 @@ class Rollouts:
         Raises:
             NoSnapshotError: there is no chunk yet, or the loop has no state that can be kept.
         """
-        driver = self._walkers[session].driver
+        driver = self._sessions[session].driver
         driver.snapshot(WALK)
         kept = driver.kept(WALK)
         assert kept is not None, "a snapshot has a durable part"

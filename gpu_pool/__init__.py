@@ -25,8 +25,8 @@ from reverie.gpu_pool.wire.errors import (
 )
 from reverie.gpu_pool.wire.notifications import (
     Notification,
-    Recovered,
     SessionLost,
+    SessionRecovered,
     Sink,
     WorkerLost,
 )
@@ -46,10 +46,10 @@ __all__ = [
     "PoolError",
     "PoolFullError",
     "PoolOptions",
-    "Recovered",
     "RequestRefusedError",
     "SessionExistsError",
     "SessionLost",
+    "SessionRecovered",
     "Sink",
     "StartRequest",
     "UnknownDeploymentError",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from reverie.gpu_pool.wire.errors import AskTimeoutError, PoolError, RequestRefusedError
-from reverie.gpu_pool.wire.messages import Done, Refused
+from reverie.gpu_pool.wire.messages import RequestDone, RequestRefused
 
 logger = logging.getLogger(__name__)
 
@@ -21,15 +21,16 @@ class PendingRequest:
     """A request on its way.
 
     Attributes:
-        answer: gets the `Done`, or the error. May be cancelled; the answer is noticed all the same.
+        answer: gets the `RequestDone`, or the error. May be cancelled; the answer is noticed all
+            the same.
         on_done: called with the answer before any waiter.
         on_failed: called when there will be none, or a refusal.
     """
 
     number: int
-    answer: asyncio.Future[Done]
+    answer: asyncio.Future[RequestDone]
     timer: asyncio.TimerHandle
-    on_done: Callable[[Done], None] | None
+    on_done: Callable[[RequestDone], None] | None
     on_failed: Callable[[PoolError], None] | None
 
     def fail(self, error: PoolError) -> None:
@@ -59,7 +60,7 @@ class PendingRequests:
         self,
         what: str,
         session: str,
-        on_done: Callable[[Done], None] | None = None,
+        on_done: Callable[[RequestDone], None] | None = None,
         on_failed: Callable[[PoolError], None] | None = None,
     ) -> PendingRequest:
         """Register a request.
@@ -77,9 +78,9 @@ class PendingRequests:
         self._open[number] = question
         return question
 
-    def answer(self, message: Done | Refused) -> None:
+    def answer(self, message: RequestDone | RequestRefused) -> None:
         """Pass an answer on. One that comes after its limit means nothing."""
-        if isinstance(message, Refused):
+        if isinstance(message, RequestRefused):
             self._fail(message.request, RequestRefusedError(message.code, message.message))
         elif question := self._taken(message.request):
             if question.on_done:

@@ -18,7 +18,7 @@ from reverie.engine.emissions import (
 )
 from reverie.gpu_pool.server.control_log import ControlLog
 from reverie.gpu_pool.server.snapshot_log import SnapshotLog
-from reverie.gpu_pool.wire.messages import Done, ToWorker
+from reverie.gpu_pool.wire.messages import RequestDone, ToWorker
 from reverie.gpu_pool.wire.session_messages import (
     GoBack,
     Interrupt,
@@ -32,8 +32,8 @@ from reverie.gpu_pool.wire.session_messages import (
     Reset,
     RestoreSnapshot,
     Resume,
+    SetWatched,
     TakeSnapshot,
-    Watched,
 )
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.loop import Durable
@@ -95,7 +95,7 @@ class RecoveryLog:
                 self._controls.pushed(inputs)
             case ReleaseKeys():
                 self._controls.release_keys()
-            case Watched(watched=watched):
+            case SetWatched(watched=watched):
                 self._watched = watched
             case _:  # the playhead: the next worker begins from what was put out
                 pass
@@ -109,7 +109,7 @@ class RecoveryLog:
         if isinstance(asked, RestoreSnapshot):
             self._named.check(asked.name)
 
-    def opened(self, done: Done) -> None:
+    def opened(self, done: RequestDone) -> None:
         """Note that a worker has begun it; a fork is independent of its origin from now on."""
         self._timing = next(iter(done.stands), "")
         if self._opening.origin is None:
@@ -121,7 +121,7 @@ class RecoveryLog:
         self._pts_us = done.pts_us
         self._restore(done.session, KeptSnapshot("", done.chunk, done.durables))
 
-    def answered(self, asked: Request, done: Done) -> None:
+    def answered(self, asked: Request, done: RequestDone) -> None:
         """Note that the worker has done what it was asked."""
         match asked:
             case Pause():
@@ -201,7 +201,7 @@ class RecoveryLog:
         )
         messages: list[ToWorker] = []
         if self._watched is not None:
-            messages.append(Watched(session, self._watched))
+            messages.append(SetWatched(session, self._watched))
         if self._paused:
             messages.append(Pause(0, session))
         if inputs := tuple(self._controls.replayed()):

@@ -8,8 +8,8 @@ from reverie.gpu_pool.server.pending_requests import PendingRequests
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.worker_link import WorkerLink
 from reverie.gpu_pool.wire.errors import PoolError, RequestRefusedError
-from reverie.gpu_pool.wire.messages import Done
-from reverie.gpu_pool.wire.notifications import Recovered
+from reverie.gpu_pool.wire.messages import RequestDone
+from reverie.gpu_pool.wire.notifications import SessionRecovered
 from reverie.gpu_pool.wire.session_messages import CloseSession
 
 
@@ -72,7 +72,7 @@ class SessionLifecycle:
         entry.serial = question.number
         link.send(*plan.numbered(question.number, alone=entry.suspected))
 
-    def _opened(self, entry: SessionEntry, done: Done) -> None:
+    def _opened(self, entry: SessionEntry, done: RequestDone) -> None:
         if entry.state is EntryState.OPENING:
             entry.recovery_log.opened(done)
             entry.enter()
@@ -82,10 +82,10 @@ class SessionLifecycle:
             entry.refuse(error)
             self._on_out(entry)
 
-    def _brought_back(self, entry: SessionEntry, chunk: int, done: Done) -> None:
+    def _brought_back(self, entry: SessionEntry, chunk: int, done: RequestDone) -> None:
         if entry.state is EntryState.AWAY:
             entry.state = EntryState.OPEN
-            entry.tell(Recovered(entry.session, chunk, done.pts_us))
+            entry.tell(SessionRecovered(entry.session, chunk, done.pts_us))
             self._on_back()
 
     def _not_brought_back(self, entry: SessionEntry, error: PoolError) -> None:

@@ -2,7 +2,7 @@
 
 from reverie.gpu_pool.server.session_entry import SessionEntry
 from reverie.gpu_pool.server.slot_manager import SlotManager
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.session_messages import OneWay, Request
 
 
@@ -26,7 +26,7 @@ class WorkerHandle:
         """
         self._slot_manager.traffic.tell(self._entry, message)
 
-    async def ask(self, message: Request) -> Done:
+    async def ask(self, message: Request) -> RequestDone:
         """Ask the worker for something; `message.request` is numbered here, so give 0.
 
         Safe to cancel: the worker may still do what it was asked, and the pool takes notice of it.

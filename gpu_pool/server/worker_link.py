@@ -16,7 +16,7 @@ from reverie.engine.emissions import FramesOut
 from reverie.gpu_pool.server.worker_process import WorkerHost
 from reverie.gpu_pool.wire.errors import ConnectionClosedError
 from reverie.gpu_pool.wire.messages import (
-    Emitted,
+    EmissionMessage,
     FramesInSlot,
     FreeSlot,
     FromWorker,
@@ -36,7 +36,7 @@ class LinkEnds(Protocol):
     """The listener of a link, on the event loop."""
 
     def received(self, link: "WorkerLink", message: FromWorker) -> None:
-        """Take one message; frames come as `Emitted(FramesOut)`, copied."""
+        """Take one message; frames come as `EmissionMessage(FramesOut)`, copied."""
 
     def ended(self, link: "WorkerLink", reason: str) -> None:
         """Learn that the worker has ended; nothing is received after this."""
@@ -122,7 +122,7 @@ class WorkerLink:
                 assert self._ring is not None, "frames come after Loaded"
                 frames = self._ring.copy(message.slot, message.shape)
                 self.send(FreeSlot(message.slot))
-                return Emitted(FramesOut(message.header, frames))
+                return EmissionMessage(FramesOut(message.header, frames))
             case _:
                 pass
         return message

@@ -10,7 +10,7 @@ from reverie.gpu_pool.server.pending_requests import PendingRequests
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.worker_link import WorkerLink
 from reverie.gpu_pool.wire.errors import LeaseEndedError, WorkerLostError
-from reverie.gpu_pool.wire.messages import Done, Emitted, FromWorker, Refused
+from reverie.gpu_pool.wire.messages import EmissionMessage, FromWorker, RequestDone, RequestRefused
 from reverie.gpu_pool.wire.session_messages import ActNow, OneWay, PushInputs, Request
 
 
@@ -39,7 +39,7 @@ class WorkerTraffic:
             if self.link:
                 self.link.send(message)
 
-    def ask(self, entry: SessionEntry, message: Request) -> asyncio.Future[Done]:
+    def ask(self, entry: SessionEntry, message: Request) -> asyncio.Future[RequestDone]:
         """Pass a request on and return its answer to come.
 
         Raises:
@@ -66,9 +66,9 @@ class WorkerTraffic:
     def received(self, message: FromWorker) -> None:
         """Take a message of the worker that serves."""
         match message:
-            case Done() | Refused():
+            case RequestDone() | RequestRefused():
                 self._pending_requests.answer(message)
-            case Emitted(emission=emission):
+            case EmissionMessage(emission=emission):
                 self._heard(emission)
             case _:
                 raise AssertionError(f"{type(message).__name__} from a worker that serves")

@@ -96,7 +96,7 @@ class DeviceLost:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class RequestDone:
     """A request is done.
 
     Attributes:
@@ -124,7 +124,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RequestRefused:
     """A request changed nothing, for this reason."""
 
     request: int
@@ -147,10 +147,18 @@ class FramesInSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class Emitted:
+class EmissionMessage:
     """Any other emission of a driver."""
 
     emission: Emission
 
 
-FromWorker = ModelLoaded | LoadFailed | DeviceLost | Done | Refused | FramesInSlot | Emitted
+FromWorker = (
+    ModelLoaded
+    | LoadFailed
+    | DeviceLost
+    | RequestDone
+    | RequestRefused
+    | FramesInSlot
+    | EmissionMessage
+)

@@ -8,14 +8,14 @@ from reverie.engine.emissions import Emission
 
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
-    """The worker died or hung. `Recovered` or `SessionLost` follows; nothing comes in between."""
+    """The worker died or hung. `SessionRecovered` or `SessionLost` is the next notification."""
 
     session: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class SessionRecovered:
     """The session continues in a new worker.
 
     Attributes:
@@ -37,7 +37,7 @@ class SessionLost:
     message: str
 
 
-Notification = Emission | WorkerLost | Recovered | SessionLost
+Notification = Emission | WorkerLost | SessionRecovered | SessionLost
 """Every emission but `SnapshotOut`, which the pool keeps for itself."""
 
 Sink = Callable[[Notification], None]

@@ -1,6 +1,7 @@
 """What the server asks of one session in a worker.
 
-Requests that need an answer carry a `request` number and get exactly one `Done` or `Refused`.
+Requests that need an answer carry a `request` number and get exactly one `RequestDone` or
+`RequestRefused`.
 """
 
 from collections.abc import Mapping
@@ -37,8 +38,8 @@ class OpenSession:
         chunks: chunks put out before, so that numbers continue; likewise `pts_us`, the chunks of
             each loop with media (`numbers`), and the `utterances` of each loop of text.
         alone: never run it in one pass with others: it is suspected of having ended a worker.
-        origin: a session of this worker to fork from, whose blocks it shares; its `Done` then
-            holds the `durables`.
+        origin: a session of this worker to fork from, whose blocks it shares; its `RequestDone`
+            then holds the `durables`.
     """
 
     request: int
@@ -93,7 +94,7 @@ class PlayheadMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class SetWatched:
     """Whether a viewer watches; without one, generation stops at the next chunk."""
 
     session: str
@@ -222,7 +223,7 @@ class CloseSession:
     session: str
 
 
-OneWay = PushInputs | ReleaseKeys | PlayheadMoved | Watched
+OneWay = PushInputs | ReleaseKeys | PlayheadMoved | SetWatched
 """What an open session says without waiting for an answer."""
 
 Request = (

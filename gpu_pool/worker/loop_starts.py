@@ -7,7 +7,7 @@ from typing import Any
 
 from reverie.engine.driver import LoopDriver
 from reverie.engine.errors import ChunkNotKeptError
-from reverie.engine.loop_context import Course
+from reverie.engine.loop_context import PeerTimes
 from reverie.engine.loop_start import LoopStart
 from reverie.gpu_pool.wire.session_messages import OpenSession
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
@@ -152,7 +152,7 @@ class LoopStarts:
                 start,
                 peers={name: partial(self._peer_state, name) for name in loop.reads},
                 peer_us=None if has_clock else self._media_us,
-                course=self._course(loop),
+                peer_times=self._peer_times(loop),
                 frame_memory=self._model.frame_memory,
             ),
         )
@@ -164,10 +164,10 @@ class LoopStarts:
         timing = self._drivers.get(self.timing)
         return timing.position.pts_us if timing is not None else self._message.pts_us
 
-    def _course(self, loop: LoopSpec) -> Course:
+    def _peer_times(self, loop: LoopSpec) -> PeerTimes:
         if not loop.has_media:
-            return Course()
-        return Course(
+            return PeerTimes()
+        return PeerTimes(
             leading=None if loop.name == self.timing else self._media_us,
             reported=None if loop.name in self.reported else self._reported_us,
             kept=None if loop.name == self.leading else self._kept_us,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from reverie.engine.emissions import Emission, FramesOut
 from reverie.gpu_pool.wire.connection import Connection
-from reverie.gpu_pool.wire.messages import Emitted, FramesInSlot, FromWorker, ToWorker
+from reverie.gpu_pool.wire.messages import EmissionMessage, FramesInSlot, FromWorker, ToWorker
 from reverie.gpu_pool.wire.ring import RingWriter
 
 
@@ -36,7 +36,7 @@ class OutgoingMessages:
             if isinstance(emission, FramesOut):
                 self._waiting.extend(self._pieces(emission))
             else:
-                self._waiting.append(Emitted(emission))
+                self._waiting.append(EmissionMessage(emission))
 
     def flush(self) -> None:
         """Send what can be sent.

@@ -10,13 +10,13 @@ Inputs = tuple[ControlInput, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class InEffect:
+class EffectiveControls:
     """The prompt and the parameters in effect for a session."""
 
     prompt: str
     parameters: Mapping[str, float]
 
-    def after(self, inputs: Iterable[ControlInput]) -> "InEffect":
+    def after(self, inputs: Iterable[ControlInput]) -> "EffectiveControls":
         """Return what will be in effect after some inputs."""
         prompt, parameters = self.prompt, dict(self.parameters)
         for item in inputs:
@@ -27,7 +27,7 @@ class InEffect:
                     parameters[name] = value
                 case _:
                     pass
-        return InEffect(prompt, parameters)
+        return EffectiveControls(prompt, parameters)
 
     def value(self, item: ControlInput) -> str | float:
         """Return what is in effect of what an input sets."""

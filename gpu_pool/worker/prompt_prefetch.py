@@ -16,12 +16,12 @@ from reverie.gpu_pool.worker.prompt_encoder_thread import (
     EncodeResult,
     PromptEncoderThread,
 )
-from reverie.gpu_pool.worker.prompt_inputs import InEffect, Inputs, merged, target, without
+from reverie.gpu_pool.worker.prompt_inputs import EffectiveControls, Inputs, merged, target, without
 from reverie.models.contract.instance import ModelInstance
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class DirectInputs:
     """What can be delivered at once, and receipts of what waited and gives way."""
 
     inputs: Inputs
@@ -29,7 +29,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class PromptDelivery:
     """The outcome of a reading.
 
     Attributes:
@@ -43,7 +43,7 @@ class Delivered:
 
 
 @dataclass(slots=True)
-class _UnderWay:
+class _SessionPrompts:
     """What is being read of one session.
 
     Attributes:
@@ -53,7 +53,7 @@ class _UnderWay:
         overtaken: for what passed meanwhile, its control and the newest reading that it overtakes.
     """
 
-    effect: InEffect
+    effect: EffectiveControls
     last: int
     gate: int = 0
     overtaken: dict[str, tuple[ControlId, int]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class PromptPrefetch:
         self._knows_prompt = instance.knows_prompt
         self._now_us = now_us
         self._limit_us = limit_us
-        self._sessions: dict[str, _UnderWay] = {}
+        self._sessions: dict[str, _SessionPrompts] = {}
         self._numbers = count(1)
 
     def holds(self, session: str) -> bool:
@@ -93,14 +93,16 @@ class PromptPrefetch:
         under_way = self._sessions.get(session)
         return under_way is not None and under_way.gate > 0
 
-    def open(self, session: str, effect: InEffect) -> None:
+    def open(self, session: str, effect: EffectiveControls) -> None:
         """Have the prompt read that a session is to begin with."""
         if self._reader is not None and not self._knows(effect):
             reading = self._reading(session, effect, (), opening=True)
-            self._sessions[session] = _UnderWay(effect, reading.number, reading.number)
+            self._sessions[session] = _SessionPrompts(effect, reading.number, reading.number)
             self._reader.put(session, lambda _: reading)
 
-    def bring(self, session: str, effect: InEffect, inputs: Sequence[ControlInput]) -> Passed:
+    def bring(
+        self, session: str, effect: EffectiveControls, inputs: Sequence[ControlInput]
+    ) -> DirectInputs:
         """Keep back what must be read first, and let the rest pass.
 
         Args:
@@ -109,13 +111,13 @@ class PromptPrefetch:
             inputs: oldest first.
         """
         if self._reader is None:
-            return Passed(tuple(inputs))
+            return DirectInputs(tuple(inputs))
         if not any(self._is_read(item) for item in inputs):
             return self._overtaking(session, tuple(inputs))
         kept = tuple(item for item in inputs if isinstance(item, PromptInput | ParameterInput))
         if session not in self._sessions and self._knows(effect.after(kept)):
-            return Passed(tuple(inputs))
-        under_way = self._sessions.setdefault(session, _UnderWay(effect, 0))
+            return DirectInputs(tuple(inputs))
+        under_way = self._sessions.setdefault(session, _SessionPrompts(effect, 0))
         under_way.effect = under_way.effect.after(kept)
         told: list[ControlSuperseded] = []
 
@@ -127,14 +129,14 @@ class PromptPrefetch:
             return reading
 
         self._reader.put(session, join)
-        return Passed(tuple(item for item in inputs if item not in kept), tuple(told))
+        return DirectInputs(tuple(item for item in inputs if item not in kept), tuple(told))
 
     def begin_again(self, session: str) -> None:
         """Hold a session that was reset until what was said before the reset has been read."""
         if under_way := self._sessions.get(session):
             under_way.gate = under_way.last
 
-    def take(self) -> list[Delivered]:
+    def take(self) -> list[PromptDelivery]:
         """Return what has been read, or cannot be; sessions that waited for it may begin."""
         if self._reader is None:
             return []
@@ -166,24 +168,24 @@ class PromptPrefetch:
             return item.name in self._matters
         return isinstance(item, PromptInput)
 
-    def _knows(self, effect: InEffect) -> bool:
+    def _knows(self, effect: EffectiveControls) -> bool:
         known = self._knows_prompt
         return known is not None and known(effect.prompt, effect.parameters)
 
     def _reading(
-        self, session: str, effect: InEffect, inputs: Inputs, *, opening: bool
+        self, session: str, effect: EffectiveControls, inputs: Inputs, *, opening: bool
     ) -> EncodeRequest:
         number, due_us = next(self._numbers), self._now_us() + self._limit_us
         return EncodeRequest(
             number, session, effect.prompt, effect.parameters, inputs, opening, due_us
         )
 
-    def _overtaking(self, session: str, inputs: Inputs) -> Passed:
+    def _overtaking(self, session: str, inputs: Inputs) -> DirectInputs:
         """Let inputs pass; what is older and waits for a prompt gives way to them."""
         under_way = self._sessions.get(session)
         newer = {target(item): item.control for item in inputs if isinstance(item, ParameterInput)}
         if self._reader is None or under_way is None or not newer:
-            return Passed(inputs)
+            return DirectInputs(inputs)
         under_way.effect = under_way.effect.after(inputs)
         told: list[ControlSuperseded] = []
 
@@ -194,9 +196,9 @@ class PromptPrefetch:
 
         self._reader.put(session, give_way)
         under_way.overtaken.update({name: (by, under_way.last) for name, by in newer.items()})
-        return Passed(inputs, tuple(told))
+        return DirectInputs(inputs, tuple(told))
 
-    def _delivered(self, read: EncodeResult) -> Delivered:
+    def _delivered(self, read: EncodeResult) -> PromptDelivery:
         reading = read.reading
         under_way = self._sessions[reading.session]
         newer = {
@@ -208,10 +210,10 @@ class PromptPrefetch:
             under_way.gate = 0
         if reading.number == under_way.last:
             del self._sessions[reading.session]
-        return Delivered(read, inputs, tuple(told))
+        return PromptDelivery(read, inputs, tuple(told))
 
 
-def failures(delivered: Delivered, effect: InEffect) -> list[ControlFailed]:
+def failures(delivered: PromptDelivery, effect: EffectiveControls) -> list[ControlFailed]:
     """Say of every input of a reading that it will never act, and what is in effect instead."""
     read = delivered.read
     assert read.fault is not None, "what was read has not failed"

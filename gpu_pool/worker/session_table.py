@@ -8,7 +8,7 @@ from reverie.engine.errors import AdmissionError
 from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
-from reverie.gpu_pool.wire.messages import Done, Refused
+from reverie.gpu_pool.wire.messages import RequestDone, RequestRefused
 from reverie.gpu_pool.wire.session_messages import (
     ActNow,
     CloseSession,
@@ -20,13 +20,18 @@ from reverie.gpu_pool.wire.session_messages import (
     ReleaseKeys,
     Request,
     Reset,
+    SetWatched,
     TakeSnapshot,
-    Watched,
 )
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.model_boundary import begin_session, carry_out, refusal
 from reverie.gpu_pool.worker.outgoing import OutgoingMessages
-from reverie.gpu_pool.worker.prompt_prefetch import Delivered, Passed, PromptPrefetch, failures
+from reverie.gpu_pool.worker.prompt_prefetch import (
+    DirectInputs,
+    PromptDelivery,
+    PromptPrefetch,
+    failures,
+)
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.errors import DeviceLostError, SpecError
 from reverie.models.contract.loop import Durable
@@ -98,7 +103,7 @@ class SessionTable:
             return
         self._sessions[message.session] = worker_session
         if any(loop.prompt_tokens for loop in loops):
-            self._prompt_prefetch.open(message.session, worker_session.in_effect)
+            self._prompt_prefetch.open(message.session, worker_session.effective_controls)
         parted = worker_session.durables if origin is not None else ()
         self._done(message, worker_session.position, parted, worker_session)
 
@@ -140,7 +145,7 @@ class SessionTable:
                     worker_session.release_keys()
                 case PlayheadMoved():
                     worker_session.seen(message, self._now_us())
-                case Watched(watched=watched):
+                case SetWatched(watched=watched):
                     worker_session.watched(watched)
             self._outgoing.emit(worker_session.take_emissions())
 
@@ -187,7 +192,7 @@ class SessionTable:
         before = worker_session.stands
         answer: Position | Exception = worker_session.position
         passed = self._prompt_prefetch.bring(
-            message.session, worker_session.in_effect, message.inputs
+            message.session, worker_session.effective_controls, message.inputs
         )
         if len(passed.inputs) == len(message.inputs):
             with self._heartbeat.unit([worker_session.serial]):
@@ -202,11 +207,11 @@ class SessionTable:
 
     def _push(self, worker_session: WorkerSession, message: PushInputs) -> None:
         passed = self._prompt_prefetch.bring(
-            message.session, worker_session.in_effect, message.inputs
+            message.session, worker_session.effective_controls, message.inputs
         )
         self._pass(worker_session, passed)
 
-    def _pass(self, worker_session: WorkerSession, passed: Passed) -> None:
+    def _pass(self, worker_session: WorkerSession, passed: DirectInputs) -> None:
         self._outgoing.emit(passed.superseded)
         refused = worker_session.push(passed.inputs)
         if refused:
@@ -226,7 +231,7 @@ class SessionTable:
     ) -> None:
         loop = message.loop if isinstance(message, Interrupt) else None
         self._outgoing.answer(
-            Done(
+            RequestDone(
                 message.request,
                 message.session,
                 position.chunk,
@@ -240,14 +245,14 @@ class SessionTable:
         )
 
     def _refuse(self, message: OpenSession | Request, code: str, text: str) -> None:
-        self._outgoing.answer(Refused(message.request, message.session, code, text))
+        self._outgoing.answer(RequestRefused(message.request, message.session, code, text))
 
 
-def _delivered(worker_session: WorkerSession, delivered: Delivered) -> Sequence[Emission]:
+def _delivered(worker_session: WorkerSession, delivered: PromptDelivery) -> Sequence[Emission]:
     """Give a session what was kept back for it; return what there is to say of it."""
     read = delivered.read
     if read.fault is None:
         return worker_session.push(delivered.inputs)
     if read.reading.opening:
         worker_session.leading.refuse(read.fault, read.message)
-    return failures(delivered, worker_session.in_effect)
+    return failures(delivered, worker_session.effective_controls)

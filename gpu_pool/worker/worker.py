@@ -39,7 +39,7 @@ from reverie.gpu_pool.wire.session_messages import (
     PlayheadMoved,
     PushInputs,
     ReleaseKeys,
-    Watched,
+    SetWatched,
 )
 from reverie.gpu_pool.wire.shared_memory import SharedMemory
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
@@ -185,7 +185,7 @@ class StepLoop:
             case CloseSession():
                 self._session_table.close(message)
                 self._scheduler.forget(message.session)
-            case PushInputs() | ReleaseKeys() | PlayheadMoved() | Watched():
+            case PushInputs() | ReleaseKeys() | PlayheadMoved() | SetWatched():
                 self._session_table.tell(message)
             case Ping():
                 pass

@@ -18,7 +18,7 @@ from reverie.engine.scheduler import Candidate
 from reverie.gpu_pool.wire.session_messages import OpenSession, PlayheadMoved
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts
-from reverie.gpu_pool.worker.prompt_inputs import InEffect
+from reverie.gpu_pool.worker.prompt_inputs import EffectiveControls
 from reverie.gpu_pool.worker.session_requests import SessionRequests
 from reverie.models.services.device_errors import told_apart
 
@@ -72,13 +72,13 @@ class WorkerSession(SessionRequests):
         }
 
     @property
-    def in_effect(self) -> InEffect:
+    def effective_controls(self) -> EffectiveControls:
         """The prompt and the parameters that were asked for last, of all loops."""
         requests = {name: driver.request for name, driver in self._drivers.items()}
         parameters: dict[str, float] = {}
         for request in reversed(requests.values()):
             parameters.update(request.parameters)
-        return InEffect(requests[self._reader].prompt, parameters)
+        return EffectiveControls(requests[self._reader].prompt, parameters)
 
     def candidates(self, now_us: int) -> list[Candidate]:
         """Return what could run now."""

@@ -19,7 +19,7 @@ Tell = Callable[[Receipt], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Pending:
+class _PendingControls:
     command: str
     tell: Tell
     waiting: dict[ControlId, ControlInput]
@@ -32,8 +32,8 @@ class ControlReceipts:
     """Every control that was sent and has no receipt yet. The caller of `open` bounds them."""
 
     _ids: "count[int]" = field(default_factory=count)
-    _owners: dict[ControlId, _Pending] = field(default_factory=dict)
-    _begun: list[_Pending] = field(default_factory=list)
+    _owners: dict[ControlId, _PendingControls] = field(default_factory=dict)
+    _begun: list[_PendingControls] = field(default_factory=list)
 
     def __len__(self) -> int:
         """How many controls wait."""
@@ -50,7 +50,7 @@ class ControlReceipts:
 
     def open(self, command: str, inputs: tuple[ControlInput, ...], tell: Tell) -> None:
         """Expect a receipt for `command`, which consists of `inputs`, one or more."""
-        pending = _Pending(command, tell, {each.control: each for each in inputs})
+        pending = _PendingControls(command, tell, {each.control: each for each in inputs})
         for each in inputs:
             self._owners[each.control] = pending
 
@@ -105,13 +105,13 @@ class ControlReceipts:
         for pending in dropped:
             pending.tell(ControlSuperseded(control=pending.command, by=None))
 
-    def _settle(self, control: ControlId) -> _Pending | None:
+    def _settle(self, control: ControlId) -> _PendingControls | None:
         pending = self._owners.pop(control, None)
         if pending is not None:
             del pending.waiting[control]
         return pending
 
-    def _tell_if_settled(self, pending: _Pending) -> None:
+    def _tell_if_settled(self, pending: _PendingControls) -> None:
         if pending.waiting:
             return
         if pending in self._begun:
@@ -122,7 +122,7 @@ class ControlReceipts:
             told = ControlSuperseded(control=pending.command, by=pending.superseded_by)
             pending.tell(told)
 
-    def _tell_applied(self, pending: _Pending) -> None:
+    def _tell_applied(self, pending: _PendingControls) -> None:
         assert pending.applied is not None, "only an applied control has this receipt"
         pending.tell(pending.applied)
         for control in pending.waiting:

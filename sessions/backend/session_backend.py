@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.notifications import Sink
 from reverie.gpu_pool.wire.session_messages import OneWay, Request
 from reverie.gpu_pool.wire.shares import Accounts
@@ -20,7 +20,7 @@ class SessionHandle(Protocol):
     def send(self, message: OneWay) -> None:
         """Send the loop a message that needs no answer. Never waits."""
 
-    async def ask(self, message: Request) -> Done:
+    async def ask(self, message: Request) -> RequestDone:
         """Send the loop a request and wait for its answer; the request number is filled in.
 
         Raises:

@@ -12,14 +12,14 @@ from reverie.gpu_pool.wire.errors import (
     RequestRefusedError,
     WorkerLostError,
 )
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.session_messages import (
     OneWay,
     PlayheadMoved,
     PushInputs,
     ReleaseKeys,
     Request,
-    Watched,
+    SetWatched,
 )
 from reverie.sessions.backend import public_errors
 from reverie.sessions.backend.control_receipts import ControlReceipts, Tell
@@ -44,7 +44,7 @@ class WorkerChannel:
         """Use a lease that was just opened, and send what has waited for it."""
         self._lease = lease
         if self._watched:
-            self._send(Watched(self._session, True))
+            self._send(SetWatched(self._session, True))
         if waiting := self._receipts.waiting():
             self._send(PushInputs(self._session, waiting))
         self._connected.set()
@@ -76,7 +76,7 @@ class WorkerChannel:
         """Say whether any client watches."""
         if watched != self._watched:
             self._watched = watched
-            self._send(Watched(self._session, watched))
+            self._send(SetWatched(self._session, watched))
 
     def seen(self, playhead: playheads.SeenPosition) -> None:
         """Say what was seen, if it is more than before."""
@@ -93,7 +93,7 @@ class WorkerChannel:
                 )
             )
 
-    async def ask(self, message: Request) -> Done:
+    async def ask(self, message: Request) -> RequestDone:
         """Send the loop a request, once there is a loop, and wait for its answer.
 
         Raises:

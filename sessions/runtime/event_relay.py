@@ -17,7 +17,12 @@ from reverie.engine.emissions import (
     TextOut,
 )
 from reverie.engine.inputs import OPENING, ParameterInput, PromptInput
-from reverie.gpu_pool.wire.notifications import Notification, Recovered, SessionLost, WorkerLost
+from reverie.gpu_pool.wire.notifications import (
+    Notification,
+    SessionLost,
+    SessionRecovered,
+    WorkerLost,
+)
 from reverie.media import UnsupportedPictureError
 from reverie.sessions.backend import public_errors
 from reverie.sessions.protocol.events import Error, SessionRecovering
@@ -100,7 +105,7 @@ class EventRelay:
                     text.cut()
                 chunk = self._state.chunk
                 self._attached.tell(SessionRecovering(reason="worker_lost", chunk=chunk))
-            case Recovered():
+            case SessionRecovered():
                 self._state.recovering = False
                 self._state.artifacts.clear()  # only the new worker knows which are left
                 self._views.changed()

@@ -80,5 +80,5 @@ class BargeIn:
                     logger.info("session %s: no barge-in: %s", self._state.session, error)
 
 
-Heard = Callable[[str, SpeechEdge], None]
+OnSpeech = Callable[[str, SpeechEdge], None]
 """`BargeIn.heard`."""

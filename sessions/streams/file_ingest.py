@@ -25,7 +25,7 @@ from reverie.media.video.pictures import FORMATS, is_picture
 from reverie.media.video.unread_kinds import unread_kind
 from reverie.models.contract.controls import Merge
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
-from reverie.sessions.streams.input_queue import Pushed
+from reverie.sessions.streams.input_queue import MediaPush
 from reverie.sessions.streams.input_stream import InputStream
 
 
@@ -81,7 +81,7 @@ async def _offered(stream: InputStream, raw: RawVideo) -> None:
         if not settled.done():
             settled.set_result(error)
 
-    stream.put(Pushed(raw, "", done))
+    stream.put(MediaPush(raw, "", done))
     error = await settled
     if error is not None:
         raise error

@@ -12,7 +12,7 @@ from reverie.sessions.protocol.errors import CommandError, ErrorCode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pushed:
+class MediaPush:
     """One push.
 
     Attributes:
@@ -38,7 +38,7 @@ class InputQueue:
         self._merge = merge
         self._pieces = pieces
         self._limit_bytes = size_bytes
-        self._waiting: deque[Pushed] = deque()
+        self._waiting: deque[MediaPush] = deque()
         self._bytes = 0
         self._ready = asyncio.Event()
 
@@ -50,7 +50,7 @@ class InputQueue:
         """Whether the newest push replaces all earlier ones."""
         return bool(self._waiting) and self._waiting[-1].raw.stands_alone
 
-    def put(self, pushed: Pushed) -> tuple[Pushed, ...]:
+    def put(self, pushed: MediaPush) -> tuple[MediaPush, ...]:
         """Add a push; return those that it replaces.
 
         Raises:
@@ -73,7 +73,7 @@ class InputQueue:
             text = f"a stream holds at most {self._limit_bytes} bytes (input_bytes)"
             raise CommandError(ErrorCode.TOO_MANY, text, field="stream", retry_after_s=0.1)
 
-    async def take(self) -> Pushed:
+    async def take(self) -> MediaPush:
         """Wait for the next push and take it. Safe to cancel: then nothing is taken."""
         while not self._waiting:
             self._ready.clear()
@@ -82,7 +82,7 @@ class InputQueue:
         self._bytes -= pushed.raw.size_bytes
         return pushed
 
-    def take_all(self) -> tuple[Pushed, ...]:
+    def take_all(self) -> tuple[MediaPush, ...]:
         """Take all that wait."""
         waiting = tuple(self._waiting)
         self._waiting.clear()

@@ -22,9 +22,9 @@ from reverie.sessions.protocol.errors import CommandError, ErrorCode
 from reverie.sessions.protocol.events import ControlSuperseded
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.state.session_state import InputState
-from reverie.sessions.streams.barge_in import Heard
+from reverie.sessions.streams.barge_in import OnSpeech
 from reverie.sessions.streams.input_decoder import InputDecoder, Intake
-from reverie.sessions.streams.input_queue import InputQueue, Pushed
+from reverie.sessions.streams.input_queue import InputQueue, MediaPush
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class InputStream:
         link: WorkerChannel,
         receipts: ControlReceipts,
         limits: SessionLimits,
-        heard: Heard | None = None,
+        heard: OnSpeech | None = None,
     ) -> None:
         """Take nothing yet.
 
@@ -68,13 +68,13 @@ class InputStream:
         )
         self._queue = InputQueue(spec.merge, limits.input_pieces, limits.input_bytes)
         self._over: CommandError | None = None
-        self._current: Pushed | None = None  # taken from the queue and not yet done
+        self._current: MediaPush | None = None  # taken from the queue and not yet done
         self._under_way = 0  # pieces that the loop has not settled
         self._room = asyncio.Event()
         spare = SPARE_PIECES if spec.merge is Merge.LATEST else 0
         self._most_under_way = spec.capacity + spare
 
-    def put(self, pushed: Pushed) -> None:
+    def put(self, pushed: MediaPush) -> None:
         """Take a push. Never waits; `pushed.done` is called when it is decoded and has room.
 
         Raises:
@@ -113,7 +113,7 @@ class InputStream:
         for pushed in (*((current,) if current else ()), *self._queue.take_all()):
             pushed.done(error)
 
-    async def _next(self) -> Pushed | None:
+    async def _next(self) -> MediaPush | None:
         """Wait for a push; None when nothing more comes of a clip that has begun."""
         if not self._decoder.open:
             return await self._queue.take()
@@ -136,7 +136,7 @@ class InputStream:
         except (BadInputError, CommandError) as error:
             logger.info("input %s: the end of a clip was lost: %s", self.spec.name, error)
 
-    async def _serve(self, pushed: Pushed) -> None:
+    async def _serve(self, pushed: MediaPush) -> None:
         self._current = pushed
         error: CommandError | None = None
         try:
@@ -157,7 +157,7 @@ class InputStream:
             self._current = None
             pushed.done(error)
 
-    async def _hand_over(self, pushed: Pushed, pieces: tuple[Piece, ...]) -> None:
+    async def _hand_over(self, pushed: MediaPush, pieces: tuple[Piece, ...]) -> None:
         told = False
         for piece in pieces if self.spec.capacity else ():
             await self._wait_for_room()
@@ -199,7 +199,7 @@ class InputStream:
         if tell is not None:
             tell(receipt)
 
-    def _give_way(self, older: Pushed, newer: str) -> None:
+    def _give_way(self, older: MediaPush, newer: str) -> None:
         self.state.dropped += 1
         older.done(None)
         if older.receipt is not None:

@@ -30,9 +30,9 @@ from reverie.sessions.protocol.events import Error, RequestAccepted
 from reverie.sessions.state.limits import SessionLimits
 from reverie.sessions.state.program_controls import ProgramControls
 from reverie.sessions.state.session_state import InputState, SessionState
-from reverie.sessions.streams.barge_in import Heard
+from reverie.sessions.streams.barge_in import OnSpeech
 from reverie.sessions.streams.file_ingest import feed
-from reverie.sessions.streams.input_queue import Pushed
+from reverie.sessions.streams.input_queue import MediaPush
 from reverie.sessions.streams.input_stream import InputStream
 
 SOUND = frozenset({"opus", "pcm16", "pcmf32"})
@@ -56,7 +56,7 @@ class InputStreams:
         self._streams: dict[str, InputStream] = {}
         self._over: CommandError | None = None
         self._bounds = IntakeLimits(limits.input_pixels)
-        self._heard: Heard = lambda stream, edge: None
+        self._heard: OnSpeech = lambda stream, edge: None
         self._complained: set[str] = set()  # streams with a track whose error was told
         for name, spec in controls.inputs.items():
             state.inputs[name] = InputState(name, spec.kind, spec.merge)
@@ -71,7 +71,7 @@ class InputStreams:
                 self._hear if listens else None,
             )
 
-    def listen(self, heard: Heard) -> None:
+    def listen(self, heard: OnSpeech) -> None:
         """Have `heard` called when speech begins or ends in a stream."""
         self._heard = heard
 
@@ -104,7 +104,7 @@ class InputStreams:
             raise CommandError(ErrorCode.MISSING, "the bytes are missing", field="data")
         stream = self._stream(command.stream, command.codec in SOUND)
         receipt = request.sender.outbox.put if command.last else None
-        stream.put(Pushed(_raw(command), command.id, partial(_answer, request), receipt))
+        stream.put(MediaPush(_raw(command), command.id, partial(_answer, request), receipt))
 
     def put_video(
         self,
@@ -157,7 +157,7 @@ class InputStreams:
 
     def _put(self, stream: str | None, raw: RawVideo | RawAudio) -> None:
         found = self._stream(stream, isinstance(raw, RawAudio))
-        found.put(Pushed(raw, "", self._complain_once(found.spec.name)))
+        found.put(MediaPush(raw, "", self._complain_once(found.spec.name)))
 
     def _stream(self, name: str | None, sound: bool) -> InputStream:
         if self._over is not None:

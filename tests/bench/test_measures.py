@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from counted_progress import Counted
+from counted_progress import ProgressLog
 from talking_stub import LOCATION
 
 from reverie.bench import BenchOptions, BenchReport, as_table, run_bench, write_json
@@ -23,7 +23,7 @@ async def test_everything_is_measured_and_written_down(tmp_path: Path) -> None:
         LOCATION, rounds=1, chunks=6, presses=3, frames=240, recordings=1, speech_turns=2
     )
     kept: list[BenchReport] = []
-    told = Counted()
+    told = ProgressLog()
     report = await run_bench(options, told, kept.append)
     assert report.model == "stub"
     assert report.complete

@@ -5,8 +5,8 @@ from dataclasses import replace
 import odd_models
 import pytest
 from driving import UNITS, all_blocks_are_free, keys, prompt, stamps, worlds
+from faulty_kernel import FaultyKernel, KernelFault
 from loop_rig import Rig, stub_rig
-from saboteur import Sabotage, Saboteur
 from stub_model import Fault, StubState, prompt_mark, read_stamp, stub_request
 
 from reverie.engine.driver import DriverOptions
@@ -117,10 +117,10 @@ def test_frames_stay_as_they_were_put_out_when_the_kernel_reuses_its_buffer() ->
 
 def test_failures_in_different_chunks_do_not_add_up() -> None:
     rig = stub_rig()
-    rig.kernel = saboteur = Saboteur(rig.kernel)
+    rig.kernel = kernel = FaultyKernel(rig.kernel)
     driver = rig.open()
     for _ in range(3):
-        saboteur.spoil(Sabotage.RAISES)
+        kernel.spoil(KernelFault.RAISES)
         rig.run_chunks("s1", 1)
     assert not driver.ended
     assert len(rig.heard_of("s1", StepFailed)) == 3
@@ -128,12 +128,12 @@ def test_failures_in_different_chunks_do_not_add_up() -> None:
 
 def test_after_an_interrupt_a_failure_is_the_first_again() -> None:
     rig = stub_rig()
-    rig.kernel = saboteur = Saboteur(rig.kernel)
+    rig.kernel = kernel = FaultyKernel(rig.kernel)
     driver = rig.open()
     rig.run_chunks("s1", 1)
     rig.step()
     for _ in range(2):
-        saboteur.spoil(Sabotage.RAISES)
+        kernel.spoil(KernelFault.RAISES)
         rig.step()
         driver.interrupt(0)
     assert not driver.ended
@@ -169,7 +169,7 @@ def test_a_state_that_cannot_be_saved_costs_only_its_snapshot() -> None:
 
 
 def test_a_session_that_drops_no_block_fails_alone_and_its_neighbour_has_its_room() -> None:
-    rig = Rig(odd_models.Hoarding(frames=2), LoadOptions(sessions=2, history_chunks=2))
+    rig = Rig(odd_models.HoardingFamily(frames=2), LoadOptions(sessions=2, history_chunks=2))
     offender, neighbour = rig.open(stub_request("bad")), rig.open(stub_request("good"))
     budget = rig.kernel.spec.blocks_a_session(2)
     rig.run(lambda: offender.ended)
@@ -210,7 +210,7 @@ def test_a_unit_that_asks_for_the_room_of_others_fails_alone() -> None:
 
 
 def test_a_chunk_that_ends_without_a_frame_fails_its_session_alone() -> None:
-    rig = Rig(odd_models.Frameless(frames=2))
+    rig = Rig(odd_models.FramelessFamily(frames=2))
     offender, neighbour = rig.open(stub_request("bad")), rig.open(stub_request("good"))
     rig.run(lambda: offender.ended)
     rig.run_chunks("good", 3)

@@ -22,7 +22,7 @@ from reverie.models.contract.spec import LoopSpec, StreamKind, StreamSpec
 
 
 @dataclass
-class Heard:
+class SupersededLog:
     """What a mailbox tells."""
 
     superseded: list[ControlSuperseded] = field(default_factory=list)
@@ -32,8 +32,8 @@ class Heard:
         return [(told.control, told.by) for told in self.superseded]
 
 
-def mailbox(loop: LoopSpec | None = None) -> tuple[Mailbox, Heard]:
-    heard = Heard()
+def mailbox(loop: LoopSpec | None = None) -> tuple[Mailbox, SupersededLog]:
+    heard = SupersededLog()
     loop = loop or StubFamily().spec.loops[0]
     return Mailbox(stub_request(prompt="a lake"), loop, heard.superseded.append), heard
 

@@ -70,7 +70,7 @@ def test_an_interrupt_stops_it_in_the_middle_of_a_sentence() -> None:
     assert [out.chunk for out in rig.heard_of("s1", TextOut)] == [0, 1]
 
 
-class Trailing(EchoKernel):
+class SilentEndKernel(EchoKernel):
     """Its last unit has no word: the one before it did not know that it was the last."""
 
     def _run(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
@@ -80,7 +80,7 @@ class Trailing(EchoKernel):
 
 def test_an_utterance_whose_last_unit_says_nothing_ends_all_the_same() -> None:
     rig, _ = talking()
-    rig.kernel = Trailing(EchoFamily.spec.loops[0], rig.instance)
+    rig.kernel = SilentEndKernel(EchoFamily.spec.loops[0], rig.instance)
     driver = rig.open(LoopRequest("s1", 7))
     driver.push([turn("one two END")])
     rig.run_idle()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from counted_progress import Counted
+from counted_progress import ProgressLog
 from PIL import Image
 from simulated_rig import simulated
 from tiny_pocket import tiny_weights
@@ -95,7 +95,7 @@ def test_the_report_names_left_out_parts_and_the_speed(report: EvaluationReport)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_is_told_from_the_beginning_and_reaches_its_end(workers: int) -> None:
-    told = Counted()
+    told = ProgressLog()
     run_evaluation(EvaluationOptions(checkpoint=CHECKPOINT, workers=workers, plan=SMALL), told)
     assert told.said[:2] == ["loading the model", "timing the model"]
     assert told.said[-1] == "3 of 3 parts done"

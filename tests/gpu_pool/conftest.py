@@ -34,7 +34,7 @@ def sessions() -> int:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(mode: str, sessions: int, step_log: Path) -> AsyncIterator[Pool]:
-    family = odd_models.place("Fussy")
+    family = odd_models.place("FussyFamily")
     async with running(mode, family=family, sessions=sessions, waiting_line=3) as pool:
         yield pool
 

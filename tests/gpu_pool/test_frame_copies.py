@@ -16,7 +16,7 @@ from reverie.media.types import EncodedFrame, MediaFrame, Picture
 from reverie.media.video.rgb24 import Rgb24Encoder
 
 
-class SeeingEncoder(Rgb24Encoder):
+class InputLogEncoder(Rgb24Encoder):
     """Keeps the pictures that it is given."""
 
     def __init__(self, size: Size, seen: list[Picture]) -> None:
@@ -31,7 +31,7 @@ class SeeingEncoder(Rgb24Encoder):
 async def encoder_input(frame: Picture) -> Picture:
     """Return what an encoder gets when a frame is published."""
     seen: list[Picture] = []
-    fanout = VideoFanout(20.0, open_encoder=lambda _, size, __: SeeingEncoder(size, seen))
+    fanout = VideoFanout(20.0, open_encoder=lambda _, size, __: InputLogEncoder(size, seen))
     delivered: list[MediaFrame] = []
     fanout.subscribe(Codec.RGB24, delivered.append)
     async with asyncio.TaskGroup() as group:

@@ -15,8 +15,8 @@ from reverie.gpu_pool import (
     ModelUnavailableError,
     Pool,
     PoolOptions,
-    Recovered,
     SessionLost,
+    SessionRecovered,
     WorkerLost,
 )
 
@@ -35,7 +35,7 @@ def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def goes_on_after(viewer: Viewer, lost: WorkerLost) -> None:
     """Wait until it is back and three more chunks have come; no step of it has failed."""
     assert lost.reason == WORDS
-    await viewer.hears(Recovered)
+    await viewer.hears(SessionRecovered)
     frames = len(viewer.frames)
     await viewer.hears(FramesOut, frames + 3)
     assert not any(isinstance(each, StepFailed | SessionLost) for each in viewer.notices)
@@ -67,7 +67,7 @@ async def test_a_session_that_loses_the_device_twice_fails_alone() -> None:
         fault = {"fault": Fault.RAISE, "fault_always": 1, "fault_chunk": 1, "fault_unit": 2}
         async with good.watching(pool), bad.watching(pool, **fault):
             assert WORDS in (await bad.hears(SessionLost)).message
-            await good.hears(Recovered, 2)
+            await good.hears(SessionRecovered, 2)
             await good.hears(FramesOut, len(good.frames) + 3)
     assert not any(isinstance(notice, SessionLost) for notice in good.notices)
 

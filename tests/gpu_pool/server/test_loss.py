@@ -16,9 +16,9 @@ from reverie.engine.emissions import ControlApplied, FramesOut
 from reverie.gpu_pool import (
     ModelUnavailableError,
     Notification,
-    Recovered,
     RequestRefusedError,
     SessionLost,
+    SessionRecovered,
     WorkerLost,
     WorkerLostError,
 )
@@ -76,9 +76,9 @@ async def test_a_killed_worker_is_replaced_and_the_session_goes_on(step_log: Pat
                 await lease.ask(Pause(0, "a"))
             assert not pool.ready
             lease.send(prompt("a", "c3", "the last word"))  # said while there is no worker
-            recovered = await viewer.hears(Recovered)
+            recovered = await viewer.hears(SessionRecovered)
             await viewer.until(lambda _: first_after(viewer, recovered, 4))
-            also = await other.hears(Recovered)
+            also = await other.hears(SessionRecovered)
             await other.until(lambda _: first_after(other, also, 4))
             assert not is_alive(pid)
             assert pool.ready
@@ -123,7 +123,7 @@ async def test_a_loss_finds_one_session_asking_one_paused_and_one_about_to_begin
             await asking.release()
             assert pool.status["stub"].busy == 1, "a session without a worker is released at once"
 
-            recovered = await paused.hears(Recovered)
+            recovered = await paused.hears(SessionRecovered)
             begun = await beginning
             await begins.hears(FramesOut, 3)
             await begun.release()
@@ -145,7 +145,7 @@ async def test_a_step_past_its_limit_is_ended_and_the_session_goes_on(
             assert "0.5 s" in lost.reason
             with pytest.raises(WorkerLostError):
                 await lease.ask(Pause(0, viewer.session))
-            recovered = await viewer.hears(Recovered)
+            recovered = await viewer.hears(SessionRecovered)
             await viewer.until(lambda _: first_after(viewer, recovered, 3))
     assert recovered.chunk <= 1
     assert_media_time_goes_on(viewer.frames)
@@ -171,7 +171,7 @@ async def test_a_worker_that_is_frozen_at_rest_is_replaced_and_a_new_session_is_
             lease.send(prompt("a", "c1", "a neon city"))
             async with asyncio.timeout(LIMIT_S), comes.watching(pool):
                 await comes.hears(FramesOut)
-            lost, _ = await viewer.hears(WorkerLost), await viewer.hears(Recovered)
+            lost, _ = await viewer.hears(WorkerLost), await viewer.hears(SessionRecovered)
             assert "took no message for more than 2 s" in lost.reason
             assert not is_alive(pid)
             await lease.ask(Resume(0, "a"))
@@ -208,7 +208,7 @@ async def test_a_snapshot_outlives_the_worker_that_it_was_taken_in(step_log: Pat
             await viewer.hears(FramesOut, 40)
             for loss in (1, 2):  # the second worker has it from the pool already
                 os.kill(worker_pid(pool), signal.SIGKILL)
-                await goes_on(viewer, await viewer.hears(Recovered, loss), 12)
+                await goes_on(viewer, await viewer.hears(SessionRecovered, loss), 12)
             await lease.ask(Pause(0, "a"))
             assert (await lease.ask(RestoreSnapshot(0, "a", "here"))).chunk == kept.chunk
             heard = len(viewer.frames)
@@ -231,7 +231,7 @@ async def test_a_fork_outlives_what_it_parted_from_and_its_worker(step_log: Path
             assert begun.header.chunk == seen + 1
             await parting.release()
             os.kill(worker_pid(pool), signal.SIGKILL)
-            recovered = await second.hears(Recovered)
+            recovered = await second.hears(SessionRecovered)
             assert recovered.chunk >= seen
             await goes_on(second, recovered, 3)
     stamps = [stub_model.read_stamp(out.frames[0]) for out in second.frames]
@@ -258,7 +258,7 @@ async def test_a_session_that_ends_its_worker_twice_fails_alone(step_log: Path) 
                 assert "exit code 3" in lost.message or "connection" in lost.message
                 with pytest.raises(Exception, match="gone"):
                     await lease.ask(Pause(0, "bad"))
-            recovered = await good.hears(Recovered, 2)
+            recovered = await good.hears(SessionRecovered, 2)
             await good.until(lambda _: first_after(good, recovered, 3))
             assert pool.status["stub"].losses == 2
             assert pool.status["stub"].busy == 1
@@ -283,8 +283,8 @@ async def test_workers_that_others_kill_cost_no_session_however_long_its_chunks_
                 await until(lambda link=link: link.host.heartbeat.suspects())  # type: ignore[misc]
                 os.kill(worker_pid(pool), signal.SIGKILL)
                 await slow.hears(WorkerLost, losses)
-                await slow.hears(Recovered, losses)
-                await rests.hears(Recovered, losses)
+                await slow.hears(SessionRecovered, losses)
+                await rests.hears(SessionRecovered, losses)
             await goes_on(slow, slow.notices[-1], 2)
     notices = [*slow.notices, *rests.notices]
     assert not any(isinstance(notice, SessionLost) for notice in notices)

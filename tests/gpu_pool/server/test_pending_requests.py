@@ -4,7 +4,7 @@ import pytest
 
 from reverie.gpu_pool import AskTimeoutError, RequestRefusedError, WorkerLostError
 from reverie.gpu_pool.server.pending_requests import PendingRequests
-from reverie.gpu_pool.wire.messages import Done, Refused
+from reverie.gpu_pool.wire.messages import RequestDone, RequestRefused
 
 
 class RequestRig:
@@ -24,7 +24,7 @@ async def test_an_answer_reaches_the_request_that_it_answers() -> None:
     rig = RequestRig()
     one, other = rig.pending_requests.put("one", "s"), rig.pending_requests.put("other", "s")
     assert one.number != other.number
-    rig.pending_requests.answer(Done(other.number, "s", 5))
+    rig.pending_requests.answer(RequestDone(other.number, "s", 5))
     assert (await other.answer).chunk == 5
     assert not one.answer.done()
     assert len(rig.pending_requests) == 1
@@ -33,7 +33,9 @@ async def test_an_answer_reaches_the_request_that_it_answers() -> None:
 async def test_a_refusal_is_an_error_with_its_code() -> None:
     rig = RequestRig()
     question = rig.pending_requests.put("one", "s", on_failed=lambda e: rig.note(str(e)))
-    rig.pending_requests.answer(Refused(question.number, "s", "chunk_not_kept", "it is gone"))
+    rig.pending_requests.answer(
+        RequestRefused(question.number, "s", "chunk_not_kept", "it is gone")
+    )
     with pytest.raises(RequestRefusedError, match="it is gone") as refused:
         await question.answer
     assert refused.value.code == "chunk_not_kept"
@@ -46,7 +48,7 @@ async def test_who_was_cancelled_is_not_waited_for_but_the_answer_is_noticed() -
         "one", "s", on_done=lambda done: rig.note(f"chunk {done.chunk}")
     )
     question.answer.cancel()
-    rig.pending_requests.answer(Done(question.number, "s", 2))
+    rig.pending_requests.answer(RequestDone(question.number, "s", 2))
     assert rig.happened == ["chunk 2"]
     assert not rig.pending_requests
 
@@ -55,8 +57,8 @@ async def test_an_answer_that_is_unknown_or_comes_twice_means_nothing() -> None:
     rig = RequestRig()
     question = rig.pending_requests.put("one", "s", on_done=lambda _: rig.note("done"))
     for _ in range(2):
-        rig.pending_requests.answer(Done(question.number, "s"))
-    rig.pending_requests.answer(Done(0, "s"))
+        rig.pending_requests.answer(RequestDone(question.number, "s"))
+    rig.pending_requests.answer(RequestDone(0, "s"))
     assert rig.happened == ["done"]
 
 

@@ -157,9 +157,9 @@ async def test_no_task_is_left_when_the_pool_is_closed() -> None:
 @pytest.mark.parametrize(
     ("family", "code"),
     [
-        ("Hoarding", FaultCode.TOO_MANY_BLOCKS),
-        ("Frameless", FaultCode.BAD_SHAPE),
-        ("Misplanning", FaultCode.BAD_PLAN),
+        ("HoardingFamily", FaultCode.TOO_MANY_BLOCKS),
+        ("FramelessFamily", FaultCode.BAD_SHAPE),
+        ("MisplanningFamily", FaultCode.BAD_PLAN),
     ],
 )
 async def test_a_kernel_that_treats_one_session_badly_costs_that_session_alone(

@@ -19,7 +19,7 @@ from reverie.engine.inputs import (
 )
 from reverie.gpu_pool import RequestRefusedError, StartRequest
 from reverie.gpu_pool.server.recovery_log import RecoveryLog
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.session_messages import (
     Interrupt,
     KeptSnapshot,
@@ -31,8 +31,8 @@ from reverie.gpu_pool.wire.session_messages import (
     RestoreSnapshot,
     Resume,
     Rewind,
+    SetWatched,
     TakeSnapshot,
-    Watched,
 )
 from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.loop import Durable
@@ -72,7 +72,7 @@ def replayed(recovery_log: RecoveryLog) -> list[ControlInput]:
 
 
 def asked(recovery_log: RecoveryLog, message: Request, chunk: int = -1) -> None:
-    recovery_log.answered(message, Done(0, "s", chunk, back_us=ended(chunk)))
+    recovery_log.answered(message, RequestDone(0, "s", chunk, back_us=ended(chunk)))
 
 
 LEFT = KeysInput(ControlId("k"), "move", (KeyEdge("left", True),))
@@ -181,7 +181,7 @@ def test_a_world_that_was_left_is_not_gone_back_to(
 
 def test_a_snapshot_that_lasts_is_given_to_the_next_worker(recovery_log: RecoveryLog) -> None:
     durable = Durable("world_model", "v", {}, "3")
-    recovery_log.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, (durable,)))
+    recovery_log.answered(TakeSnapshot(0, "s", "here"), RequestDone(1, "s", 3, 0, (durable,)))
     kept = KeptSnapshot("here", 3, (durable,))
     for _ in range(2):
         assert recovery_log.recovery_plan().opening.kept == (kept,)
@@ -190,7 +190,7 @@ def test_a_snapshot_that_lasts_is_given_to_the_next_worker(recovery_log: Recover
 
 def test_a_world_that_was_restored_is_the_one_gone_back_to(recovery_log: RecoveryLog) -> None:
     durable = Durable("world_model", "v", {}, "3")
-    recovery_log.answered(TakeSnapshot(0, "s", "here"), Done(1, "s", 3, 0, (durable,)))
+    recovery_log.answered(TakeSnapshot(0, "s", "here"), RequestDone(1, "s", 3, 0, (durable,)))
     for chunk in (40, 41, 42, 43):  # older ones are not kept
         recovery_log.heard(snapshot(chunk))
     asked(recovery_log, RestoreSnapshot(0, "s", "here"), chunk=3)
@@ -223,11 +223,11 @@ def test_after_a_reset_it_begins_again_with_the_new_seed(recovery_log: RecoveryL
 
 def test_a_pause_and_the_absence_of_viewers_last(recovery_log: RecoveryLog) -> None:
     asked(recovery_log, Pause(0, "s"))
-    recovery_log.sent(Watched("s", False))
-    assert recovery_log.recovery_plan().following == (Watched("s", False), Pause(0, "s"))
+    recovery_log.sent(SetWatched("s", False))
+    assert recovery_log.recovery_plan().following == (SetWatched("s", False), Pause(0, "s"))
     asked(recovery_log, Resume(0, "s"))
-    recovery_log.sent(Watched("s", True))
-    assert recovery_log.recovery_plan().following == (Watched("s", True),)
+    recovery_log.sent(SetWatched("s", True))
+    assert recovery_log.recovery_plan().following == (SetWatched("s", True),)
 
 
 def test_it_keeps_little_of_a_long_session(recovery_log: RecoveryLog) -> None:
@@ -245,7 +245,7 @@ def piece(chunk: int) -> SamplesOut:
 
 def heard_of_two_loops(recovery_log: RecoveryLog) -> None:
     """A chunk of pictures is as long as two and a half of sound."""
-    done = Done(0, "s", stands={"world_model": -1, "sounds": -1})
+    done = RequestDone(0, "s", stands={"world_model": -1, "sounds": -1})
     recovery_log.opened(done)
     for chunk in (0, 1, 2):
         recovery_log.heard(frames(chunk, 0, "world_model"))
@@ -269,7 +269,7 @@ def test_two_loops_are_taken_up_at_one_media_time_and_count_on_each(
 
 def test_what_two_loops_have_gone_back_behind_is_not_taken_up(recovery_log: RecoveryLog) -> None:
     heard_of_two_loops(recovery_log)
-    recovery_log.answered(Interrupt(0, "s", 0), Done(0, "s", 0, back_us=100))
+    recovery_log.answered(Interrupt(0, "s", 0), RequestDone(0, "s", 0, back_us=100))
     told = {durable.loop: durable.text for durable in recovery_log.recovery_plan().opening.durables}
     assert told == {"world_model": "0", "sounds": "1"}
 
@@ -278,7 +278,7 @@ def test_an_interrupt_of_one_loop_keeps_what_the_other_has_come_to(
     recovery_log: RecoveryLog,
 ) -> None:
     heard_of_two_loops(recovery_log)
-    recovery_log.answered(Interrupt(0, "s", 0, "sounds"), Done(0, "s", 0, back_us=80))
+    recovery_log.answered(Interrupt(0, "s", 0, "sounds"), RequestDone(0, "s", 0, back_us=80))
     assert recovery_log.recovery_plan().opening.durables[1].text == "1"
     recovery_log.heard(SnapshotOut("s", 9, Durable("sounds", "v", {}, "9"), 400))
     assert recovery_log.recovery_plan().chunk == 2

@@ -5,7 +5,7 @@ import numpy as np
 from reverie.engine.emissions import ControlApplied, ControlSuperseded, SnapshotOut
 from reverie.engine.inputs import ControlId, StreamInput
 from reverie.gpu_pool.server.recovery_log import RecoveryLog
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.session_messages import Interrupt, PushInputs, Reset
 from reverie.gpu_pool.wire.start_request import StartRequest
 from reverie.models.contract.controls import MediaInput
@@ -56,9 +56,9 @@ def test_what_was_gone_back_behind_is_not_shown_again() -> None:
     memory = recovery_log("a", "b")
     acts(memory, "a", 3)
     acts(memory, "b", 6)
-    memory.answered(Interrupt(1, "s1", 4), Done(1, "s1", 4, back_us=500))
+    memory.answered(Interrupt(1, "s1", 4), RequestDone(1, "s1", 4, back_us=500))
     assert replayed(memory) == ["a"]
-    memory.answered(Reset(2, "s1"), Done(2, "s1", -1))
+    memory.answered(Reset(2, "s1"), RequestDone(2, "s1", -1))
     assert replayed(memory) == []
 
 

@@ -17,14 +17,21 @@ from reverie.gpu_pool import (
     PoolError,
     PoolFullError,
     PoolOptions,
-    Recovered,
+    SessionRecovered,
     StartRequest,
     WorkerLost,
 )
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.slot_manager import SlotManager
 from reverie.gpu_pool.server.worker_link import WorkerLink
-from reverie.gpu_pool.wire.messages import Done, Emitted, FromWorker, ModelLoaded, Refused, ToWorker
+from reverie.gpu_pool.wire.messages import (
+    EmissionMessage,
+    FromWorker,
+    ModelLoaded,
+    RequestDone,
+    RequestRefused,
+    ToWorker,
+)
 from reverie.gpu_pool.wire.notifications import Notification, SessionLost
 from reverie.gpu_pool.wire.ring import RingLayout
 from reverie.gpu_pool.wire.session_messages import CloseSession, OpenSession, Pause
@@ -53,17 +60,17 @@ class FakeWorker:
             message = self._unanswered.pop(0)
             match message:
                 case OpenSession(request=request, session=session) if refuse:
-                    return Refused(request, session, "open_failed", "not this one")
+                    return RequestRefused(request, session, "open_failed", "not this one")
                 case OpenSession(request=request, session=session):
                     assert session not in self.open, "it is open already"
                     self.open.add(session)
                     assert len(self.open) <= SLOTS, "more sessions than slots"
-                    return Done(request, session)
+                    return RequestDone(request, session)
                 case CloseSession(request=request, session=session):
                     self.open.discard(session)
-                    return Done(request, session)
+                    return RequestDone(request, session)
                 case Pause(request=request, session=session) if request:
-                    return Done(request, session)
+                    return RequestDone(request, session)
                 case _:
                     pass
         return None
@@ -140,7 +147,7 @@ class SlotRig:
         for session in self.worker.open if self.worker else ():
             pixels = np.zeros((1, 1, 1, 3), np.uint8)
             out = FramesOut(FramesHeader(session, "video", self._chunks, 0, 0, 1), pixels)
-            self.slot_manager.traffic.received(Emitted(out))
+            self.slot_manager.traffic.received(EmissionMessage(out))
 
     def settle(self) -> None:
         """Give the worker time to answer everything."""
@@ -163,10 +170,12 @@ class SlotRig:
                 "a slot is free and a session waits"
             )
         for heard in self.heard.values():
-            kinds = [type(n) for n in heard if isinstance(n, WorkerLost | Recovered | SessionLost)]
+            kinds = [
+                type(n) for n in heard if isinstance(n, WorkerLost | SessionRecovered | SessionLost)
+            ]
             for one, other in pairwise(kinds):
                 assert one is not SessionLost, "nothing follows the end"
-                assert (one is WorkerLost) == (other is Recovered) or other is SessionLost
+                assert (one is WorkerLost) == (other is SessionRecovered) or other is SessionLost
 
 
 ACTIONS: tuple[Callable[[SlotRig, int], None], ...] = (

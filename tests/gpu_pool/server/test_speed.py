@@ -9,7 +9,7 @@ import timed_model
 from pool_rig import Viewer, running, worker_pid
 
 from reverie.engine.emissions import FramesOut
-from reverie.gpu_pool import Recovered
+from reverie.gpu_pool import SessionRecovered
 
 pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machine
 
@@ -33,6 +33,6 @@ async def test_a_worker_that_takes_over_computes_as_the_first_one_chose() -> Non
         async with viewer.watching(pool, step_ms=5):
             await viewer.hears(FramesOut)
             os.kill(worker_pid(pool), signal.SIGKILL)
-            await viewer.hears(Recovered)
+            await viewer.hears(SessionRecovered)
             assert pool.specs["stub"].title == "float32, 1, 0"
             assert pool.status["stub"].speed == timed_model.SPEED

@@ -24,8 +24,8 @@ from reverie.gpu_pool.wire.session_messages import (
     RestoreSnapshot,
     Resume,
     Rewind,
+    SetWatched,
     TakeSnapshot,
-    Watched,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -104,11 +104,11 @@ async def test_a_session_without_a_viewer_stops_until_one_comes(pool: Pool) -> N
     viewer = Viewer("a")
     async with viewer.watching(pool) as lease:
         await viewer.hears(FramesOut, 2)
-        lease.send(Watched("a", False))
+        lease.send(SetWatched("a", False))
         stopped = await lease.ask(Pause(0, "a"))
         await lease.ask(Resume(0, "a"))
         # At most the chunk in progress comes out; then generation stops.
-        lease.send(Watched("a", True))
+        lease.send(SetWatched("a", True))
         out = await viewer.until(
             lambda _: next((o for o in viewer.frames if o.header.chunk == stopped.chunk + 3), None)
         )

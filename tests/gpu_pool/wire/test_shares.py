@@ -12,17 +12,17 @@ from reverie.gpu_pool import PoolFullError, PoolOptions, StartRequest
 from reverie.gpu_pool.server.session_entry import EntryState, SessionEntry
 from reverie.gpu_pool.server.slot_manager import SlotManager
 from reverie.gpu_pool.server.worker_link import WorkerLink
-from reverie.gpu_pool.wire.messages import Done, ModelLoaded, ToWorker
+from reverie.gpu_pool.wire.messages import ModelLoaded, RequestDone, ToWorker
 from reverie.gpu_pool.wire.notifications import Notification, SessionLost
 from reverie.gpu_pool.wire.ring import RingLayout
-from reverie.gpu_pool.wire.session_messages import CloseSession, OpenSession, Watched
+from reverie.gpu_pool.wire.session_messages import CloseSession, OpenSession, SetWatched
 from reverie.gpu_pool.wire.shares import held_by, in_turn, load, who_gives_way
 
 SLOTS = 4
 LINE = 3
 
 
-class Town:
+class SharesRig:
     """A slot manager with a worker that does at once what it is told, and visitors by address."""
 
     def __init__(self, **options: object) -> None:
@@ -43,9 +43,9 @@ class Town:
         while self.waiting_answers:
             match self.waiting_answers.pop(0):
                 case OpenSession(request=request, session=session):
-                    self.slot_manager.traffic.received(Done(request, session))
+                    self.slot_manager.traffic.received(RequestDone(request, session))
                 case CloseSession(request=request, session=session):
-                    self.slot_manager.traffic.received(Done(request, session))
+                    self.slot_manager.traffic.received(RequestDone(request, session))
                 case _:
                     pass
 
@@ -59,7 +59,7 @@ class Town:
             lambda position: self.positions.__setitem__(name, position),
         )
         self.settle()
-        self.slot_manager.traffic.tell(entry, Watched(name, watched))
+        self.slot_manager.traffic.tell(entry, SetWatched(name, watched))
         return entry
 
     def fill(self, address: str, count: int, **how: bool) -> list[SessionEntry]:
@@ -71,91 +71,91 @@ class Town:
 
 
 async def test_who_is_alone_may_have_all_places_and_the_whole_line() -> None:
-    town = Town()
-    hog = town.fill("a", SLOTS + LINE)
+    rig = SharesRig()
+    hog = rig.fill("a", SLOTS + LINE)
     assert [each.state for each in hog] == [EntryState.OPEN] * SLOTS + [EntryState.WAITING] * LINE
     with pytest.raises(PoolFullError):
-        town.enter("a")
-    assert not any(town.gave_way(each) for each in hog)
+        rig.enter("a")
+    assert not any(rig.gave_way(each) for each in hog)
 
 
 async def test_a_newcomer_gets_in_at_once_though_all_is_taken() -> None:
-    town = Town()
-    hog = town.fill("a", SLOTS + LINE)
-    newcomer = town.enter("b")
+    rig = SharesRig()
+    hog = rig.fill("a", SLOTS + LINE)
+    newcomer = rig.enter("b")
     assert newcomer.state is EntryState.OPEN
-    assert [town.gave_way(each) for each in hog[:SLOTS]] == [False, False, False, True]
+    assert [rig.gave_way(each) for each in hog[:SLOTS]] == [False, False, False, True]
     assert [each.state for each in hog[SLOTS:]] == [EntryState.WAITING] * LINE
 
 
 async def test_the_sessions_without_a_viewer_give_way_first() -> None:
-    town = Town()
-    ghosts = town.fill("a", 1, watched=False)
-    lively = town.fill("a", SLOTS - 1)
-    assert town.enter("b").state is EntryState.OPEN
-    assert town.gave_way(ghosts[0])
-    assert not any(town.gave_way(each) for each in lively)
+    rig = SharesRig()
+    ghosts = rig.fill("a", 1, watched=False)
+    lively = rig.fill("a", SLOTS - 1)
+    assert rig.enter("b").state is EntryState.OPEN
+    assert rig.gave_way(ghosts[0])
+    assert not any(rig.gave_way(each) for each in lively)
 
 
 async def test_each_comes_to_an_even_share_and_no_further() -> None:
-    town = Town()
-    town.fill("a", SLOTS)
-    others = town.fill("b", 3)
+    rig = SharesRig()
+    rig.fill("a", SLOTS)
+    others = rig.fill("b", 3)
     assert [each.state for each in others] == [EntryState.OPEN, EntryState.OPEN, EntryState.WAITING]
-    held = Counter(each.opening.accounts[0] for each in town.slot_manager._entries.values())
+    held = Counter(each.opening.accounts[0] for each in rig.slot_manager._entries.values())
     assert held == {"a": 2, "b": 2}
-    third = town.enter("c")
+    third = rig.enter("c")
     assert third.state is EntryState.OPEN, "an address with two gives one to an address with none"
-    fourth = town.enter("d")
+    fourth = rig.enter("d")
     assert fourth.state is EntryState.OPEN
-    fifth = town.enter("e")
+    fifth = rig.enter("e")
     assert fifth.state is EntryState.WAITING, "no address has two any more"
-    assert town.positions[fifth.session] == 1, "and it is before the second wish of b"
-    assert town.positions[others[2].session] == 2
+    assert rig.positions[fifth.session] == 1, "and it is before the second wish of b"
+    assert rig.positions[others[2].session] == 2
 
 
 async def test_a_newcomer_goes_ahead_of_further_sessions_of_an_account_with_slots() -> None:
-    town = Town(give_way="none")
-    hog = town.fill("a", SLOTS + LINE)
-    newcomer = town.enter("b")
-    assert newcomer.session in town.slot_manager.line
-    assert town.positions[newcomer.session] == 1
+    rig = SharesRig(give_way="none")
+    hog = rig.fill("a", SLOTS + LINE)
+    newcomer = rig.enter("b")
+    assert newcomer.session in rig.slot_manager.line
+    assert rig.positions[newcomer.session] == 1
     with pytest.raises(PoolFullError):
         await hog[-1].opened
     assert hog[-1].state is EntryState.GONE, (
         "the last session of the address that asks for more has left the queue"
     )
-    town.slot_manager.leave(hog[0])
-    town.settle()
+    rig.slot_manager.leave(hog[0])
+    rig.settle()
     assert newcomer.state is EntryState.OPEN
     assert [each.state for each in hog[SLOTS:-1]] == [EntryState.WAITING] * (LINE - 1)
 
 
 async def test_a_slot_that_is_being_given_back_is_waited_for_where_no_other_session_waits() -> None:
-    town = Town(waiting_line=0)
-    first, *_ = town.fill("a", SLOTS)
-    town.slot_manager.leave(first)  # and the worker has not said yet that it is free
-    assert town.enter("a").state is EntryState.OPEN
+    rig = SharesRig(waiting_line=0)
+    first, *_ = rig.fill("a", SLOTS)
+    rig.slot_manager.leave(first)  # and the worker has not said yet that it is free
+    assert rig.enter("a").state is EntryState.OPEN
     with pytest.raises(PoolFullError):
-        town.enter("a")
+        rig.enter("a")
 
 
 async def test_only_unwatched_sessions_give_way_where_the_operator_says_so() -> None:
-    town = Town(give_way="unwatched")
-    town.fill("a", SLOTS - 1)
-    ghost = town.enter("a", watched=False)
-    assert town.enter("b").state is EntryState.OPEN
-    assert town.gave_way(ghost)
-    assert town.enter("c").state is EntryState.WAITING
+    rig = SharesRig(give_way="unwatched")
+    rig.fill("a", SLOTS - 1)
+    ghost = rig.enter("a", watched=False)
+    assert rig.enter("b").state is EntryState.OPEN
+    assert rig.gave_way(ghost)
+    assert rig.enter("c").state is EntryState.WAITING
 
 
 async def test_it_is_crowded_only_for_a_session_that_would_wait() -> None:
-    town = Town()
-    town.fill("a", SLOTS + LINE)
-    assert not town.slot_manager.crowded, "a newcomer would get in"
+    rig = SharesRig()
+    rig.fill("a", SLOTS + LINE)
+    assert not rig.slot_manager.crowded, "a newcomer would get in"
     for address in "bcde":
-        town.enter(address)
-    assert town.slot_manager.crowded
+        rig.enter(address)
+    assert rig.slot_manager.crowded
 
 
 names = st.sampled_from(("a", "b", "c"))

@@ -10,7 +10,7 @@ from stub_model import prompt_mark
 
 from reverie.engine.emissions import TextOut
 from reverie.engine.inputs import ControlId, TurnInput
-from reverie.gpu_pool import Notification, Recovered, RequestRefusedError
+from reverie.gpu_pool import Notification, RequestRefusedError, SessionRecovered
 from reverie.gpu_pool.wire.session_messages import (
     Interrupt,
     PushInputs,
@@ -94,7 +94,7 @@ async def test_a_lost_worker_s_voice_goes_on_and_counts_on() -> None:
         assert {durable.loop for durable in done.durables} == {"world_model", "ar_decode"}
         os.kill(worker_pid(pool), signal.SIGKILL)
         lease.send(say("a", "t", "are you there"))  # said while there is no worker
-        recovered = await viewer.hears(Recovered)
+        recovered = await viewer.hears(SessionRecovered)
         assert recovered.chunk >= 0
         await until_said(viewer, "You said are you there")
         told = [out for out in viewer.texts if out.answers == "t"]

@@ -40,7 +40,7 @@ ASKED = (
 )
 
 
-class Life:
+class ScriptedSession:
     """One session under a script."""
 
     def __init__(self, **parameters: float) -> None:
@@ -100,7 +100,7 @@ class Life:
         self.rig.heard["a"] += self.worker_session.push((item,))
 
     def check(self) -> None:
-        """What holds for every life."""
+        """What holds for every session."""
         fates = Counter(told.control for told in self.told)
         assert set(fates) <= set(self.controls)
         assert max(fates.values(), default=1) == 1, "a control has one receipt"
@@ -128,16 +128,16 @@ SCRIPT = st.lists(st.tuples(st.sampled_from(ASKED), st.integers(0, 12)), max_siz
 def test_whatever_is_asked_every_control_has_one_fate_and_no_block_is_lost(
     script: list[tuple[str, int]],
 ) -> None:
-    life = Life()
+    session = ScriptedSession()
     for number, (what, units) in enumerate(script):
-        life.run(units)
-        life.do(what, number)
-    life.do("resume", 0)
-    life.run(500)  # enough for the answers to as many turns as a script may have
-    if not life.rig.session_table["a"].leading.ended:
-        turns = [told.control for told in life.told]
-        assert set(life.controls) == set(turns), "what waits acts in the end"
-    life.check()
+        session.run(units)
+        session.do(what, number)
+    session.do("resume", 0)
+    session.run(500)  # enough for the answers to as many turns as a script may have
+    if not session.rig.session_table["a"].leading.ended:
+        turns = [told.control for told in session.told]
+        assert set(session.controls) == set(turns), "what waits acts in the end"
+    session.check()
 
 
 @settings(max_examples=25, deadline=None)
@@ -145,12 +145,12 @@ def test_whatever_is_asked_every_control_has_one_fate_and_no_block_is_lost(
 def test_a_voice_that_fails_anywhere_takes_nothing_with_it(
     script: list[tuple[str, int]], at: int, always: bool
 ) -> None:
-    life = Life(talk_fault=Fault.RAISE, talk_fault_at=at, talk_fault_always=always)
+    session = ScriptedSession(talk_fault=Fault.RAISE, talk_fault_at=at, talk_fault_always=always)
     for number, (what, units) in enumerate(script):
-        life.run(units)
-        life.do(what, number)
-    life.do("resume", 0)
-    before = life.rig.chunks()
-    life.run(80)
-    assert life.rig.chunks() > before
-    life.check()
+        session.run(units)
+        session.do(what, number)
+    session.do("resume", 0)
+    before = session.rig.chunks()
+    session.run(80)
+    assert session.rig.chunks() > before
+    session.check()

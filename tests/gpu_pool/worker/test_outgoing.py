@@ -3,7 +3,13 @@ import pytest
 
 from reverie.engine.emissions import FramesHeader, FramesOut, TextOut
 from reverie.gpu_pool.wire.connection import QueueConnection, queue_pair
-from reverie.gpu_pool.wire.messages import Done, Emitted, FramesInSlot, FromWorker, ToWorker
+from reverie.gpu_pool.wire.messages import (
+    EmissionMessage,
+    FramesInSlot,
+    FromWorker,
+    RequestDone,
+    ToWorker,
+)
 from reverie.gpu_pool.wire.ring import RingLayout, RingReader, RingWriter
 from reverie.gpu_pool.wire.shared_memory import SharedMemory
 from reverie.gpu_pool.worker.outgoing import OutgoingMessages
@@ -11,7 +17,7 @@ from reverie.gpu_pool.worker.outgoing import OutgoingMessages
 FRAME_BYTES = 4 * 4 * 3
 
 
-class Way:
+class OutgoingRig:
     """A worker's way out over two slots of two frames, and the server's end of it."""
 
     def __init__(self) -> None:
@@ -29,8 +35,8 @@ class Way:
 
 
 @pytest.fixture
-def way() -> Way:
-    return Way()
+def rig() -> OutgoingRig:
+    return OutgoingRig()
 
 
 def frames(chunk: int, count: int = 2, discontinuity: bool = False) -> FramesOut:
@@ -38,37 +44,37 @@ def frames(chunk: int, count: int = 2, discontinuity: bool = False) -> FramesOut
     return FramesOut(FramesHeader("s", "video", chunk, 0, 1000 * chunk, 10, discontinuity), pixels)
 
 
-def test_everything_leaves_in_the_order_in_which_it_happened(way: Way) -> None:
+def test_everything_leaves_in_the_order_in_which_it_happened(rig: OutgoingRig) -> None:
     text = TextOut("s", "text", 1, 0, "hello")
-    way.outgoing.emit([frames(1), text])
-    way.outgoing.answer(Done(1, "s"))
-    way.outgoing.flush()
-    slot, *rest = way.received()
+    rig.outgoing.emit([frames(1), text])
+    rig.outgoing.answer(RequestDone(1, "s"))
+    rig.outgoing.flush()
+    slot, *rest = rig.received()
     assert isinstance(slot, FramesInSlot)
-    assert rest == [Emitted(text), Done(1, "s")]
-    assert (way.reader.copy(slot.slot, slot.shape) == 1).all()
+    assert rest == [EmissionMessage(text), RequestDone(1, "s")]
+    assert (rig.reader.copy(slot.slot, slot.shape) == 1).all()
 
 
-def test_frames_without_a_slot_wait_and_so_does_everything_behind_them(way: Way) -> None:
-    way.outgoing.emit([frames(1), frames(2), frames(3)])
-    way.outgoing.answer(Done(1, "s"))
-    way.outgoing.flush()
-    first, second = way.received()
+def test_frames_without_a_slot_wait_and_so_does_everything_behind_them(rig: OutgoingRig) -> None:
+    rig.outgoing.emit([frames(1), frames(2), frames(3)])
+    rig.outgoing.answer(RequestDone(1, "s"))
+    rig.outgoing.flush()
+    first, second = rig.received()
     assert isinstance(first, FramesInSlot)
     assert isinstance(second, FramesInSlot)
-    assert way.outgoing.blocked
-    way.ring.release(first.slot)
-    way.outgoing.flush()
-    third, done = way.received()
+    assert rig.outgoing.blocked
+    rig.ring.release(first.slot)
+    rig.outgoing.flush()
+    third, done = rig.received()
     assert isinstance(third, FramesInSlot)
-    assert (third.header.chunk, done) == (3, Done(1, "s"))
-    assert not way.outgoing.blocked
+    assert (third.header.chunk, done) == (3, RequestDone(1, "s"))
+    assert not rig.outgoing.blocked
 
 
-def test_more_frames_than_a_slot_holds_leave_in_pieces(way: Way) -> None:
-    way.outgoing.emit([frames(1, count=3, discontinuity=True)])
-    way.outgoing.flush()
-    one, other = way.received()
+def test_more_frames_than_a_slot_holds_leave_in_pieces(rig: OutgoingRig) -> None:
+    rig.outgoing.emit([frames(1, count=3, discontinuity=True)])
+    rig.outgoing.flush()
+    one, other = rig.received()
     assert isinstance(one, FramesInSlot)
     assert isinstance(other, FramesInSlot)
     assert (one.shape[0], one.header.pts_us, one.header.discontinuity) == (2, 1000, True)

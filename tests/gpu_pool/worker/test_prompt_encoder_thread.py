@@ -22,7 +22,7 @@ from reverie.engine.emissions import (
     StepFailed,
 )
 from reverie.engine.inputs import ControlId
-from reverie.gpu_pool import Pool, Recovered, StartRequest
+from reverie.gpu_pool import Pool, SessionRecovered, StartRequest
 from reverie.gpu_pool.wire.notifications import Notification
 from reverie.gpu_pool.wire.session_messages import Reset
 
@@ -182,7 +182,7 @@ async def test_a_lost_worker_does_not_lose_the_prompt_that_it_was_reading(
             lease.send(prompt("a", "p", gate.prompt))
             await gate.reached()
             os.kill(worker_pid(own), signal.SIGKILL)
-            await viewer.hears(Recovered)
+            await viewer.hears(SessionRecovered)
             await gate.reached()
             gate.open()
             assert isinstance(await fate(viewer, "p"), ControlApplied)

@@ -15,13 +15,13 @@ from reverie.engine.inputs import (
     ParameterInput,
     PromptInput,
 )
-from reverie.gpu_pool.worker.prompt_inputs import InEffect
-from reverie.gpu_pool.worker.prompt_prefetch import Delivered, PromptPrefetch, failures
+from reverie.gpu_pool.worker.prompt_inputs import EffectiveControls
+from reverie.gpu_pool.worker.prompt_prefetch import PromptDelivery, PromptPrefetch, failures
 from reverie.models.contract.controls import KeyEdge
 from reverie.models.contract.instance import LoadOptions
 
 LIMIT_S = 20.0
-EFFECT = InEffect("a lake", {"warmth": 0.0, "size": 1.0})
+EFFECT = EffectiveControls("a lake", {"warmth": 0.0, "size": 1.0})
 
 
 class PrefetchRig:
@@ -65,7 +65,7 @@ class PrefetchRig:
         """Wait until a prompt is being read."""
         assert self._begun.acquire(timeout=LIMIT_S)
 
-    def read(self) -> Delivered:
+    def read(self) -> PromptDelivery:
         """Let the prompt be read that is being read, and take it."""
         self._may.release()
         assert self._woken.acquire(timeout=LIMIT_S)

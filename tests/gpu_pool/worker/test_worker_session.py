@@ -33,10 +33,10 @@ def spoken(rig: WorkerSessionRig, count: int, session: str = "a") -> bool:
 def test_what_is_in_effect_is_what_was_asked_of_any_loop_last() -> None:
     rig = WorkerSessionRig()
     worker_session = rig.open(narrate=1)
-    assert worker_session.in_effect.prompt == "a lake"
+    assert worker_session.effective_controls.prompt == "a lake"
     narrate = ParameterInput(ControlId("n"), "narrate", 0.0)
     worker_session.push([prompt("a city"), narrate])
-    effect = worker_session.in_effect
+    effect = worker_session.effective_controls
     assert (effect.prompt, effect.parameters["narrate"]) == ("a city", 0.0)
     assert "brightness" in effect.parameters
 

@@ -44,7 +44,7 @@ def chunk(number: int, key: bool = True, size: int = 8) -> MediaChunk:
     )
 
 
-class Box:
+class OutboxRig:
     """An outbox, and what it asked for."""
 
     def __init__(self, **limits: Any) -> None:
@@ -81,10 +81,10 @@ def accepted(number: int) -> RequestAccepted:
 
 
 async def test_events_come_in_order_and_are_numbered_without_a_gap() -> None:
-    box = Box()
+    rig = OutboxRig()
     for number in range(3):
-        box.outbox.put(accepted(number))
-    events = await box.take(3)
+        rig.outbox.put(accepted(number))
+    events = await rig.take(3)
     assert [(each.session, each.sequence, each.time_us) for each in events] == [
         ("s", 0, 1),
         ("s", 1, 1),
@@ -93,62 +93,62 @@ async def test_events_come_in_order_and_are_numbered_without_a_gap() -> None:
 
 
 async def test_the_init_comes_before_the_first_chunk_and_after_a_change() -> None:
-    box = Box()
-    box.frames(0, 1)
-    box.outbox.put_frame(init(width=32), chunk(2))
-    types = [each.type for each in await box.take(5)]
+    rig = OutboxRig()
+    rig.frames(0, 1)
+    rig.outbox.put_frame(init(width=32), chunk(2))
+    types = [each.type for each in await rig.take(5)]
     assert types == ["media.init", "media.chunk", "media.chunk", "media.init", "media.chunk"]
 
 
 async def test_when_too_many_frames_wait_all_are_dropped_and_the_newest_follows() -> None:
-    box = Box(frames=3)
-    box.frames(0, 1, 2, 3)
-    _, frame = await box.take(2)
+    rig = OutboxRig(frames=3)
+    rig.frames(0, 1, 2, 3)
+    _, frame = await rig.take(2)
     assert isinstance(frame, MediaChunk)
     assert (frame.chunk, frame.dropped, frame.index) == (3, 3, 0)
-    assert len(box.outbox) == 0
+    assert len(rig.outbox) == 0
 
 
 async def test_frames_that_need_earlier_ones_wait_for_a_key_frame() -> None:
-    box = Box(frames=2)
-    box.frames(0)
-    box.frames(1, 2, 3, key=False)
-    assert box.keys_wanted == ["video"]
-    box.frames(4)
-    _, frame = await box.take(2)
+    rig = OutboxRig(frames=2)
+    rig.frames(0)
+    rig.frames(1, 2, 3, key=False)
+    assert rig.keys_wanted == ["video"]
+    rig.frames(4)
+    _, frame = await rig.take(2)
     assert isinstance(frame, MediaChunk)
     assert (frame.chunk, frame.dropped) == (4, 4)
 
 
 async def test_bytes_are_bounded_like_frames() -> None:
-    box = Box(bytes=20)
+    rig = OutboxRig(bytes=20)
     for number in range(3):
-        box.outbox.put_frame(init(), chunk(number, size=8))
-    _, frame = await box.take(2)
+        rig.outbox.put_frame(init(), chunk(number, size=8))
+    _, frame = await rig.take(2)
     assert isinstance(frame, MediaChunk)
     assert frame.chunk == 2
 
 
 async def test_an_old_frame_never_comes_after_the_word_of_the_cut() -> None:
-    box = Box()
-    box.frames(0, 1, 2)
-    box.outbox.cut("video", before_us=250)
-    box.outbox.put(accepted(0))
-    box.frames(2)  # still on its way through an encoder
-    box.frames(3)
-    events = await box.take_all()
+    rig = OutboxRig()
+    rig.frames(0, 1, 2)
+    rig.outbox.cut("video", before_us=250)
+    rig.outbox.put(accepted(0))
+    rig.frames(2)  # still on its way through an encoder
+    rig.frames(3)
+    events = await rig.take_all()
     assert [each.type for each in events] == ["request.accepted", "media.init", "media.chunk"]
     assert isinstance(events[-1], MediaChunk)
     assert (events[-1].chunk, events[-1].dropped) == (3, 0)
 
 
 async def test_the_end_of_a_stream_comes_once_and_last_with_what_was_sent() -> None:
-    box = Box()
-    box.frames(0, 1)
-    box.outbox.complete("video", "closed")
-    box.outbox.complete("video", "again")
-    box.frames(2)
-    events = await box.take_all()
+    rig = OutboxRig()
+    rig.frames(0, 1)
+    rig.outbox.complete("video", "closed")
+    rig.outbox.complete("video", "again")
+    rig.frames(2)
+    events = await rig.take_all()
     assert [each.type for each in events] == [
         "media.init",
         "media.chunk",
@@ -160,29 +160,29 @@ async def test_the_end_of_a_stream_comes_once_and_last_with_what_was_sent() -> N
 
 
 async def test_a_stream_that_never_began_has_no_end() -> None:
-    box = Box()
-    box.outbox.complete("video", "closed")
-    box.outbox.put(accepted(0))
-    (event,) = await box.take(1)
+    rig = OutboxRig()
+    rig.outbox.complete("video", "closed")
+    rig.outbox.put(accepted(0))
+    (event,) = await rig.take(1)
     assert (event.type, event.sequence) == ("request.accepted", 0)
 
 
 async def test_too_many_events_end_the_attachment_with_a_last_word() -> None:
-    box = Box(events=16)
+    rig = OutboxRig(events=16)
     for number in range(20):
-        box.outbox.put(accepted(number))
-    assert box.overflows == 1
-    events = await box.take(17)
+        rig.outbox.put(accepted(number))
+    assert rig.overflows == 1
+    events = await rig.take(17)
     assert events[-1].type == "error"
     with pytest.raises(AttachmentEndedError, match="slow_viewer"):
-        await box.outbox.take()
+        await rig.outbox.take()
 
 
 async def test_an_endless_outbox_forgets_its_oldest_events_instead() -> None:
-    box = Box(events=3, endless=True)
+    rig = OutboxRig(events=3, endless=True)
     for number in range(10):
-        box.outbox.put(accepted(number))
-    events = await box.take(3)
+        rig.outbox.put(accepted(number))
+    events = await rig.take(3)
     assert [each.command for each in events if each.type == "request.accepted"] == [
         "c7",
         "c8",
@@ -192,37 +192,37 @@ async def test_an_endless_outbox_forgets_its_oldest_events_instead() -> None:
 
 
 async def test_nothing_comes_in_after_the_end() -> None:
-    box = Box()
-    box.outbox.end("closed", SessionClosed(reason="closed"))
-    box.outbox.put(accepted(0))
-    box.frames(0)
-    (event,) = await box.take(1)
+    rig = OutboxRig()
+    rig.outbox.end("closed", SessionClosed(reason="closed"))
+    rig.outbox.put(accepted(0))
+    rig.frames(0)
+    (event,) = await rig.take(1)
     assert event.type == "session.closed"
     with pytest.raises(AttachmentEndedError):
-        await box.outbox.take()
+        await rig.outbox.take()
 
 
 async def test_a_cancelled_take_takes_nothing() -> None:
-    box = Box()
-    waiting = asyncio.ensure_future(box.outbox.take())
+    rig = OutboxRig()
+    waiting = asyncio.ensure_future(rig.outbox.take())
     await asyncio.sleep(0)
-    box.outbox.put(accepted(0))
+    rig.outbox.put(accepted(0))
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    (event,) = await box.take(1)
+    (event,) = await rig.take(1)
     assert event.sequence == 0
 
 
 async def test_it_knows_since_when_nothing_was_taken() -> None:
-    box = Box()
-    box.clock.advance(1)
-    box.outbox.put(accepted(0))
-    box.clock.advance(1)
-    box.outbox.put(accepted(1))
-    assert box.outbox.moved_us == 1_000_001
-    await box.take(1)
-    assert box.outbox.moved_us == 2_000_001
+    rig = OutboxRig()
+    rig.clock.advance(1)
+    rig.outbox.put(accepted(0))
+    rig.clock.advance(1)
+    rig.outbox.put(accepted(1))
+    assert rig.outbox.moved_us == 1_000_001
+    await rig.take(1)
+    assert rig.outbox.moved_us == 2_000_001
 
 
 Move = st.sampled_from(["frame", "key", "event", "take", "cut", "complete"])
@@ -233,22 +233,22 @@ Move = st.sampled_from(["frame", "key", "event", "take", "cut", "complete"])
 async def test_whatever_happens_the_numbers_have_no_gap_and_the_bounds_hold(
     moves: list[str], frames: int
 ) -> None:
-    box = Box(frames=frames, events=16)
+    rig = OutboxRig(frames=frames, events=16)
     taken: list[AnyEvent] = []
     for number, move in enumerate(moves, 1):
         match move:
             case "frame" | "key":
-                box.frames(number, key=move == "key")
+                rig.frames(number, key=move == "key")
             case "event":
-                box.outbox.put(accepted(number))
+                rig.outbox.put(accepted(number))
             case "cut":
-                box.outbox.cut("video", number * 100)
+                rig.outbox.cut("video", number * 100)
             case "complete":
-                box.outbox.complete("video", "closed")
-            case _ if len(box.outbox):
-                taken += await box.take_all()
-        assert len(box.outbox) <= frames + 18
-    taken += await box.take_all()
+                rig.outbox.complete("video", "closed")
+            case _ if len(rig.outbox):
+                taken += await rig.take_all()
+        assert len(rig.outbox) <= frames + 18
+    taken += await rig.take_all()
     assert [each.sequence for each in taken] == list(range(len(taken)))
     media = [each for each in taken if each.type.startswith("media.")]
     chunks = [each for each in media if isinstance(each, MediaChunk)]
@@ -267,20 +267,20 @@ def _assert_decodable(chunks: list[MediaChunk]) -> None:
 
 
 async def test_a_sender_that_causes_events_waits_until_few_of_them_wait() -> None:
-    box = Box(events=32)
+    rig = OutboxRig(events=32)
     for number in range(3):
-        box.outbox.put(RequestAccepted(command=f"n{number}"))
-        box.outbox.put_frame(init(), chunk(number))
-    waiting = asyncio.create_task(box.outbox.has_room())
+        rig.outbox.put(RequestAccepted(command=f"n{number}"))
+        rig.outbox.put_frame(init(), chunk(number))
+    waiting = asyncio.create_task(rig.outbox.has_room())
     await asyncio.sleep(0)
     assert not waiting.done()
-    await box.outbox.take()
+    await rig.outbox.take()
     await asyncio.wait_for(waiting, 20)
-    box.outbox.put(RequestAccepted(command="more"))
-    waiting = asyncio.create_task(box.outbox.has_room())
+    rig.outbox.put(RequestAccepted(command="more"))
+    waiting = asyncio.create_task(rig.outbox.has_room())
     await asyncio.sleep(0)
     assert not waiting.done()
-    box.outbox.abandon("detached")
+    rig.outbox.abandon("detached")
     await asyncio.wait_for(waiting, 20)
 
 
@@ -314,48 +314,48 @@ def sound_init(stream: str = "sound") -> MediaInit:
 
 
 async def test_of_too_much_sound_the_oldest_gives_way_and_the_next_packet_counts_it() -> None:
-    box = Box(packets=3, frames=2)
+    rig = OutboxRig(packets=3, frames=2)
     for number in range(10):
-        box.outbox.put_frame(sound_init(), heard(number, dropped=int(number == 7)))
-    events = [event for event in await box.take_all() if isinstance(event, MediaChunk)]
+        rig.outbox.put_frame(sound_init(), heard(number, dropped=int(number == 7)))
+    events = [event for event in await rig.take_all() if isinstance(event, MediaChunk)]
     assert [event.chunk for event in events] == [7, 8, 9]
     assert [event.dropped for event in events] == [8, 0, 0]  # one was lost before it came in
     assert [event.discontinuity for event in events] == [True, False, False]
     assert [event.index for event in events] == [0, 1, 2]
-    assert box.outbox.skipped == 7
-    assert box.keys_wanted == []
+    assert rig.outbox.skipped == 7
+    assert rig.keys_wanted == []
 
 
 async def test_sound_and_pictures_do_not_push_each_other_out() -> None:
-    box = Box(packets=4, frames=2)
+    rig = OutboxRig(packets=4, frames=2)
     for number in range(4):
-        box.outbox.put_frame(sound_init(), heard(number))
-        box.outbox.put_frame(sound_init("voice"), heard(number, "voice"))
-    box.frames(0, 1, 2)
-    events = [event for event in await box.take_all() if isinstance(event, MediaChunk)]
+        rig.outbox.put_frame(sound_init(), heard(number))
+        rig.outbox.put_frame(sound_init("voice"), heard(number, "voice"))
+    rig.frames(0, 1, 2)
+    events = [event for event in await rig.take_all() if isinstance(event, MediaChunk)]
     assert [event.chunk for event in events if event.stream == "sound"] == [0, 1, 2, 3]
     assert [event.chunk for event in events if event.stream == "voice"] == [0, 1, 2, 3]
     assert [event.chunk for event in events if event.stream == "video"] == [2]
-    assert len(box.outbox) == 0
+    assert len(rig.outbox) == 0
 
 
 async def test_packets_count_as_media_and_not_as_events() -> None:
-    box = Box(packets=100, events=16)
+    rig = OutboxRig(packets=100, events=16)
     for number in range(50):
-        box.outbox.put_frame(sound_init(), heard(number))
+        rig.outbox.put_frame(sound_init(), heard(number))
     for number in range(16):
-        box.outbox.put(accepted(number))
-    assert box.overflows == 0
-    box.outbox.drop_media()
-    assert len(box.outbox) == 16
+        rig.outbox.put(accepted(number))
+    assert rig.overflows == 0
+    rig.outbox.drop_media()
+    assert len(rig.outbox) == 16
 
 
 async def test_a_cut_silences_what_waits() -> None:
-    box = Box()
+    rig = OutboxRig()
     for number in range(5):
-        box.outbox.put_frame(sound_init(), heard(number))
-    box.outbox.cut("sound", 60_000)
-    box.outbox.put_frame(sound_init(), heard(1))
-    events = [event for event in await box.take_all() if isinstance(event, MediaChunk)]
+        rig.outbox.put_frame(sound_init(), heard(number))
+    rig.outbox.cut("sound", 60_000)
+    rig.outbox.put_frame(sound_init(), heard(1))
+    events = [event for event in await rig.take_all() if isinstance(event, MediaChunk)]
     assert [event.chunk for event in events] == [3, 4]
     assert not any(event.dropped for event in events)

@@ -17,7 +17,7 @@ def superseded(control: ControlId, by: ControlId | None) -> emissions.ControlSup
     return emissions.ControlSuperseded("s", control, by)
 
 
-class Sent:
+class ReceiptsRig:
     """Commands sent to receipts, and what came back."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Sent:
 
 
 def test_a_control_that_acts_is_applied_under_the_command_s_own_id() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     (control,) = sent.command("a")
     sent.receipts.applied(applied(control, unknown_words=("blarg",), truncated_at=32))
     (receipt,) = sent.told
@@ -43,14 +43,14 @@ def test_a_control_that_acts_is_applied_under_the_command_s_own_id() -> None:
 
 
 def test_a_control_that_never_acts_names_what_took_its_place() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     (old,), (new,) = sent.command("a"), sent.command("b")
     sent.receipts.superseded(superseded(old, new))
     assert sent.told == [ControlSuperseded(control="a", by="b")]
 
 
 def test_a_command_of_several_parts_gets_one_receipt_with_all_notes() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     prompt, speed = sent.command("a", context=2)
     sent.receipts.applied(applied(speed))
     assert sent.told == []
@@ -61,7 +61,7 @@ def test_a_command_of_several_parts_gets_one_receipt_with_all_notes() -> None:
 
 
 def test_a_receipt_that_has_begun_is_given_before_the_frames() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     prompt, speed = sent.command("a", context=2)
     sent.receipts.applied(applied(speed))
     sent.receipts.before_frames()
@@ -71,7 +71,7 @@ def test_a_receipt_that_has_begun_is_given_before_the_frames() -> None:
 
 
 def test_a_command_of_which_anything_acts_is_applied() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     prompt, speed = sent.command("a", context=2)
     (newer,) = sent.command("b")
     sent.receipts.superseded(superseded(prompt, newer))
@@ -80,14 +80,14 @@ def test_a_command_of_which_anything_acts_is_applied() -> None:
 
 
 def test_ids_that_the_session_never_gave_are_ignored() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     sent.receipts.applied(applied(ControlId("elsewhere")))
     sent.receipts.superseded(superseded(ControlId("elsewhere"), None))
     assert sent.told == []
 
 
 def test_what_still_waits_at_the_end_is_given_up() -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     sent.command("a", context=2)
     sent.command("b")
     sent.receipts.drop_all()
@@ -103,7 +103,7 @@ def test_what_still_waits_at_the_end_is_given_up() -> None:
 def test_every_command_gets_exactly_one_receipt(
     commands: list[tuple[int, int]], random: "st.DataObject"
 ) -> None:
-    sent = Sent()
+    sent = ReceiptsRig()
     waiting = [
         control
         for number, (context, _) in enumerate(commands)

@@ -27,7 +27,7 @@ KEYS = Keys.of("the token", "the watch token", "the owner")
 
 
 @dataclass
-class Shelf:
+class RecordingsRig:
     """A library on a clock that tests own.
 
     Attributes:
@@ -71,12 +71,12 @@ class Shelf:
 
 
 @asynccontextmanager
-async def shelf(folder: Path | None, **options: Any) -> AsyncIterator[Shelf]:
-    made: Shelf
+async def recordings_rig(folder: Path | None, **options: Any) -> AsyncIterator[RecordingsRig]:
+    made: RecordingsRig
     recordings = Recordings(
         RecordingOptions.model_validate({"folder": folder, **options}), lambda: made.now_s
     )
-    made = Shelf(recordings)
+    made = RecordingsRig(recordings)
     await recordings.start()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(recordings.run())
@@ -90,7 +90,7 @@ def files(folder: Path) -> set[str]:
 
 
 async def test_what_is_recorded_is_there_for_those_with_its_keys(tmp_path: Path) -> None:
-    async with shelf(tmp_path) as on:
+    async with recordings_rig(tmp_path) as on:
         id = await on.record(50)
         recording = on.recordings.get("s", id)
         assert recording is not None
@@ -106,7 +106,7 @@ async def test_what_is_recorded_is_there_for_those_with_its_keys(tmp_path: Path)
 
 
 async def test_what_is_too_old_goes(tmp_path: Path) -> None:
-    async with shelf(tmp_path, keep_s=100.0) as on:
+    async with recordings_rig(tmp_path, keep_s=100.0) as on:
         old = await on.record()
         on.now_s += 60
         new = await on.record()
@@ -119,7 +119,7 @@ async def test_what_is_too_old_goes(tmp_path: Path) -> None:
 
 
 async def test_of_too_many_the_oldest_goes(tmp_path: Path) -> None:
-    async with shelf(tmp_path, keep_count=2) as on:
+    async with recordings_rig(tmp_path, keep_count=2) as on:
         ids = [await on.record() for _ in range(4)]
         assert on.ids == ids[2:]
 
@@ -128,7 +128,7 @@ STRANGER = Keys.of("another token", "another watch token", "a stranger")
 
 
 async def test_a_stranger_who_records_without_end_loses_their_own_oldest(tmp_path: Path) -> None:
-    async with shelf(tmp_path, keep_count=4, keep_count_per_owner=2) as on:
+    async with recordings_rig(tmp_path, keep_count=4, keep_count_per_owner=2) as on:
         victim = await on.record()
         made = [await on.record(5, "t", STRANGER) for _ in range(5)]
         assert on.ids == [victim]
@@ -136,7 +136,7 @@ async def test_a_stranger_who_records_without_end_loses_their_own_oldest(tmp_pat
 
 
 async def test_when_all_room_is_taken_others_are_refused_and_lose_nothing(tmp_path: Path) -> None:
-    async with shelf(tmp_path, keep_count=3, keep_count_per_owner=2) as on:
+    async with recordings_rig(tmp_path, keep_count=3, keep_count_per_owner=2) as on:
         victim = await on.record()
         made = [await on.record(5, "t", STRANGER) for _ in range(2)]
         third = Keys.of("x", "y", "a third")
@@ -150,7 +150,7 @@ async def test_when_all_room_is_taken_others_are_refused_and_lose_nothing(tmp_pa
 
 
 async def test_an_address_with_many_owners_has_a_quota_too(tmp_path: Path) -> None:
-    async with shelf(tmp_path, keep_count=8, keep_count_per_address=2) as on:
+    async with recordings_rig(tmp_path, keep_count=8, keep_count_per_address=2) as on:
         victim = await on.record(address="here")
         for number in range(2):
             owner = Keys.of(f"t{number}", f"w{number}", f"owner {number}")
@@ -162,7 +162,7 @@ async def test_an_address_with_many_owners_has_a_quota_too(tmp_path: Path) -> No
 
 
 async def test_of_too_much_the_oldest_goes_and_what_runs_ends_last(tmp_path: Path) -> None:
-    async with shelf(tmp_path, keep_bytes=2**20) as on:
+    async with recordings_rig(tmp_path, keep_bytes=2**20) as on:
         first = await on.record()
         id, writer = on.begin()
         for media in Camera().film(50):
@@ -176,7 +176,7 @@ async def test_of_too_much_the_oldest_goes_and_what_runs_ends_last(tmp_path: Pat
 
 
 async def test_deleting_what_runs_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
-    async with shelf(tmp_path) as on:
+    async with recordings_rig(tmp_path) as on:
         id, writer = on.begin()
         for media in Camera().film(60):
             writer.picture(media)
@@ -188,7 +188,7 @@ async def test_deleting_what_runs_ends_it_and_leaves_nothing(tmp_path: Path) -> 
 
 
 async def test_a_server_that_leaves_ends_what_runs(tmp_path: Path) -> None:
-    async with shelf(tmp_path) as on:
+    async with recordings_rig(tmp_path) as on:
         id, writer = on.begin()
         for media in Camera().film(30):
             writer.picture(media)
@@ -199,7 +199,7 @@ async def test_a_server_that_leaves_ends_what_runs(tmp_path: Path) -> None:
 async def test_what_a_lost_server_was_writing_ends_with_its_last_whole_fragment(
     tmp_path: Path,
 ) -> None:
-    async with shelf(tmp_path) as on:
+    async with recordings_rig(tmp_path) as on:
         whole = await on.record()
         on.now_s += 1
         id, writer = on.begin()
@@ -216,7 +216,7 @@ async def test_what_a_lost_server_was_writing_ends_with_its_last_whole_fragment(
         (elsewhere / name).write_bytes(cut)
     (elsewhere / "not-a-recording.json").write_text("{}")
     (elsewhere / f"{'0' * 24}.json").write_text("no JSON at all")
-    async with shelf(elsewhere) as again:
+    async with recordings_rig(elsewhere) as again:
         assert again.ids == [whole, id]
         recording = again.recordings.get("s", id)
         assert recording is not None
@@ -228,7 +228,7 @@ async def test_what_a_lost_server_was_writing_ends_with_its_last_whole_fragment(
 
 
 async def test_lines_are_stored_next_to_the_pictures(tmp_path: Path) -> None:
-    async with shelf(tmp_path) as on:
+    async with recordings_rig(tmp_path) as on:
         id, writer = on.begin()
         writer.line("event", '{"before": true}')
         for media in Camera().film(45):
@@ -259,7 +259,7 @@ async def test_where_nothing_is_recorded_no_folder_is_made_or_looked_for(
     monkeypatch.setattr(tempfile, "gettempdir", nowhere)
     (tmp_path / "file").write_text("")
     for folder in (None, tmp_path / "none", tmp_path / "file"):
-        async with shelf(folder, enabled=False):
+        async with recordings_rig(folder, enabled=False):
             pass
     assert files(tmp_path) == {"file"}
 
@@ -267,10 +267,10 @@ async def test_where_nothing_is_recorded_no_folder_is_made_or_looked_for(
 async def test_what_was_kept_before_recordings_were_switched_off_goes_in_its_time(
     tmp_path: Path,
 ) -> None:
-    async with shelf(tmp_path) as on:
+    async with recordings_rig(tmp_path) as on:
         await on.record()
     assert files(tmp_path)
-    async with shelf(tmp_path, enabled=False, keep_s=10) as on:
+    async with recordings_rig(tmp_path, enabled=False, keep_s=10) as on:
         on.now_s += 11
         on.recordings._sweep()
     assert not files(tmp_path)
@@ -283,7 +283,7 @@ async def test_a_disk_that_hangs_does_not_keep_the_server_from_leaving(
         monkeypatch.setattr(f"reverie.sessions.recording.{module}.LEAVE_S", 0.05)
     gate = threading.Event()
     monkeypatch.setattr(RecordingFolder, "write", lambda *_: gate.wait(60))
-    async with asyncio.timeout(LIMIT_S), shelf(tmp_path) as on:
+    async with asyncio.timeout(LIMIT_S), recordings_rig(tmp_path) as on:
         on.begin()
     assert "the disk does not answer" in caplog.text
     gate.set()

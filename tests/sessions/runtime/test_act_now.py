@@ -5,7 +5,7 @@ from fake_pool import FRAMES
 from session_rig import assert_well_formed, session_rig
 
 from reverie.gpu_pool.wire.errors import WorkerLostError
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.session_messages import ActNow, PushInputs, Request
 from reverie.sessions.attachments.attachment import Role
 from reverie.sessions.protocol.errors import CommandError
@@ -99,7 +99,7 @@ async def test_a_control_that_was_sent_as_the_worker_was_lost_is_accepted() -> N
         await client.chunk()
         ask = lease.ask
 
-        async def lost(message: Request) -> Done:
+        async def lost(message: Request) -> RequestDone:
             if isinstance(message, ActNow):
                 raise WorkerLostError("as the test said")
             return await ask(message)

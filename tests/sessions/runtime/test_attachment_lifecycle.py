@@ -3,7 +3,7 @@
 import pytest
 from session_rig import session_rig
 
-from reverie.gpu_pool.wire.session_messages import PlayheadMoved, Watched
+from reverie.gpu_pool.wire.session_messages import PlayheadMoved, SetWatched
 from reverie.media import Codec
 from reverie.sessions.attachments.attachment import Attachment, AttachOptions, Role
 from reverie.sessions.protocol.commands import AnyCommand
@@ -49,12 +49,12 @@ async def test_a_late_viewer_is_shown_the_newest_picture_and_the_loop_continues(
         lease.put_out_chunk()
         await client.until("media.chunk")
         client.attachment.detach()
-        assert lease.sent[-1] == Watched(session.id, False)
+        assert lease.sent[-1] == SetWatched(session.id, False)
         lease.sent.clear()
         late = rig.attach(session)
         assert lease.sent == [
             PlayheadMoved(session.id, 0, "world_model"),
-            Watched(session.id, True),
+            SetWatched(session.id, True),
         ]
         await late.until("media.init")
 

@@ -4,7 +4,7 @@ import pytest
 from session_rig import session_rig
 from waiting import until
 
-from reverie.gpu_pool.wire.notifications import Recovered, WorkerLost
+from reverie.gpu_pool.wire.notifications import SessionRecovered, WorkerLost
 from reverie.gpu_pool.wire.session_messages import PushInputs, ReleaseKeys
 from reverie.sessions.protocol.events import (
     ControlApplied,
@@ -124,7 +124,7 @@ async def test_snapshots_over_the_limit_are_refused_without_asking_the_loop() ->
             "it has a place"
         )
         lease.say(WorkerLost(session.id, "killed"))
-        lease.say(Recovered(session.id, 0, 0))  # some may be lost: the new worker decides
+        lease.say(SessionRecovered(session.id, 0, 0))  # some may be lost: the new worker decides
         assert isinstance(await client.ask("snapshot", name="another"), RequestAccepted)
 
 

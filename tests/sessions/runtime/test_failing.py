@@ -12,8 +12,8 @@ from reverie.gpu_pool.wire.errors import (
     RequestRefusedError,
     WorkerLostError,
 )
-from reverie.gpu_pool.wire.messages import Done
-from reverie.gpu_pool.wire.notifications import Recovered, SessionLost, WorkerLost
+from reverie.gpu_pool.wire.messages import RequestDone
+from reverie.gpu_pool.wire.notifications import SessionLost, SessionRecovered, WorkerLost
 from reverie.gpu_pool.wire.session_messages import Request
 from reverie.media import Codec, EncodedFrame, EncodeError, Picture, Size, VideoEncoder, VideoFanout
 from reverie.media.video.rgb24 import Rgb24Encoder
@@ -61,7 +61,7 @@ async def test_a_lost_worker_is_told_and_the_session_continues() -> None:
         await client.chunk()
         lease.say(WorkerLost(session.id, "killed"))
         await client.until("session.recovering")
-        lease.say(Recovered(session.id, 0, lease.pts_us))
+        lease.say(SessionRecovered(session.id, 0, lease.pts_us))
         lease.put_out_chunk()
         assert await client.chunk()
         assert_well_formed(client)
@@ -78,7 +78,7 @@ async def test_a_client_that_attaches_during_recovery_is_told_so() -> None:
             assert isinstance(told, SessionRecovering)
             assert (told.reason, told.chunk) == ("worker_lost", 0)
             assert newcomer.types()[:2] == ["session.attached", "session.recovering"]
-        lease.say(Recovered(session.id, 0, lease.pts_us))
+        lease.say(SessionRecovered(session.id, 0, lease.pts_us))
         later = rig.attach(session)
         lease.put_out_chunk()
         await later.chunk()
@@ -103,7 +103,7 @@ async def test_the_text_of_a_model_s_exception_is_not_told_to_clients() -> None:
     async with session_rig() as rig:
         session, lease, client = await rig.driven()
         lease.say(WorkerLost(session.id, SECRET))
-        lease.say(Recovered(session.id, -1, 0))
+        lease.say(SessionRecovered(session.id, -1, 0))
         for fatal in (False, True):
             lease.say(StepFailed(session.id, FaultCode.STEP_RAISED, 0, 0, SECRET, fatal))
         assert await client.until_end() == "step_raised"
@@ -133,7 +133,7 @@ async def test_why_a_session_was_given_up_is_for_the_log(caplog: pytest.LogCaptu
 async def test_why_the_loop_could_not_do_what_it_was_asked_is_told_by_its_code(
     failure: PoolError, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def ask(message: Request) -> Done:
+    async def ask(message: Request) -> RequestDone:
         raise failure
 
     async with session_rig() as rig:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from session_suite import Screen, Shown, looking
+from session_suite import ShownFrame, StreamViewer, looking
 from stub_model import LOCATION, LOG_VARIABLE, prompt_mark, read_log
 
 from reverie.config import Deployment
@@ -33,13 +33,13 @@ async def engine(log: Path) -> AsyncIterator[Engine]:
         yield engine
 
 
-class Player:
+class ScriptedViewer:
     """Does one thing after the other and keeps the rules in view."""
 
-    def __init__(self, session: Session, screen: Screen, log: Path) -> None:
+    def __init__(self, session: Session, screen: StreamViewer, log: Path) -> None:
         self.session = session
         self.screen = screen
-        self.frames: list[Shown] = []
+        self.frames: list[ShownFrame] = []
         self.prompt = "a lake"
         self.control: str | None = None
         self.paused = False
@@ -90,7 +90,7 @@ async def test_any_order_of_pausing_ends_with_a_running_world_under_the_last_pro
     engine: Engine, log: Path, moves: list[str]
 ) -> None:
     async with engine.session(prompt="a lake") as session, looking(session) as screen:
-        player = Player(session, screen, log)
+        player = ScriptedViewer(session, screen, log)
         for move in moves:
             await player.do(move)
         await player.do("resume")
@@ -123,7 +123,7 @@ async def test_after_a_long_pause_no_burst_catches_up(engine: Engine, log: Path)
         assert after - before <= 2
 
 
-def _assert_gap_free(frames: list[Shown]) -> None:
+def _assert_gap_free(frames: list[ShownFrame]) -> None:
     """Each frame begins where the one before it ended, or says that it does not."""
     shown = [frame.event for frame in frames]
     for before, event in pairwise(shown):

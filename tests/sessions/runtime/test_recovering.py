@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from session_suite import Screen, assert_well_formed, looking
+from session_suite import StreamViewer, assert_well_formed, looking
 from stub_model import LOCATION, LOG_VARIABLE, Fault, prompt_mark
 
 from reverie.config import Deployment
@@ -46,5 +46,5 @@ async def test_a_crash_is_told_and_the_world_continues_under_its_prompt() -> Non
         assert "error" not in _types(screen)
 
 
-def _types(screen: Screen) -> list[str]:
+def _types(screen: StreamViewer) -> list[str]:
     return [event.type for event in screen.events]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import stub_model
 from session_rig import session_rig
-from session_suite import Screen, looking
+from session_suite import StreamViewer, looking
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
@@ -28,7 +28,7 @@ async def engine() -> AsyncIterator[Engine]:
         yield engine
 
 
-async def answer(screen: Screen, turn: str) -> str:
+async def answer(screen: StreamViewer, turn: str) -> str:
     """Return the whole answer to a turn."""
     told = ""
     while True:

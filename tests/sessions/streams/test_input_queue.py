@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from reverie.media import RawVideo
 from reverie.models.contract.controls import Merge
 from reverie.sessions.protocol.errors import CommandError
-from reverie.sessions.streams.input_queue import InputQueue, Pushed
+from reverie.sessions.streams.input_queue import InputQueue, MediaPush
 
 
-def pushed(number: int, codec: str = "jpeg", size: int = 10) -> Pushed:
-    return Pushed(RawVideo(bytes(size), number, codec), f"c{number}", lambda error: None)
+def pushed(number: int, codec: str = "jpeg", size: int = 10) -> MediaPush:
+    return MediaPush(RawVideo(bytes(size), number, codec), f"c{number}", lambda error: None)
 
 
-def numbers(items: tuple[Pushed, ...]) -> list[int]:
+def numbers(items: tuple[MediaPush, ...]) -> list[int]:
     return [each.raw.pts_us for each in items]
 
 
@@ -49,7 +49,7 @@ def test_a_clip_keeps_all_and_refuses_what_has_no_room() -> None:
 
 def test_bytes_are_counted_whatever_they_are_in() -> None:
     queue = InputQueue(Merge.FIFO, 100, 3000)
-    queue.put(Pushed(RawVideo(np.zeros((10, 10, 3), np.uint8), 0), "", lambda error: None))
+    queue.put(MediaPush(RawVideo(np.zeros((10, 10, 3), np.uint8), 0), "", lambda error: None))
     queue.put(pushed(1, size=2700))
     with pytest.raises(CommandError, match="input_bytes"):
         queue.put(pushed(2, size=1))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import talking_stub
-from session_suite import Screen, looking
+from session_suite import StreamViewer, looking
 from text_suite import LONG
 
 from reverie.config import Deployment
@@ -36,7 +36,7 @@ def spoken(events: list[AnyEvent]) -> list[MediaChunk]:
     return [each for each in events if isinstance(each, MediaChunk) and each.stream == "voice"]
 
 
-async def until_spoken(screen: Screen, count: int) -> None:
+async def until_spoken(screen: StreamViewer, count: int) -> None:
     while len(spoken(screen.events)) < count:
         await screen.take()
 

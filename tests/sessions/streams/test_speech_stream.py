@@ -21,7 +21,7 @@ LIMIT_S = 20.0
 SHAPE = SoundShape(16_000, 1)
 
 
-class Whistle:
+class ToneSpeech:
     """Speaks a second for every word; what has `!` in it cannot be spoken."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Whistle:
         return tone(440.0, len(text.split()), SHAPE.rate_hz)
 
 
-class NoDesk:
+class NullCommandSink:
     def submit(self, request: CommandRequest) -> None: ...
 
     def listening_changed(self, attachment: Attachment) -> None: ...
@@ -46,22 +46,22 @@ class NoDesk:
     def detach(self, attachment: Attachment) -> None: ...
 
 
-class Stage:
+class SpeechRig:
     """A voice, and somebody who listens to it."""
 
     def __init__(self, follows: bool) -> None:
-        self.whistle = Whistle()
+        self.speech = ToneSpeech()
         self.failures: list[str] = []
         state = SessionState(SessionId("s"), "o", "m", "p", 7, PromptMemory(100))
         stream = StreamState("voice", StreamKind.AUDIO, float(SHAPE.rate_hz))
         self.fanout = AudioFanout(SHAPE.rate_hz, SHAPE.channels)
         self.sound = AudioStream(stream, state, self.fanout)
-        self.voice = SpeechStream(self.sound, self.whistle, "s", self.failures.append, follows)
+        self.voice = SpeechStream(self.sound, self.speech, "s", self.failures.append, follows)
         self.outbox = Outbox(
             "s", lambda: 0, OutboxLimits(packets=10_000), lambda: None, lambda _: None
         )
         options = AttachOptions(audio=AudioCodec.PCM16)
-        self.sound.show(Attachment(0, Role.DRIVER, options, self.outbox, NoDesk()))
+        self.sound.show(Attachment(0, Role.DRIVER, options, self.outbox, NullCommandSink()))
 
     async def heard(self) -> list[MediaChunk]:
         """Return what has been sent and not yet taken."""
@@ -75,15 +75,15 @@ class Stage:
     async def spoke(self, count: int) -> None:
         """Wait until so many phrases were spoken and their sound is there."""
         async with asyncio.timeout(LIMIT_S):
-            while len(self.whistle.spoken) < count:
+            while len(self.speech.spoken) < count:
                 await asyncio.sleep(0)
             for _ in range(5):
                 await asyncio.sleep(0)
 
 
 @asynccontextmanager
-async def stage(follows: bool = True) -> AsyncIterator[Stage]:
-    made = Stage(follows)
+async def rig(follows: bool = True) -> AsyncIterator[SpeechRig]:
+    made = SpeechRig(follows)
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(made.voice.speak()), tasks.create_task(made.fanout.run())]
         yield made
@@ -96,7 +96,7 @@ def seconds(chunks: list[MediaChunk]) -> float:
 
 
 async def test_sound_goes_out_as_far_as_the_pictures_have_come_and_a_little_ahead() -> None:
-    async with stage() as on:
+    async with rig() as on:
         on.voice.pictures(1_000_000)
         on.voice.say("one two three. ", final=True)
         await on.spoke(1)
@@ -114,18 +114,18 @@ async def test_sound_goes_out_as_far_as_the_pictures_have_come_and_a_little_ahea
 
 
 async def test_phrases_follow_each_other_after_a_breath() -> None:
-    async with stage() as on:
+    async with rig() as on:
         on.voice.say("one. two. ", final=True)
         await on.spoke(2)
         on.voice.pictures(10_000_000)
         chunks = await on.heard()
     starts = [chunk.pts_us for chunk in chunks if chunk.discontinuity]
     assert starts[1] - starts[0] == 1_000_000 + PAUSE_US
-    assert on.whistle.spoken == ["one.", "two."]
+    assert on.speech.spoken == ["one.", "two."]
 
 
 async def test_an_interrupt_cuts_what_is_unsaid_at_once() -> None:
-    async with stage() as on:
+    async with rig() as on:
         on.voice.say("one two three. four. ", final=True)
         await on.spoke(2)
         on.voice.pictures(1_000_000)
@@ -144,15 +144,15 @@ async def test_an_interrupt_cuts_what_is_unsaid_at_once() -> None:
 
 
 async def test_what_is_being_spoken_when_it_is_interrupted_is_never_heard() -> None:
-    async with stage() as on:
-        on.whistle.may_speak.clear()
+    async with rig() as on:
+        on.speech.may_speak.clear()
         on.voice.say("one two three. ", final=True)
         async with asyncio.timeout(LIMIT_S):
-            while not on.whistle.spoken:
+            while not on.speech.spoken:
                 await asyncio.sleep(0)
         on.voice.cancel_speech()
         on.voice.say("four. ", final=True)
-        on.whistle.may_speak.set()
+        on.speech.may_speak.set()
         await on.spoke(2)
         on.voice.pictures(10_000_000)
         chunks = await on.heard()
@@ -160,7 +160,7 @@ async def test_what_is_being_spoken_when_it_is_interrupted_is_never_heard() -> N
 
 
 async def test_a_phrase_that_cannot_be_spoken_is_told_and_the_next_one_is() -> None:
-    async with stage() as on:
+    async with rig() as on:
         on.voice.say("loud! two. ", final=True)
         await on.spoke(2)
         on.voice.pictures(10_000_000)
@@ -170,16 +170,16 @@ async def test_a_phrase_that_cannot_be_spoken_is_told_and_the_next_one_is() -> N
 
 
 async def test_while_the_pictures_rest_little_is_spoken_ahead() -> None:
-    async with stage() as on:
+    async with rig() as on:
         for number in range(30):
             on.voice.say(f"one two three four {number}. ", final=True)
         await on.spoke(3)
-        assert len(on.whistle.spoken) == 3  # ten seconds are enough
+        assert len(on.speech.spoken) == 3  # ten seconds are enough
         assert seconds(await on.heard()) <= AHEAD_US / 1e6 + 0.04
 
 
 async def test_without_pictures_it_speaks_freely() -> None:
-    async with stage(follows=False) as on:
+    async with rig(follows=False) as on:
         on.voice.say("one two. ", final=True)
         await on.spoke(1)
         assert abs(seconds(await on.heard()) - 2.0) < 0.001
@@ -187,7 +187,7 @@ async def test_without_pictures_it_speaks_freely() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", ". "])
 async def test_nothing_to_say_is_no_fault(text: str) -> None:
-    async with stage() as on:
+    async with rig() as on:
         on.voice.say(text, final=True)
         on.voice.pictures(1_000_000)
         await on.heard()

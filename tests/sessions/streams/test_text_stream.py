@@ -9,7 +9,7 @@ from waiting import until
 from reverie.engine.emissions import ControlApplied, ControlSuperseded
 from reverie.engine.inputs import OPENING, PromptInput, TurnInput
 from reverie.gpu_pool.wire import session_messages as messages
-from reverie.gpu_pool.wire.notifications import Recovered, WorkerLost
+from reverie.gpu_pool.wire.notifications import SessionRecovered, WorkerLost
 from reverie.gpu_pool.wire.session_messages import PushInputs
 from reverie.sessions.attachments.attachment import Role
 from reverie.sessions.protocol import events
@@ -196,7 +196,7 @@ async def test_a_lost_worker_and_a_restarted_voice_end_the_utterance() -> None:
         await word(driver)
         lease.say(WorkerLost(session.id, "gone"))
         assert (await word(driver)).cut
-        lease.say(Recovered(session.id, -1, 0))
+        lease.say(SessionRecovered(session.id, -1, 0))
         assert not session.state.over
 
 

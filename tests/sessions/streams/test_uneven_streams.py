@@ -4,7 +4,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 import uneven_model
-from session_suite import Screen, looking
+from session_suite import StreamViewer, looking
 
 from reverie.config import Deployment
 from reverie.gpu_pool.wire.options import ModelOptions, PoolOptions
@@ -22,14 +22,14 @@ def serving(make: str) -> AbstractAsyncContextManager[Engine]:
     return Engine.from_deployment(deployment)
 
 
-def end_us(screen: Screen, stream: str, since: int = 0) -> int:
+def end_us(screen: StreamViewer, stream: str, since: int = 0) -> int:
     """Return up to where a stream has come."""
     chunks = [each for each in screen.events[since:] if isinstance(each, MediaChunk)]
     ends = [each.pts_us + each.duration_us for each in chunks if each.stream == stream]
     return max(ends, default=0)
 
 
-async def until(screen: Screen, seconds: float) -> None:
+async def until(screen: StreamViewer, seconds: float) -> None:
     """Look on until pictures and sound have come so far."""
     while min(end_us(screen, "video"), end_us(screen, "sound")) < seconds * SECOND:
         await screen.take()

@@ -16,7 +16,7 @@ import pool_rig
 import torch
 from rtc_rig import ServerRig, server_rig
 from rtc_serving import reset
-from session_suite import Screen, looking
+from session_suite import StreamViewer, looking
 from stub_model import LogLine, read_log
 from waiting import until
 
@@ -295,7 +295,7 @@ def _no_loose_ends() -> Iterator[None]:
     assert not [text for text in heard if any(each in text for each in loose)]
 
 
-async def chunks(screen: Screen, count: int) -> list[Any]:
+async def chunks(screen: StreamViewer, count: int) -> list[Any]:
     """Look at so many chunks."""
     return [frame for _ in range(count) for frame in await screen.chunk()]
 

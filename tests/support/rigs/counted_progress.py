@@ -3,7 +3,7 @@
 from reverie.bench.progress import Progress
 
 
-class Counted(Progress):
+class ProgressLog(Progress):
     """Keeps what is said, and how far it came."""
 
     def __init__(self) -> None:

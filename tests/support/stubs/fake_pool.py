@@ -15,7 +15,7 @@ from reverie.engine.emissions import (
 )
 from reverie.engine.inputs import ControlId
 from reverie.gpu_pool.wire.errors import PoolFullError, RequestRefusedError
-from reverie.gpu_pool.wire.messages import Done
+from reverie.gpu_pool.wire.messages import RequestDone
 from reverie.gpu_pool.wire.notifications import Notification, Sink
 from reverie.gpu_pool.wire.session_messages import (
     ActNow,
@@ -118,7 +118,7 @@ class FakeLease:
     def send(self, message: OneWay) -> None:
         self.sent.append(message)
 
-    async def ask(self, message: Request) -> Done:
+    async def ask(self, message: Request) -> RequestDone:
         self.asked.append(message)
         await self.answering.wait()
         done = self._act(message)
@@ -128,7 +128,7 @@ class FakeLease:
             raise RequestRefusedError(self.refusals.pop(0), "as the test said")
         return done
 
-    def _act(self, message: Request) -> Done | None:
+    def _act(self, message: Request) -> RequestDone | None:
         if self.refusals:
             return None
         back = self.chunk
@@ -138,7 +138,7 @@ class FakeLease:
             self.sent.append(PushInputs(message.session, message.inputs))
             back = -1 if message.seen is None else message.seen
             if back == self.chunk:
-                return Done(0, self.session, back, self.pts_us)
+                return RequestDone(0, self.session, back, self.pts_us)
         if isinstance(message, Rewind):
             back = message.chunk
         self._discontinuity = True
@@ -146,7 +146,9 @@ class FakeLease:
         self._speaking = False
         utterances, stands = {"ar_decode": self.utterance}, {"world_model": back}
         took_back = isinstance(message, ActNow)
-        return Done(0, self.session, back, self.pts_us, (), utterances, stands, took_back=took_back)
+        return RequestDone(
+            0, self.session, back, self.pts_us, (), utterances, stands, took_back=took_back
+        )
 
     async def release(self) -> None:
         if not self.released:

@@ -27,10 +27,10 @@ class GatedEncoders:
     def open(self, codec: Codec, size: Size, rate_hz: float) -> VideoEncoder:
         self.opened[codec] += 1
         self.live += 1
-        return _Gated(self, open_encoder(codec, size, rate_hz))
+        return _GateEncoder(self, open_encoder(codec, size, rate_hz))
 
 
-class _Gated:
+class _GateEncoder:
     def __init__(self, owner: GatedEncoders, encoder: VideoEncoder) -> None:
         self._owner = owner
         self._encoder = encoder

@@ -117,7 +117,7 @@ class FussyKernel(StubKernel):
         return super().init_state(request, instance)
 
 
-class Fussy(StubFamily):
+class FussyFamily(StubFamily):
     """It refuses some sessions by raising."""
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
@@ -141,7 +141,7 @@ class HoardingKernel(StubKernel):
         ]
 
 
-class Hoarding(StubFamily):
+class HoardingFamily(StubFamily):
     """Its bad sessions keep every block that they have ever written."""
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
@@ -160,7 +160,7 @@ class FramelessKernel(StubKernel):
         ]
 
 
-class Frameless(StubFamily):
+class FramelessFamily(StubFamily):
     """Its bad sessions end their second chunk without a frame."""
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
@@ -177,7 +177,7 @@ class MisplanningKernel(StubKernel):
         return replace(plan, batch_key=["denoise"])  # type: ignore[arg-type]
 
 
-class Misplanning(StubFamily):
+class MisplanningFamily(StubFamily):
     """Its bad sessions plan their second chunk badly."""
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:

@@ -49,7 +49,7 @@ SOUND_HZ = 8000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountState:
     """How many chunks there were."""
 
     chunks: int = 0
@@ -59,31 +59,31 @@ class Counted:
         return ()
 
 
-class UnevenKernel(LoopKernel[Counted]):
+class UnevenKernel(LoopKernel[CountState]):
     """One unit a chunk, of pictures or of sound."""
 
     def __init__(self, spec: LoopSpec, frames: int) -> None:
         self.spec = spec
         self._frames = frames
 
-    def init_state(self, request: LoopRequest, instance: ModelInstance) -> Counted:
-        return Counted()
+    def init_state(self, request: LoopRequest, instance: ModelInstance) -> CountState:
+        return CountState()
 
-    def plan_step(self, state: Counted, controls: Controls) -> WorkPlan:
+    def plan_step(self, state: CountState, controls: Controls) -> WorkPlan:
         key = BatchKey("uneven", "1", self.spec.name, "chunk")
         names = tuple(stream.name for stream in self.spec.streams)
         return WorkPlan("chunk", key, streams=names, takes_controls=True, commits=True, shows=True)
 
-    def run_step(self, batch: StepBatch[Counted]) -> Sequence[StepResult[Counted]]:
+    def run_step(self, batch: StepBatch[CountState]) -> Sequence[StepResult[CountState]]:
         return [self._run(unit) for unit in batch.units]
 
-    def durable(self, state: Counted) -> Durable | None:
+    def durable(self, state: CountState) -> Durable | None:
         return Durable(self.spec.name, "1", {}, json.dumps(state.chunks))
 
-    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> Counted:
-        return Counted(json.loads(durable.text))
+    def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> CountState:
+        return CountState(json.loads(durable.text))
 
-    def _run(self, unit: StepUnit[Counted]) -> StepResult[Counted]:
+    def _run(self, unit: StepUnit[CountState]) -> StepResult[CountState]:
         value, [stream] = unit.state.chunks % 256, self.spec.streams
         after = replace(unit.state, chunks=unit.state.chunks + 1)
         if stream.kind is StreamKind.AUDIO:

@@ -27,7 +27,7 @@ from case_rig import (
     well,
 )
 from odd_models import place
-from session_suite import Screen, Shown, assert_well_formed, looking
+from session_suite import ShownFrame, StreamViewer, assert_well_formed, looking
 from stub_model import LOG_VARIABLE, Fault, LogLine, prompt_mark, session_mark
 from waiting import until
 
@@ -554,7 +554,7 @@ class CaseSuite:
                 service.session(prompt="a lake", seed=7, parameters=crash) as session,
                 looking(session) as screen,
             ):
-                frames: list[Shown] = []
+                frames: list[ShownFrame] = []
                 while not frames or frames[-1].stamp.chunk < len(alone) - 1:
                     frames += await screen.chunk()
                 assert "session.recovering" in {event.type for event in screen.events}
@@ -716,14 +716,14 @@ def _has(log: Path, session: str, chunk: int, unit: int, event: str) -> bool:
     return any((line.chunk, line.unit) == (chunk, unit) for line in steps(log, session, event))
 
 
-async def _after_a_step_took_its_controls(screen: Screen, log: Path) -> None:
+async def _after_a_step_took_its_controls(screen: StreamViewer, log: Path) -> None:
     """Return as a chunk is decoded: controls now wait for the next one, two units away."""
     chunk = (await screen.chunk())[-1].stamp.chunk + 1
     await screen.session.update()  # tells that it was seen
     await until(lambda: _has(log, screen.session.id, chunk, 2, "start"))
 
 
-async def _next_is_from(screen: Screen, word: SessionInterrupted) -> None:
+async def _next_is_from(screen: StreamViewer, word: SessionInterrupted) -> None:
     """The next chunk is the one after the last that was seen, made again."""
     first = await screen.frame()
     assert first.event.discontinuity
@@ -744,7 +744,7 @@ async def _not_opened(service: CaseService, field: str, **wanted: Any) -> None:
     assert caught.value.field == field
 
 
-def _tints(frame: Shown) -> frozenset[tuple[int, ...]]:
+def _tints(frame: ShownFrame) -> frozenset[tuple[int, ...]]:
     """Return the colours of a frame, which hold its world's whole past, and no name."""
     return frozenset(map(tuple, frame.picture.reshape(-1, 3).tolist()))
 
@@ -789,7 +789,7 @@ def _assert_one_encode_a_chunk(starts: list[LogLine]) -> None:
         assert units[chunk, 2] == 1
 
 
-def _assert_traffic_is_flat(screen: Screen, commands: int) -> None:
+def _assert_traffic_is_flat(screen: StreamViewer, commands: int) -> None:
     """A receipt's size does not grow, nor a frame's, nor does a status repeat all there was."""
     sizes: dict[str, list[int]] = {}
     for event in screen.events:

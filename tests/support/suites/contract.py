@@ -13,9 +13,9 @@ import tiny_diamond
 import tiny_lm
 import tiny_oasis
 import tiny_wan
+from faulty_kernel import FaultyKernel, KernelFault
 from fingerprint import fingerprint, random_fingerprint
 from numpy.typing import NDArray
-from saboteur import Sabotage, Saboteur
 from shown_chunks import SAYS, ContractRig, ShownChunk
 from stub_model import StubFamily
 from tiny_diamond import TinyDiamond
@@ -198,7 +198,7 @@ CASES = (
 
 
 @dataclass
-class Bare:
+class KernelRun:
     """A kernel run by hand, one unit at a time, every state of it kept."""
 
     case: ContractCase
@@ -231,7 +231,7 @@ class Bare:
 
 def check_plan_is_pure(case: ContractCase) -> None:
     """Equal answers to equal input, and nothing is touched by asking."""
-    bare, shown = Bare(case), 0
+    bare, shown = KernelRun(case), 0
     while shown < case.chunks:
         before = fingerprint(bare.state, bare.instance), random_fingerprint(), len(bare.holder)
         for controls in (Controls(turns=case.turns), case.controls()):
@@ -245,7 +245,7 @@ def check_plan_is_pure(case: ContractCase) -> None:
 
 def check_states_are_not_edited(case: ContractCase) -> None:
     """A unit leaves the state that it was given, and the blocks of it, as they were."""
-    bare, shown = Bare(case), 0
+    bare, shown = KernelRun(case), 0
     while shown < case.chunks:
         controls = case.controls() if shown % 2 else Controls()
         plan, state = bare.plan(controls), bare.state
@@ -262,7 +262,7 @@ def check_units_keep_to_their_plans(case: ContractCase) -> None:
 
     The very first may come from nowhere: a start frame that no control has made.
     """
-    bare = Bare(case)
+    bare = KernelRun(case)
     streams = {stream.name for stream in case.loop.streams}
     caches = [cache for cache in bare.instance.spec.caches if case.loop.name in cache.producers]
     writers = {unit for cache in caches for unit in cache.units}
@@ -382,29 +382,29 @@ def check_a_bad_step_at_every_boundary_is_rolled_back(case: ContractCase) -> Non
     """A step that fails once is run again, and nobody can tell from the pixels."""
     base = case.rig()
     expected = reference(case)
-    for sabotage in Sabotage:
+    for fault in KernelFault:
         for units in range(_units(case, 2)):
             rig = base.again()
-            rig.kernel = saboteur = Saboteur(rig.kernel)
+            rig.kernel = kernel = FaultyKernel(rig.kernel)
             rig.open(case.request()).push(case.inputs())
             for _ in range(units):
                 rig.step()
-            saboteur.spoil(sabotage)
+            kernel.spoil(fault)
             rig.run_shown("s1", case.chunks - len(rig.shown("s1")))
             case.assert_same(rig.shown("s1"), expected)
             [failed] = rig.heard_of("s1", StepFailed)
-            assert (failed.code.value, failed.fatal) == (sabotage.value, False)
+            assert (failed.code.value, failed.fatal) == (fault.value, False)
             _assert_blocks_come_back(rig)
 
 
 def check_a_step_that_stays_bad_ends_its_session_alone(case: ContractCase) -> None:
     """The second failure in a row is the last; a neighbour notices nothing."""
-    for sabotage in Sabotage:
+    for fault in KernelFault:
         rig = case.rig(max_batch=1)
-        rig.kernel = saboteur = Saboteur(rig.kernel)
+        rig.kernel = kernel = FaultyKernel(rig.kernel)
         driver = rig.open(case.request("bad"))
         rig.run_shown("bad", 1)
-        saboteur.spoil(sabotage, times=2)
+        kernel.spoil(fault, times=2)
         rig.run_idle()
         assert driver.ended
         assert [failed.fatal for failed in rig.heard_of("bad", StepFailed)] == [False, True]

@@ -53,7 +53,7 @@ class Service(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownFrame:
     """A frame as it came, and what it says of itself."""
 
     event: MediaChunk
@@ -61,7 +61,7 @@ class Shown:
     picture: NDArray[np.uint8]
 
 
-class Screen:
+class StreamViewer:
     """Looks at a session: takes its stream and keeps every event."""
 
     def __init__(self, session: Session, stream: EventStream) -> None:
@@ -80,13 +80,13 @@ class Screen:
             pass
         return event
 
-    async def frame(self) -> Shown:
+    async def frame(self) -> ShownFrame:
         event = await self.until("media.chunk")
         assert isinstance(event, MediaChunk)
         picture = self.session.picture(event)
-        return Shown(event, read_stamp(picture), picture)
+        return ShownFrame(event, read_stamp(picture), picture)
 
-    async def chunk(self) -> list[Shown]:
+    async def chunk(self) -> list[ShownFrame]:
         """Return the frames of the next chunk; of one that was joined late, what is left."""
         frames = [await self.frame()]
         while not frames[-1].event.last:
@@ -130,7 +130,7 @@ class Screen:
         assert isinstance(found, ControlApplied)
         return found
 
-    async def frame_at(self, pts_us: int) -> Shown:
+    async def frame_at(self, pts_us: int) -> ShownFrame:
         """Look on until the frame at a media time."""
         while (frame := await self.frame()).event.pts_us < pts_us:
             pass
@@ -138,10 +138,10 @@ class Screen:
 
 
 @asynccontextmanager
-async def looking(session: Session) -> AsyncIterator[Screen]:
+async def looking(session: Session) -> AsyncIterator[StreamViewer]:
     """Look at a session for the length of a block."""
     async with aclosing(session.stream()) as stream:
-        yield Screen(session, stream)
+        yield StreamViewer(session, stream)
 
 
 def assert_well_formed(events: list[AnyEvent]) -> None:
@@ -579,14 +579,14 @@ class SessionSuite:
             assert two.view.seed != first
 
 
-async def _view_says(screen: Screen, prompt: str) -> None:
+async def _view_says(screen: StreamViewer, prompt: str) -> None:
     while not any(
         isinstance(event, SessionUpdated) and event.view.prompt == prompt for event in screen.events
     ):
         await screen.take()
 
 
-async def _pixels(service: Service, seed: int) -> list[Shown]:
+async def _pixels(service: Service, seed: int) -> list[ShownFrame]:
     parameters = {**DEFAULTS}
     async with (
         service.session(prompt="a lake", seed=seed, parameters=parameters) as session,
@@ -595,6 +595,6 @@ async def _pixels(service: Service, seed: int) -> list[Shown]:
         return [frame for _ in range(3) for frame in await screen.chunk()]
 
 
-def _world(frames: list[Shown]) -> NDArray[np.uint8]:
+def _world(frames: list[ShownFrame]) -> NDArray[np.uint8]:
     """Return the tints that the trail gives, which hold the world's whole past."""
     return np.array([np.unique(frame.picture.reshape(-1, 3), axis=0) for frame in frames])

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 import pytest
-from session_suite import Screen, assert_well_formed, looking
+from session_suite import StreamViewer, assert_well_formed, looking
 from stub_model import Fault, prompt_mark
 
 from reverie.sessions.client.session import Session
@@ -43,7 +43,7 @@ def words(events: list[AnyEvent]) -> dict[int, str]:
     return told
 
 
-async def said(screen: Screen, text: str) -> TextDelta:
+async def said(screen: StreamViewer, text: str) -> TextDelta:
     """Look on until an utterance that begins so has ended; return its last delta."""
     while True:
         event = await screen.until("text.delta")

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from faulty_kernel import FaultyKernel, KernelFault
 from fingerprint import fingerprint, random_fingerprint
 from narrator_rig import NarratorRig, Pair
-from saboteur import Sabotage, Saboteur
 
 from reverie.engine.checkpoints import BlockHolder
 from reverie.engine.emissions import StepFailed
@@ -280,18 +280,18 @@ def test_an_interrupt_before_the_first_word_answers_each_question_once(units: in
     assert sorted(str(out.answers) for out in pair.said if out.final) == ["a", "b"]
 
 
-@pytest.mark.parametrize("sabotage", list(Sabotage))
-def test_a_bad_step_is_rolled_back_wherever_it_happens(sabotage: Sabotage) -> None:
+@pytest.mark.parametrize("fault", list(KernelFault))
+def test_a_bad_step_is_rolled_back_wherever_it_happens(fault: KernelFault) -> None:
     expected = asked().text
     for units in range(4):
         rig = NarratorRig()
-        rig.kernel = saboteur = Saboteur(rig.kernel)
+        rig.kernel = kernel = FaultyKernel(rig.kernel)
         pair = rig.open()
         rig.walk(3)
         pair.ask(QUESTION)
         for _ in range(units):
             rig.speak()
-        saboteur.spoil(sabotage)
+        kernel.spoil(fault)
         rig.speak_out()
         assert pair.text == expected
         [failed] = [e for e in pair.heard if isinstance(e, StepFailed)]

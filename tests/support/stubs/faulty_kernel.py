@@ -20,24 +20,24 @@ from reverie.models.contract.loop import (
 )
 
 
-class Sabotage(Enum):
+class KernelFault(Enum):
     """What goes wrong with a step that was otherwise run as it should be."""
 
     RAISES = "step_raised"
     NOT_FINITE = "non_finite"
 
 
-class Saboteur(LoopKernel[Any]):
+class FaultyKernel(LoopKernel[Any]):
     """Passes everything on to a kernel, and spoils as many of the next batches as it is told to."""
 
     def __init__(self, inner: LoopKernel[Any]) -> None:
         self.spec = inner.spec
         self._inner = inner
-        self._sabotage = Sabotage.RAISES
+        self._fault = KernelFault.RAISES
         self._times = 0
 
-    def spoil(self, sabotage: Sabotage, times: int = 1) -> None:
-        self._sabotage, self._times = sabotage, times
+    def spoil(self, fault: KernelFault, times: int = 1) -> None:
+        self._fault, self._times = fault, times
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> Any:
         return self._inner.init_state(request, instance)
@@ -51,8 +51,8 @@ class Saboteur(LoopKernel[Any]):
         if not self._times:
             return results
         self._times -= 1
-        if self._sabotage is Sabotage.RAISES:
-            raise RuntimeError("sabotage")
+        if self._fault is KernelFault.RAISES:
+            raise RuntimeError("fault")
         bad = torch.tensor(float("nan"))
         return [replace(result, checks=(*result.checks, bad)) for result in results]
 
