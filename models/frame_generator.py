@@ -43,7 +43,6 @@ from reverie.models.contract.spec import (
     Capability,
     CapabilityMatrix,
     ComponentSpec,
-    Lead,
     LoopSpec,
     ModelSpec,
     ProgramSpec,
@@ -190,7 +189,7 @@ def _described(generator: FrameGenerator) -> ModelSpec:
         licence=str(getattr(generator, "licence", "unknown")),
         components=(ComponentSpec("generator", "everything"),),
         loops=(loop,),
-        programs=(ProgramSpec("world", (LOOP,), Lead(2)),),
+        programs=(ProgramSpec("world", (LOOP,)),),
         capabilities=CapabilityMatrix({LOOP: frozenset(abilities)}),
     )
 

@@ -7,6 +7,7 @@ packages moves what is used here; then this module must be changed.
 import asyncio
 import errno
 import random
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -68,6 +69,21 @@ def on_reports(
             for report in packet.reports:
                 if report.ssrc == sender._ssrc:
                     reported(report.fraction_lost / 256, report.packets_lost)
+        await handle(packet)
+
+    sender._handle_rtcp_packet = listen  # type: ignore[method-assign]
+
+
+def on_round_trip(sender: RTCRtpSender, call: Callable[[float], None]) -> None:
+    """Call `call` with each round trip in seconds that a report tells; aiortc keeps an average."""
+    handle: Callable[[AnyRtcpPacket], Awaitable[None]] = sender._handle_rtcp_packet
+
+    async def listen(packet: AnyRtcpPacket) -> None:
+        if isinstance(packet, RtcpRrPacket | RtcpSrPacket):
+            sent, sent_s = (vars(sender)[f"_RTCRtpSender__{name}"] for name in ("lsr", "lsr_time"))
+            for report in packet.reports:
+                if report.ssrc == sender._ssrc and report.dlsr and report.lsr == sent:
+                    call(time.time() - sent_s - report.dlsr / 65536)
         await handle(packet)
 
     sender._handle_rtcp_packet = listen  # type: ignore[method-assign]

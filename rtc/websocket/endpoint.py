@@ -65,6 +65,7 @@ class WebSocketEndpoint:
     async def _run(self, peer: SocketPeer, attachment: Attachment) -> None:
         attached = self._context.metrics.attached.labels(attachment.role.value)
         attached.inc()
+        attachment.round_trip.expected = True
         peer.on_round_trip(attachment.note_round_trip)
         try:
             await SocketConversation(

@@ -98,7 +98,7 @@ class Attachment:
         self.listening = options.listening
         self.bits_per_s: int | None = None  # bandwidth for each video; None: unknown
         self.held = False  # its line is behind, so pictures wait before they are encoded
-        self.round_trip = RoundTrip()  # without samples: the client is in this process
+        self.round_trip = RoundTrip()
         self.active_us = outbox.now_us()  # when it last sent a command or was shown something
         self._command_sink = command_sink
 

@@ -12,10 +12,15 @@ SAMPLES = 32
 
 
 class RoundTrip:
-    """The samples of the last moments; the newest one stays for as long as no other comes."""
+    """The samples of the last moments; the newest one stays for as long as no other comes.
+
+    Attributes:
+        expected: the client is on a line, of which samples will come; else it is in this process.
+    """
 
     def __init__(self) -> None:
         """Know nothing."""
+        self.expected = False
         self._samples: deque[tuple[int, int]] = deque(maxlen=SAMPLES)  # when, and how long
 
     def note(self, took_us: int, now_us: int) -> None:
@@ -26,9 +31,9 @@ class RoundTrip:
 
     @property
     def line(self) -> Line | None:
-        """The line as it is now; None before the first sample."""
+        """The line as it is now; None where there is none."""
         if not self._samples:
-            return None
+            return Line(0) if self.expected else None
         times = [took_us for _, took_us in self._samples]
         usual_us = round(median(times))
         jitter_us = round(sum(abs(took_us - usual_us) for took_us in times) / len(times))

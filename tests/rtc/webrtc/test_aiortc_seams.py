@@ -4,6 +4,7 @@ When one of these fails after an update, `rtc/webrtc/aiortc_seams.py` is what ha
 """
 
 import inspect
+import time
 from collections.abc import AsyncIterator, Iterator
 from fractions import Fraction
 
@@ -30,6 +31,7 @@ from reverie.rtc.webrtc.aiortc_seams import (
     last_rtp_timestamp,
     on_key_request,
     on_reports,
+    on_round_trip,
     path_of,
     round_trip_s,
     route_through,
@@ -85,6 +87,18 @@ async def test_a_sender_has_a_clock_and_a_round_trip(connection: RTCPeerConnecti
     (sender,) = connection.getSenders()
     assert last_rtp_timestamp(sender) == 0
     assert round_trip_s(sender) is None
+
+
+async def test_each_round_trip_that_a_report_tells_is_heard(connection: RTCPeerConnection) -> None:
+    (sender,) = connection.getSenders()
+    trips: list[float] = []
+    on_round_trip(sender, trips.append)
+    vars(sender)["_RTCRtpSender__lsr"] = 77
+    vars(sender)["_RTCRtpSender__lsr_time"] = time.time() - 0.25
+    for ssrc, sent in ((sender._ssrc, 77), (sender._ssrc, 76), (sender._ssrc ^ 1, 77)):
+        report = RtcpReceiverInfo(ssrc, 0, 0, highest_sequence=9, jitter=0, lsr=sent, dlsr=6554)
+        await sender._handle_rtcp_packet(RtcpRrPacket(ssrc=1, reports=[report]))
+    assert trips == [pytest.approx(0.15, abs=0.1)]
 
 
 async def test_dtls_asks_for_its_datagrams_each_time() -> None:

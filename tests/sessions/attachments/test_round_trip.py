@@ -13,8 +13,13 @@ def sampled(*times_ms: float, every_ms: int = 150) -> RoundTrip:
     return trip
 
 
-def test_nothing_is_known_before_the_first_sample() -> None:
-    assert RoundTrip().line is None
+def test_a_client_in_this_process_is_on_no_line_and_one_that_is_begins_with_a_short_one() -> None:
+    trip = RoundTrip()
+    assert trip.line is None
+    trip.expected = True
+    assert trip.line == Line(0)
+    trip.note(70 * MS, 0)
+    assert trip.line == Line(70 * MS)
 
 
 def test_it_is_the_middle_one_and_the_jitter_how_far_the_others_are_from_it() -> None:
