@@ -42,6 +42,7 @@ class FarEnd:
             "offset": self._offset,
             "settle": settle_s,
             "seconds": seconds,
+            "act": row.act,
         }
         watch = f"given => overLine.{side}(given)"
         try:

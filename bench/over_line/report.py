@@ -58,7 +58,7 @@ def _row(result: RowResult, others: tuple[RowResult, ...]) -> str:
         f"{goal.text}: {'?' if goal.met is None else 'met' if goal.met else 'missed'}"
         for goal in goals_of(result, others)
     )
-    cells = [row.line, row.toy.name, row.transport, *_cells(result.ours), *_cells(result.bare)]
+    cells = [row.line, row.model, row.transport, *_cells(result.ours), *_cells(result.bare)]
     return f"| {' | '.join(cells)} | {goals} |"
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from reverie.bench.line import PathSettings
-from reverie.bench.over_line.toy_models import BUSY24, SLOW24, STEP12, STEP24, STEP60MS, Toy
+from reverie.bench.over_line.toy_models import BUSY24, LONG24, SLOW24, STEP12, STEP24, STEP60MS, Toy
 
-About = Literal["rate", "shown", "congested", "starved"]
+About = Literal["rate", "act", "shown", "congested", "starved"]
 """What a row is about; see `goals.py`."""
 
+Act = Literal["now", "after"]
 Transport = Literal["websocket", "webrtc"]
 TRANSPORTS: tuple[Transport, ...] = ("websocket", "webrtc")
 
@@ -24,6 +25,7 @@ class Row:
         jitter_ms: how much longer or shorter a round trip can be.
         loss: share of the packets lost, in each direction.
         rate_kbit: of the downlink; 0 for no limit.
+        act: whether a key takes back what is unseen, or acts after it.
         with_bare: whether the bare loop is measured as well.
     """
 
@@ -34,6 +36,7 @@ class Row:
     jitter_ms: float = 0.0
     loss: float = 0.0
     rate_kbit: float = 0.0
+    act: Act = "after"
     with_bare: bool = True
 
     @property
@@ -48,7 +51,12 @@ class Row:
     @property
     def title(self) -> str:
         """The row in words."""
-        return f"{self.toy.name}, {self.transport}, {self.line}"
+        return f"{self.model}, {self.transport}, {self.line}"
+
+    @property
+    def model(self) -> str:
+        """The model, and how its keys act."""
+        return self.toy.name if self.act == "after" else f"{self.toy.name}, act: now"
 
     @property
     def downlink(self) -> PathSettings:
@@ -99,16 +107,24 @@ def _full() -> Iterator[Row]:
     for transport in TRANSPORTS:
         for toy in (SLOW24, STEP60MS):
             yield Row("shown", transport, toy)
+    yield from _acts()
     yield from _narrow()
 
 
 def _quick() -> Iterator[Row]:
     for transport in TRANSPORTS:
-        yield Row("rate", transport, STEP24)
+        yield Row("rate", transport, STEP24, with_bare=False)
         yield Row("rate", transport, STEP24, 200.0)
         yield Row("rate", transport, STEP24, 100.0, jitter_ms=30.0, loss=0.02, with_bare=False)
         yield Row("shown", transport, SLOW24)
+    yield from (row for row in _acts() if row.transport == "websocket")
     yield from _narrow()
+
+
+def _acts() -> Iterator[Row]:
+    for transport in TRANSPORTS:
+        for act in ("after", "now"):
+            yield Row("act", transport, LONG24, 100.0, act=act, with_bare=False)
 
 
 def _narrow() -> Iterator[Row]:

@@ -5,12 +5,13 @@ that are named slow.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reverie.bench.time_code import KEY, SIDE_PX, now_units, paint
+from reverie.models.contract.spec import Lead
 from reverie.models.frame_generator import FrameGeneratorFamily
 
 _TEXTURE = slice(160, 224)
@@ -25,12 +26,14 @@ class Toy:
         rate_hz: pictures a second, as it declares.
         step_ms: time of one step.
         busy: whether its pictures are hard to compress.
+        least_chunks: how far it is always ahead of the viewer, at least; a chunk is a picture.
     """
 
     name: str
     rate_hz: float
     step_ms: float
     busy: bool = False
+    least_chunks: int = 2
 
     @property
     def made_hz(self) -> float:
@@ -57,9 +60,10 @@ STEP12 = Toy("step12", 12.0, 50.0)
 STEP24 = Toy("step24", 24.0, 25.0)
 SLOW24 = Toy("slow24", 24.0, 50.0)
 BUSY24 = Toy("busy24", 24.0, 25.0, busy=True)
+LONG24 = Toy("long24", 24.0, 25.0, least_chunks=12)
 STEP60MS = Toy("step60ms", 30.0, 60.0)
 
-TOYS = {toy.name: toy for toy in (STEP12, STEP24, SLOW24, BUSY24, STEP60MS)}
+TOYS = {toy.name: toy for toy in (STEP12, STEP24, LONG24, SLOW24, BUSY24, STEP60MS)}
 
 
 class _Stepping:
@@ -82,26 +86,41 @@ class _Stepping:
         return state + 1, self._toy.step(state, marked=key is not None)
 
 
+class _ToyFamily(FrameGeneratorFamily):
+    """The family of a toy, with its lead."""
+
+    def __init__(self, toy: Toy) -> None:
+        super().__init__(_Stepping(toy))
+        lead = Lead(toy.least_chunks)
+        programs = tuple(replace(program, lead=lead) for program in self.spec.programs)
+        self.spec = replace(self.spec, programs=programs)
+
+
 def step12() -> FrameGeneratorFamily:
     """Return the family of `STEP12`, as a worker looks it up."""
-    return FrameGeneratorFamily(_Stepping(STEP12))
+    return _ToyFamily(STEP12)
 
 
 def step24() -> FrameGeneratorFamily:
     """Return the family of `STEP24`."""
-    return FrameGeneratorFamily(_Stepping(STEP24))
+    return _ToyFamily(STEP24)
+
+
+def long24() -> FrameGeneratorFamily:
+    """Return the family of `LONG24`."""
+    return _ToyFamily(LONG24)
 
 
 def slow24() -> FrameGeneratorFamily:
     """Return the family of `SLOW24`."""
-    return FrameGeneratorFamily(_Stepping(SLOW24))
+    return _ToyFamily(SLOW24)
 
 
 def busy24() -> FrameGeneratorFamily:
     """Return the family of `BUSY24`."""
-    return FrameGeneratorFamily(_Stepping(BUSY24))
+    return _ToyFamily(BUSY24)
 
 
 def step60ms() -> FrameGeneratorFamily:
     """Return the family of `STEP60MS`, which declares twice of what it makes."""
-    return FrameGeneratorFamily(_Stepping(STEP60MS))
+    return _ToyFamily(STEP60MS)

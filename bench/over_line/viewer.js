@@ -96,13 +96,18 @@ async function ours(options) {
   const video = Object.assign(document.createElement("video"), { muted: true });
   document.body.append(canvas, video);
   let said = 0;
+  let playhead = null;
   const send = (type, fields = {}) => attachment.send({ type, id: `b${said++}`, ...fields });
   const screenEvents = {
     onDrawn() {
       attachment.notePresented();
       watch.show(canvas);
     },
-    onSeen: (chunk, ptsUs) => send("playhead", { chunk, pts_us: ptsUs }),
+    onSeen(chunk, ptsUs, waitedMs = null) {
+      playhead = { chunk, pts_us: ptsUs };
+      if (waitedMs !== null) playhead.waited_us = Math.round(waitedMs * 1000);
+      send("playhead", playhead);
+    },
     onShown() {},
     onSkipped() {},
     onNeedKey: () => send("request_key_frame"),
@@ -123,7 +128,9 @@ async function ours(options) {
   };
   watch.press = (down) => {
     const edge = down ? "press" : "release";
-    send("push_action", { action: { move: "mark" }, edge, ...(act ? { act } : {}) });
+    // What was seen last is not taken back.
+    if (act === "now" && playhead !== null) send("playhead", playhead);
+    send("push_action", { action: { move: "mark" }, edge, act });
   };
   const ticket = await request("v1/sessions", { body: { model, seed: 0 } });
   const attachment = isPeer

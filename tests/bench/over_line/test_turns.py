@@ -10,7 +10,7 @@ from reverie.bench.machine import this_machine
 from reverie.bench.over_line.goals import RowResult, goals_of
 from reverie.bench.over_line.report import LineReport, as_line_table, write_line_json
 from reverie.bench.over_line.rows import LineOptions, Row
-from reverie.bench.over_line.toy_models import BUSY24, SLOW24, STEP12, STEP24
+from reverie.bench.over_line.toy_models import BUSY24, LONG24, SLOW24, STEP12, STEP24
 from reverie.bench.over_line.turns import SideSummary, ViewerAnswer, ViewerTurn
 
 SEEN = SideSummary(1.0, 1.0, 90.0, 20.0, 30.0, 100.0, 150.0, 100, 20, 0)
@@ -69,6 +69,15 @@ def test_a_row_keeps_its_rate_and_shows_a_key_in_a_round_trip_a_step_and_two_fra
     assert met(row, replace(SEEN, rate=0.97, command_p50=allowed_ms)) == [True, True]
     assert met(row, replace(SEEN, rate=0.969, command_p50=allowed_ms + 0.1)) == [False, False]
     assert met(row, replace(SEEN, command_p50=None)) == [True, False]
+
+
+def test_a_key_that_acts_now_does_not_wait_for_a_long_lead() -> None:
+    row = Row("act", "websocket", LONG24, round_trip_ms=100.0, act="now")
+    allowed_ms = 100 + 25 + 2 * 1000 / 24
+    assert met(row, replace(SEEN, command_p50=allowed_ms)) == [True]
+    assert met(row, replace(SEEN, command_p50=allowed_ms + 1)) == [False]
+    assert met(replace(row, act="after"), SEEN) == []
+    assert row.title == "long24, act: now, websocket, 100 ms"
 
 
 def test_pictures_are_shown_at_most_a_fifth_later_than_by_a_bare_loop() -> None:
