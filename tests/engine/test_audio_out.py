@@ -37,7 +37,7 @@ def test_sound_that_is_too_short_never_comes_far_apart_from_its_pictures() -> No
     assert all(out.pts_us >= end for out, end in zip(sounds[1:], ends, strict=False))
 
 
-def test_after_an_interrupt_the_sound_goes_on_where_the_pictures_do_and_says_so() -> None:
+def test_after_an_interrupt_the_sound_continues_where_the_pictures_do_and_says_so() -> None:
     rig = sounding()
     rig.seen_at_once = False
     driver = rig.drivers["s1"]

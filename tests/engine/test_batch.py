@@ -68,7 +68,7 @@ def test_a_seed_gives_the_same_pixels_whatever_else_runs(max_batch: int) -> None
     assert pixels(rig.frames("s1")) == alone(8)
 
 
-def test_only_the_guilty_session_of_a_batch_fails() -> None:
+def test_only_the_session_at_fault_fails_in_a_batch() -> None:
     rig = stub_rig()
     rig.open(stub_request("bad", fault=Fault.RAISE, fault_chunk=2, fault_always=1))
     for name in ("s1", "s2"):

@@ -16,13 +16,13 @@ def test_times_do_not_drift_from_rounding() -> None:
     assert clock.duration_us("video") == 83_333
 
 
-def test_it_goes_on_from_where_it_is_told() -> None:
+def test_it_continues_from_the_time_it_is_given() -> None:
     clock = OutputClock([VIDEO], start_us=5)
     assert clock.put_out("video", 12) == 5
     assert clock.next_us == 1_000_005
 
 
-def test_after_a_cut_all_streams_go_on_at_the_same_time_and_none_goes_back() -> None:
+def test_after_a_cut_all_streams_continue_at_the_same_time_and_none_goes_back() -> None:
     clock = OutputClock([VIDEO, SOUND])
     clock.put_out("video", 12)
     clock.put_out("sound", 8_000)

@@ -75,7 +75,7 @@ def test_five_clicks_within_a_step_are_counted() -> None:
     assert len(rig.heard_of("s1", ControlApplied)) == 5
 
 
-def test_letting_go_of_all_keys_stops_the_movement_in_the_next_chunk() -> None:
+def test_releasing_all_keys_stops_the_movement_in_the_next_chunk() -> None:
     rig = stub_rig()
     driver = rig.open()
     driver.push([keys("+up", "+left")])

@@ -93,7 +93,7 @@ def test_a_flood_never_leaves_a_key_held() -> None:
     assert keys.held == ()
 
 
-def test_letting_all_go_releases_what_is_held() -> None:
+def test_releasing_all_keys_releases_what_is_held() -> None:
     queue = queue_with(down("up"), down("left"))
     queue.take()
     queue.release_all()

@@ -169,7 +169,7 @@ def test_what_is_in_effect_is_told_again_to_a_state_made_under_something_else() 
     assert not box.has_news
 
 
-def test_a_silent_wish_gives_way_to_what_waits() -> None:
+def test_a_silent_value_gives_way_to_what_waits() -> None:
     box, heard = mailbox()
     box.push([prompt("p", "sea")])
     box.want("a desert", stub_request().parameters)

@@ -59,7 +59,7 @@ def test_seeing_a_chunk_means_having_seen_those_before_it() -> None:
     assert lead.deadline_us(10) == 10
 
 
-def test_old_news_of_the_viewer_is_ignored() -> None:
+def test_an_outdated_playhead_is_ignored() -> None:
     lead = PlayoutLead(Lead(1), kept=8)
     lead.put_out(4, 100, now_us=0, end_us=100 * (4 + 1))
     lead.seen(3, now_us=90)
@@ -135,7 +135,7 @@ def test_a_stall_shifts_when_what_follows_can_have_been_played() -> None:
     assert lead.opens_us == 500
 
 
-def test_who_says_what_was_shown_waits_for_no_clock() -> None:
+def test_a_viewer_that_reports_what_was_shown_waits_for_no_clock() -> None:
     lead = PlayoutLead(Lead(1), kept=8)
     lead.put_out(0, 100, now_us=0, end_us=100)
     lead.seen(0, now_us=1)
@@ -169,7 +169,7 @@ def test_a_pace_of_none_holds_nothing_back() -> None:
     assert pace.due_us <= 7_000_000
 
 
-def test_a_voice_that_had_to_wait_does_not_make_up_for_it_in_a_burst() -> None:
+def test_text_that_had_to_wait_is_not_caught_up_in_a_burst() -> None:
     pace = TextRate()
     pace.spoke(1_000_000, per_second=10.0)
     pace.spoke(9_000_000, per_second=10.0)

@@ -13,7 +13,7 @@ from reverie.engine.errors import (
 )
 
 
-def test_no_unit_runs_while_paused_and_pausing_twice_is_pausing() -> None:
+def test_no_unit_runs_while_paused_and_pausing_is_idempotent() -> None:
     rig = stub_rig()
     driver = rig.open()
     rig.run_chunks("s1", 1)

@@ -30,7 +30,7 @@ from reverie.models.contract.spec import Lead
 
 
 @pytest.mark.parametrize("units", range(2 * UNITS + 1))
-def test_an_interrupt_goes_on_from_what_was_seen_wherever_it_comes(units: int) -> None:
+def test_an_interrupt_continues_from_what_was_seen_wherever_it_comes(units: int) -> None:
     rig = stub_rig(seen_at_once=False)
     driver = rig.open(options=DriverOptions(lead=Lead(3)))
     rig.run_chunks("s1", 2)
@@ -157,7 +157,7 @@ def test_a_prompt_that_comes_after_a_reset_with_nothing_running_is_not_lost() ->
     assert len(rig.heard_of("s1", ControlApplied)) == 1
 
 
-def test_a_snapshot_is_exact_while_there_is_room_and_goes_on_when_there_is_none() -> None:
+def test_a_snapshot_is_exact_while_there_is_room_and_durable_when_there_is_none() -> None:
     for wait in (1, 12):
         rig = stub_rig(history_chunks=3)
         driver = rig.open()
@@ -210,7 +210,7 @@ def test_snapshots_that_cannot_be_are_refused() -> None:
     assert worlds(rig) == [0, 1]
 
 
-def test_recovery_snapshots_come_after_the_first_chunk_and_then_now_and_then() -> None:
+def test_recovery_snapshots_come_after_the_first_chunk_and_then_at_intervals() -> None:
     rig = stub_rig()
     driver = rig.open(options=DriverOptions(snapshot_every_us=300_000))
     rig.run_chunks("s1", 8)
@@ -220,7 +220,7 @@ def test_recovery_snapshots_come_after_the_first_chunk_and_then_now_and_then() -
     assert rig.heard_of("s1", SnapshotOut)[-1].chunk == 8, "an old one would undo the rewind"
 
 
-def test_a_lost_session_goes_on_from_its_snapshot_with_numbers_and_times() -> None:
+def test_a_lost_session_continues_from_its_snapshot_with_numbers_and_times() -> None:
     lost = stub_rig()
     lost.open(options=DriverOptions(snapshot_every_us=1)).push([prompt("a sea")])
     before = lost.run_chunks("s1", 6)
@@ -310,7 +310,7 @@ def test_a_reset_that_fails_changes_nothing() -> None:
     assert (worlds(rig), stamps(rig)[-1].seed) == ([0, 1, 2], 7)
 
 
-def test_nothing_goes_on_from_what_other_weights_have_made() -> None:
+def test_nothing_continues_from_a_state_of_other_weights() -> None:
     rig = stub_rig()
     driver = rig.open()
     rig.run_chunks("s1", 1)

@@ -45,13 +45,13 @@ def test_every_session_makes_every_chunk_under_its_script(rig: Rig, rollouts: Ro
     assert free(rig)
 
 
-def test_a_session_walks_alike_alone_and_with_others(rig: Rig, rollouts: Rollouts) -> None:
+def test_a_session_is_the_same_alone_and_with_others(rig: Rig, rollouts: Rollouts) -> None:
     alone = roll_out(rollouts, [stub_request("a")], script, 3)["a"]
     together = roll_out(rollouts, [stub_request(s) for s in ("b", "a", "c")], script, 3)["a"]
     assert pixels(alone) == pixels(together)
 
 
-def test_a_session_can_go_on_from_the_state_of_another(rig: Rig, rollouts: Rollouts) -> None:
+def test_a_session_can_continue_from_the_state_of_another(rig: Rig, rollouts: Rollouts) -> None:
     rollouts.open(stub_request("a"))
     for _ in range(3):
         rollouts.advance({})
@@ -73,7 +73,7 @@ def test_a_session_that_fails_for_good_says_so(rig: Rig, rollouts: Rollouts) -> 
     assert free(rig)
 
 
-def test_a_step_that_fails_once_is_made_again(rollouts: Rollouts) -> None:
+def test_a_step_that_fails_once_is_repeated(rollouts: Rollouts) -> None:
     request = stub_request("a", fault=Fault.NAN, fault_chunk=1)
     sound = roll_out(rollouts, [stub_request("a")], script, 3)["a"]
     failing = roll_out(rollouts, [request], script, 3)["a"]

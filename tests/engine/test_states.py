@@ -120,7 +120,7 @@ def test_history_gives_way_before_a_unit_runs_out_of_blocks() -> None:
     states.roll_back(blocks)
 
 
-def test_the_newest_moment_never_gives_way() -> None:
+def test_the_newest_checkpoint_is_never_dropped() -> None:
     pool = BlockPool(5, (1,))
     states = standing(pool)
     run_chunk(states, 0)
@@ -185,7 +185,7 @@ def test_a_snapshot_of_the_same_name_takes_the_place_of_the_older_one() -> None:
     assert pool.free == pool.count
 
 
-def test_the_newest_moment_not_after_a_chunk_is_found_across_a_rewind() -> None:
+def test_the_newest_checkpoint_not_after_a_chunk_is_found_across_a_rewind() -> None:
     pool = BlockPool(20, (1,))
     states = standing(pool)
     for chunk in (3, 7, 8):

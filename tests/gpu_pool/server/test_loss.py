@@ -59,7 +59,7 @@ def assert_media_time_goes_on(frames: list[FramesOut]) -> None:
         assert next_one.header.chunk > one.header.chunk
 
 
-async def test_a_killed_worker_is_replaced_and_the_session_goes_on(step_log: Path) -> None:
+async def test_a_killed_worker_is_replaced_and_the_session_continues(step_log: Path) -> None:
     """Everything that acted still acts: the prompt, the key that is held, the world itself."""
     async with running("process") as pool:
         viewer, other = Viewer("a"), Viewer("b")
@@ -132,7 +132,7 @@ async def test_a_loss_finds_one_session_asking_one_paused_and_one_about_to_begin
             await paused.until(lambda _: first_after(paused, recovered))
 
 
-async def test_a_step_past_its_limit_is_ended_and_the_session_goes_on(
+async def test_a_step_past_its_limit_is_ended_and_the_session_continues(
     mode: str, step_log: Path
 ) -> None:
     """A thread cannot be killed: its successor starts when the step has come to its end."""
@@ -218,7 +218,7 @@ async def test_a_snapshot_outlives_the_worker_that_it_was_taken_in(step_log: Pat
     assert stub_model.read_stamp(out.frames[0]).chunk == kept.chunk + 1
 
 
-async def test_a_fork_outlives_what_it_parted_from_and_its_worker(step_log: Path) -> None:
+async def test_a_fork_outlives_its_origin_and_its_worker(step_log: Path) -> None:
     async with running("process", sessions=2) as pool:
         first = Viewer("a")
         async with AsyncExitStack() as ends:
@@ -239,7 +239,7 @@ async def test_a_fork_outlives_what_it_parted_from_and_its_worker(step_log: Path
     assert_media_time_goes_on(second.frames)
 
 
-async def test_nothing_can_part_from_a_session_that_is_not_there() -> None:
+async def test_a_session_that_is_not_there_cannot_be_forked() -> None:
     async with running("inline", sessions=2) as pool:
         with pytest.raises(RequestRefusedError, match="not open"):
             await Viewer("b", origin=ForkOrigin("a", None)).open(pool)
@@ -311,7 +311,7 @@ async def test_a_model_whose_worker_dies_too_often_is_given_up(
         await lease.release()
 
 
-async def test_a_session_is_not_taken_up_by_other_weights_than_made_it(
+async def test_a_session_is_not_recovered_under_other_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with running("process") as pool:

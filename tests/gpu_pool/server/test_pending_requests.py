@@ -42,7 +42,7 @@ async def test_a_refusal_is_an_error_with_its_code() -> None:
     assert rig.happened == ["it is gone"]
 
 
-async def test_who_was_cancelled_is_not_waited_for_but_the_answer_is_noticed() -> None:
+async def test_a_cancelled_request_is_not_waited_for_but_its_answer_is_noticed() -> None:
     rig = RequestRig()
     question = rig.pending_requests.put(
         "one", "s", on_done=lambda done: rig.note(f"chunk {done.chunk}")
@@ -62,7 +62,7 @@ async def test_an_answer_that_is_unknown_or_comes_twice_means_nothing() -> None:
     assert rig.happened == ["done"]
 
 
-async def test_without_an_answer_in_time_the_worker_goes_first_and_then_the_question() -> None:
+async def test_without_an_answer_in_time_the_worker_is_replaced_before_the_request_fails() -> None:
     rig = RequestRig(limit_s=0.01)
     question = rig.pending_requests.put("one", "s", on_failed=lambda _: rig.note("failed"))
     with pytest.raises(AskTimeoutError, match="not answered within"):

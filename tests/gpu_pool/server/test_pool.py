@@ -48,7 +48,7 @@ async def test_a_model_that_cannot_be_loaded_ends_the_start(family: str, reason:
         ({"decoder": "fast"}, "stub has no decoder 'fast'; it has its own alone"),
     ],
 )
-async def test_what_a_model_would_not_heed_is_refused(
+async def test_options_that_a_model_would_ignore_are_refused(
     option: dict[str, object], reason: str
 ) -> None:
     stub = {"name": "stub", "family": stub_model.LOCATION, **option}

@@ -90,13 +90,13 @@ def test_a_session_begins_as_it_was_asked_for(recovery_log: RecoveryLog) -> None
     )
 
 
-def test_numbers_and_times_go_on(recovery_log: RecoveryLog) -> None:
+def test_numbers_and_times_continue(recovery_log: RecoveryLog) -> None:
     recovery_log.heard(frames(chunk=4, pts_us=10_000))
     opening = recovery_log.recovery_plan().opening
     assert (opening.chunks, opening.pts_us) == (5, 12_000)
 
 
-def test_times_go_on_after_the_sound_that_is_furthest(recovery_log: RecoveryLog) -> None:
+def test_times_continue_after_the_sound_that_is_furthest(recovery_log: RecoveryLog) -> None:
     recovery_log.heard(frames(chunk=4, pts_us=10_000))
     sound = torch.zeros((80, 1), dtype=torch.int16).numpy()
     recovery_log.heard(SamplesOut("s", "sound", 5, 0, 10_000, 5_000, sound))
@@ -104,7 +104,7 @@ def test_times_go_on_after_the_sound_that_is_furthest(recovery_log: RecoveryLog)
     assert (opening.chunks, opening.pts_us) == (6, 15_000)
 
 
-def test_what_has_acted_is_in_the_request_and_not_said_again(recovery_log: RecoveryLog) -> None:
+def test_what_has_acted_is_in_the_request_and_not_sent_again(recovery_log: RecoveryLog) -> None:
     push(recovery_log, PROMPT, ParameterInput(ControlId("q"), "speed", 2.0))
     assert applied(recovery_log, "p")
     assert applied(recovery_log, "q")
@@ -113,7 +113,7 @@ def test_what_has_acted_is_in_the_request_and_not_said_again(recovery_log: Recov
     assert replayed(recovery_log) == []
 
 
-def test_what_has_no_receipt_is_said_again_and_then_gets_its_receipt(
+def test_what_has_no_receipt_is_sent_again_and_then_gets_its_receipt(
     recovery_log: RecoveryLog,
 ) -> None:
     axis = AxisInput(ControlId("a"), "look", 0.5)
@@ -136,7 +136,7 @@ def test_a_held_key_is_pressed_again_without_a_second_receipt(recovery_log: Reco
     assert not applied(recovery_log, "k")
 
 
-def test_a_key_that_was_let_go_stays_so(recovery_log: RecoveryLog) -> None:
+def test_a_released_key_stays_released(recovery_log: RecoveryLog) -> None:
     push(recovery_log, LEFT)
     applied(recovery_log, "k")
     push(recovery_log, KeysInput(ControlId("u"), "move", (KeyEdge("left", False),)))
@@ -144,7 +144,7 @@ def test_a_key_that_was_let_go_stays_so(recovery_log: RecoveryLog) -> None:
     assert replayed(recovery_log) == []
 
 
-def test_letting_go_of_all_keys_also_lets_go_of_those_without_a_receipt(
+def test_releasing_all_keys_also_releases_those_without_a_receipt(
     recovery_log: RecoveryLog,
 ) -> None:
     push(recovery_log, LEFT)
@@ -157,7 +157,7 @@ def test_letting_go_of_all_keys_also_lets_go_of_those_without_a_receipt(
     ]
 
 
-def test_the_newest_snapshot_is_gone_on_from(recovery_log: RecoveryLog) -> None:
+def test_recovery_continues_from_the_newest_snapshot(recovery_log: RecoveryLog) -> None:
     assert recovery_log.heard(snapshot(1))
     recovery_log.heard(snapshot(5))
     plan = recovery_log.recovery_plan()
@@ -168,7 +168,7 @@ def test_the_newest_snapshot_is_gone_on_from(recovery_log: RecoveryLog) -> None:
 @pytest.mark.parametrize(
     "message", [Interrupt(0, "s", 3), Rewind(0, "s", 3), RestoreSnapshot(0, "s", "name")]
 )
-def test_a_world_that_was_left_is_not_gone_back_to(
+def test_a_state_that_was_left_is_not_returned_to(
     recovery_log: RecoveryLog, message: Request
 ) -> None:
     for chunk in (1, 3, 5):
@@ -188,7 +188,7 @@ def test_a_snapshot_that_lasts_is_given_to_the_next_worker(recovery_log: Recover
     recovery_log.check(RestoreSnapshot(0, "s", "here"))
 
 
-def test_a_world_that_was_restored_is_the_one_gone_back_to(recovery_log: RecoveryLog) -> None:
+def test_a_restored_state_is_the_one_returned_to(recovery_log: RecoveryLog) -> None:
     durable = Durable("world_model", "v", {}, "3")
     recovery_log.answered(TakeSnapshot(0, "s", "here"), RequestDone(1, "s", 3, 0, (durable,)))
     for chunk in (40, 41, 42, 43):  # older ones are not kept
@@ -256,7 +256,7 @@ def heard_of_two_loops(recovery_log: RecoveryLog) -> None:
         recovery_log.heard(SnapshotOut("s", chunk, durable, 40 * (chunk + 1)))
 
 
-def test_two_loops_are_taken_up_at_one_media_time_and_count_on_each(
+def test_two_loops_are_recovered_at_one_media_time_with_numbers_of_their_own(
     recovery_log: RecoveryLog,
 ) -> None:
     heard_of_two_loops(recovery_log)  # pictures up to 300, sound up to 200
@@ -267,7 +267,9 @@ def test_two_loops_are_taken_up_at_one_media_time_and_count_on_each(
     assert plan.opening.numbers == {"world_model": 3, "sounds": 5}
 
 
-def test_what_two_loops_have_gone_back_behind_is_not_taken_up(recovery_log: RecoveryLog) -> None:
+def test_a_state_after_the_one_that_two_loops_returned_to_is_not_recovered(
+    recovery_log: RecoveryLog,
+) -> None:
     heard_of_two_loops(recovery_log)
     recovery_log.answered(Interrupt(0, "s", 0), RequestDone(0, "s", 0, back_us=100))
     told = {durable.loop: durable.text for durable in recovery_log.recovery_plan().opening.durables}

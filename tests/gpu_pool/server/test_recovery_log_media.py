@@ -52,7 +52,7 @@ def test_a_snapshot_holds_what_was_shown_before_it() -> None:
     assert replayed(memory) == ["b"]
 
 
-def test_what_was_gone_back_behind_is_not_shown_again() -> None:
+def test_a_picture_after_the_state_that_was_returned_to_is_not_shown_again() -> None:
     memory = recovery_log("a", "b")
     acts(memory, "a", 3)
     acts(memory, "b", 6)

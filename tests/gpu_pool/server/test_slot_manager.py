@@ -192,7 +192,7 @@ ACTIONS: tuple[Callable[[SlotRig, int], None], ...] = (
 )
 
 
-async def test_a_session_that_is_closed_while_it_is_opened_leaves_in_peace() -> None:
+async def test_a_session_that_is_closed_while_it_is_opened_ends_without_an_error() -> None:
     rig = SlotRig()
     rig.begin(0)
     rig.enter(0)

@@ -56,7 +56,7 @@ async def test_a_session_that_finds_a_free_slot_is_told_no_position(pool: Pool) 
         assert viewer.positions == []
 
 
-async def test_beyond_the_line_sessions_are_told_when_to_try_again(
+async def test_beyond_the_queue_sessions_are_told_when_to_try_again(
     pool: Pool, holders: list[WorkerHandle]
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
@@ -69,7 +69,7 @@ async def test_beyond_the_line_sessions_are_told_when_to_try_again(
     assert pool.status["stub"].waiting == 0
 
 
-async def test_who_is_cancelled_in_line_leaves_it_and_the_others_move_up(
+async def test_a_request_cancelled_in_the_queue_leaves_it_and_the_others_move_up(
     pool: Pool, holders: list[WorkerHandle]
 ) -> None:
     gone, stays = Viewer("gone"), Viewer("stays")
@@ -83,7 +83,7 @@ async def test_who_is_cancelled_in_line_leaves_it_and_the_others_move_up(
     assert not gone.notices
 
 
-async def test_who_is_cancelled_just_as_a_slot_is_given_gives_it_back(
+async def test_a_request_cancelled_just_as_its_slot_is_given_gives_it_back(
     pool: Pool, holders: list[WorkerHandle]
 ) -> None:
     async with asyncio.TaskGroup() as tasks:

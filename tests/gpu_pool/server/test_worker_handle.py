@@ -125,7 +125,7 @@ async def test_two_sessions_share_a_worker_and_never_their_pictures(pool: Pool) 
         assert marks == {stub_model.session_mark(viewer.session)}
 
 
-async def test_who_else_runs_changes_no_pixel(pool: Pool) -> None:
+async def test_other_sessions_change_no_pixel(pool: Pool) -> None:
     alone, neighbour, accompanied = Viewer("a"), Viewer("b"), Viewer("a")
     async with alone.watching(pool):
         await alone.hears(FramesOut, 4)

@@ -70,7 +70,7 @@ class SharesRig:
         return [each.code for each in lost] == ["gave_way"]
 
 
-async def test_who_is_alone_may_have_all_places_and_the_whole_line() -> None:
+async def test_a_single_account_may_have_all_slots_and_the_whole_queue() -> None:
     rig = SharesRig()
     hog = rig.fill("a", SLOTS + LINE)
     assert [each.state for each in hog] == [EntryState.OPEN] * SLOTS + [EntryState.WAITING] * LINE
@@ -79,7 +79,7 @@ async def test_who_is_alone_may_have_all_places_and_the_whole_line() -> None:
     assert not any(rig.gave_way(each) for each in hog)
 
 
-async def test_a_newcomer_gets_in_at_once_though_all_is_taken() -> None:
+async def test_a_new_account_gets_a_slot_at_once_though_all_are_taken() -> None:
     rig = SharesRig()
     hog = rig.fill("a", SLOTS + LINE)
     newcomer = rig.enter("b")

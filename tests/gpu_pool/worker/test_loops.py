@@ -83,7 +83,7 @@ async def test_an_interrupt_names_its_loop_and_the_answer_says_what_is_new() -> 
 
 
 @pytest.mark.timeout(150)
-async def test_a_lost_worker_s_voice_goes_on_and_counts_on() -> None:
+async def test_the_text_of_a_lost_worker_continues_with_its_numbers() -> None:
     viewer = Viewer("a", "narrated_world")
     async with (
         running("process", family=talking_stub.LOCATION) as pool,

@@ -125,7 +125,7 @@ SCRIPT = st.lists(st.tuples(st.sampled_from(ASKED), st.integers(0, 12)), max_siz
 
 @settings(max_examples=60, deadline=None)
 @given(script=SCRIPT)
-def test_whatever_is_asked_every_control_has_one_fate_and_no_block_is_lost(
+def test_whatever_is_asked_every_control_has_one_receipt_and_no_block_is_lost(
     script: list[tuple[str, int]],
 ) -> None:
     session = ScriptedSession()
@@ -142,7 +142,7 @@ def test_whatever_is_asked_every_control_has_one_fate_and_no_block_is_lost(
 
 @settings(max_examples=25, deadline=None)
 @given(script=SCRIPT, at=st.integers(0, 3), always=st.booleans())
-def test_a_voice_that_fails_anywhere_takes_nothing_with_it(
+def test_a_text_loop_that_fails_anywhere_harms_no_other_loop(
     script: list[tuple[str, int]], at: int, always: bool
 ) -> None:
     session = ScriptedSession(talk_fault=Fault.RAISE, talk_fault_at=at, talk_fault_always=always)

@@ -62,7 +62,7 @@ async def begin(viewer: Viewer, pool: Pool, text: str) -> None:
     viewer.lease = await pool.lease(opening, viewer)
 
 
-async def test_pictures_go_on_while_a_prompt_is_read(pool: Pool, tmp_path: Path) -> None:
+async def test_pictures_continue_while_a_prompt_is_read(pool: Pool, tmp_path: Path) -> None:
     gate, mine, other = Gate(tmp_path), Viewer("a"), Viewer("b")
     async with mine.watching(pool) as lease, other.watching(pool):
         lease.send(prompt("a", "p", gate.prompt))
@@ -114,7 +114,7 @@ async def test_a_session_begins_when_its_prompt_is_read_and_holds_up_no_other(
         await mine.lease.release()
 
 
-async def test_a_world_that_begins_again_begins_with_the_prompt_that_is_read(
+async def test_a_session_that_is_reset_begins_with_the_prompt_that_is_read(
     pool: Pool, tmp_path: Path
 ) -> None:
     """C08, where prompts are read ahead."""

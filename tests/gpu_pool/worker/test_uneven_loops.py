@@ -173,7 +173,7 @@ def test_a_snapshot_keeps_both_as_they_were_at_one_media_time() -> None:
     assert picture.header.pts_us == sound.pts_us
 
 
-def test_a_second_future_parts_from_both_at_one_media_time() -> None:
+def test_a_fork_continues_both_from_one_media_time() -> None:
     rig, worker_session = film(UnevenFamily())
     watch(rig, 5)
     message = OpenSession(9, "b", "film", 7, "", origin=ForkOrigin("a", 0, seen_of="pictures"))

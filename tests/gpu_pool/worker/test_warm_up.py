@@ -55,7 +55,7 @@ def test_prompt_and_controls_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("a quiet place", "up") in seen
 
 
-def test_a_key_is_pressed_held_and_let_go_as_by_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_pressed_held_and_released_as_by_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first press finds a chunk that waits for the viewer, which is taken back for it."""
     began: list[tuple[int, tuple[str, ...], int]] = []
     run = stub_model.StubKernel.run_step

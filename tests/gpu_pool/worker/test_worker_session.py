@@ -82,7 +82,7 @@ def test_a_pace_keeps_the_words_from_costing_the_pictures_their_rate() -> None:
     assert frames["narrated_world"] >= 0.9 * frames["world"]
 
 
-def test_a_loop_that_waits_for_its_pace_says_when_it_can_go_on() -> None:
+def test_a_loop_that_waits_for_its_pace_says_when_it_can_continue() -> None:
     rig = WorkerSessionRig()
     worker_session = rig.open(pace=4, tell_every=1)
     rig.seen = False
@@ -99,7 +99,7 @@ def test_a_loop_that_waits_for_its_pace_says_when_it_can_go_on() -> None:
     assert worker_session.wake_us is None
 
 
-def test_a_voice_keeps_its_pace_on_a_device_that_others_keep_busy() -> None:
+def test_a_text_loop_keeps_its_pace_on_a_device_that_others_keep_busy() -> None:
     rig = WorkerSessionRig(max_batch=1)
     for session in "abc":
         rig.open(session, "chat", step_ms=20, word_ms=5, pace=5)
@@ -256,7 +256,7 @@ def test_after_a_rewind_or_a_reset_it_tells_of_the_world_as_it_is_then() -> None
     rig.assert_nothing_is_lost()
 
 
-def test_a_snapshot_keeps_both_loops_and_one_taken_in_silence_restarts_the_voice() -> None:
+def test_a_snapshot_keeps_both_loops_and_one_taken_in_silence_restarts_the_text_loop() -> None:
     rig = WorkerSessionRig()
     worker_session = rig.open(program="chat")
     rig.run(lambda: rig.chunks() >= 2)
@@ -289,7 +289,9 @@ def test_a_word_that_fails_once_is_said_again() -> None:
     assert (failed.loop, failed.fatal, failed.restarted) == ("ar_decode", False, False)
 
 
-def test_a_voice_that_stays_bad_is_restarted_a_few_times_and_the_pictures_never_stop() -> None:
+def test_a_text_loop_that_keeps_failing_is_restarted_a_few_times_and_the_pictures_never_stop() -> (
+    None
+):
     rig = WorkerSessionRig()
     rig.open(talk_fault=Fault.RAISE, talk_fault_always=1, tell_every=1)
     rig.run(lambda: any(failed.fatal for failed in rig.of("a", StepFailed)))
@@ -317,7 +319,7 @@ def test_a_turn_whose_answer_fails_is_not_asked_again_and_those_behind_it_are_an
     rig.assert_nothing_is_lost()
 
 
-def test_what_waits_for_a_voice_that_is_given_up_is_answered() -> None:
+def test_what_waits_for_a_text_loop_that_was_stopped_is_answered() -> None:
     rig = WorkerSessionRig()
     worker_session = rig.open(program="chat", talk_fault=Fault.RAISE, talk_fault_always=1)
     turns = [turn(f"poison {number}", f"t{number}") for number in range(RESTARTS + 3)]
@@ -341,7 +343,7 @@ def test_the_leading_loop_s_failure_is_the_session_s() -> None:
 # --- coming back ---
 
 
-def test_another_worker_takes_both_loops_up_and_counts_on() -> None:
+def test_another_worker_recovers_both_loops_with_their_numbers() -> None:
     lost = WorkerSessionRig()
     lost.open()
     lost.run(lambda: spoken(lost, 1) and lost.chunks() >= 4)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from contract import CASES, Bare, ContractCase
+from contract import CASES, ContractCase, KernelRun
 
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import LoadOptions
@@ -47,7 +47,7 @@ def held_bytes(states: list[Any]) -> int:
 
 @pytest.mark.parametrize("case", DECLARED, ids=lambda case: case.name)
 def test_the_states_of_a_session_hold_no_more_than_its_description_says(case: ContractCase) -> None:
-    bare = Bare(case)
+    bare = KernelRun(case)
     loop = bare.instance.spec.loop(case.loop.name)
     shown: list[Any] = []
     most = 0

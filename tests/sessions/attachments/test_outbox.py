@@ -129,7 +129,7 @@ async def test_bytes_are_bounded_like_frames() -> None:
     assert frame.chunk == 2
 
 
-async def test_an_old_frame_never_comes_after_the_word_of_the_cut() -> None:
+async def test_an_old_frame_never_comes_after_the_event_of_the_cut() -> None:
     rig = OutboxRig()
     rig.frames(0, 1, 2)
     rig.outbox.cut("video", before_us=250)
@@ -167,7 +167,7 @@ async def test_a_stream_that_never_began_has_no_end() -> None:
     assert (event.type, event.sequence) == ("request.accepted", 0)
 
 
-async def test_too_many_events_end_the_attachment_with_a_last_word() -> None:
+async def test_too_many_events_end_the_attachment_with_a_last_event() -> None:
     rig = OutboxRig(events=16)
     for number in range(20):
         rig.outbox.put(accepted(number))

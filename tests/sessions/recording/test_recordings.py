@@ -127,7 +127,7 @@ async def test_of_too_many_the_oldest_goes(tmp_path: Path) -> None:
 STRANGER = Keys.of("another token", "another watch token", "a stranger")
 
 
-async def test_a_stranger_who_records_without_end_loses_their_own_oldest(tmp_path: Path) -> None:
+async def test_an_owner_who_records_without_end_loses_their_own_oldest(tmp_path: Path) -> None:
     async with recordings_rig(tmp_path, keep_count=4, keep_count_per_owner=2) as on:
         victim = await on.record()
         made = [await on.record(5, "t", STRANGER) for _ in range(5)]

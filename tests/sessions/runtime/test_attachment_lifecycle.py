@@ -94,7 +94,7 @@ async def test_a_place_is_kept_for_the_driver() -> None:
         assert len(session._context.attached) == 4
 
 
-async def test_one_address_that_watches_by_itself_makes_way_for_another() -> None:
+async def test_one_address_with_all_viewers_gives_a_place_up_for_another() -> None:
     async with session_rig(SessionLimits(attachments=4)) as rig:
         session, _, driver = await rig.driven()
 

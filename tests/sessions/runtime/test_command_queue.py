@@ -60,7 +60,7 @@ async def test_frames_that_come_while_a_refused_cut_is_asked_for_are_not_lost() 
         assert [frame.chunk for frame in await client.chunk()] == [0] * FRAMES
 
 
-async def test_a_viewer_may_look_and_not_touch() -> None:
+async def test_a_viewer_may_watch_and_not_control() -> None:
     async with session_rig() as rig:
         session, lease, _ = await rig.driven()
         viewer = rig.attach(session, Role.VIEWER)

@@ -57,7 +57,7 @@ def stamps(client: Client) -> list[Stamp]:
     return found
 
 
-async def test_a_client_that_reconnects_at_once_continues_where_the_world_was(
+async def test_a_client_that_reconnects_at_once_continues_where_the_session_was(
     engine: Engine, log: Path
 ) -> None:
     session = await opened(engine, step_ms=40)
@@ -103,7 +103,7 @@ async def test_of_two_drivers_that_attach_at_the_same_moment_one_is_told_of_the_
     assert await two.chunk()
 
 
-async def test_without_a_client_the_world_stops_after_its_chunk(engine: Engine, log: Path) -> None:
+async def test_without_a_client_generation_stops_after_its_chunk(engine: Engine, log: Path) -> None:
     session = await opened(engine)
     client = attach(session)
     await client.chunk()

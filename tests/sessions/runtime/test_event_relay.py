@@ -91,7 +91,7 @@ async def test_a_prompt_that_cannot_be_read_is_told_and_taken_back() -> None:
         assert (session.view.prompt, values["speed"]) == ("a lake", 1.0)
 
 
-async def test_a_world_that_cannot_begin_for_its_prompt_says_so() -> None:
+async def test_a_session_that_cannot_begin_because_of_its_prompt_says_so() -> None:
     async with session_rig() as rig:
         session, lease, client = await rig.driven()
         code = emissions.FaultCode.PROMPT_FAILED

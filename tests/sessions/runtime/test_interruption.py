@@ -11,7 +11,7 @@ from reverie.sessions.protocol.events import RequestAccepted, SessionInterrupted
 from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 
 
-async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
+async def test_after_the_event_of_an_interrupt_no_old_frame_comes() -> None:
     async with session_rig() as rig:
         _, lease, client = await rig.driven()
         lease.put_out_chunk()
@@ -37,7 +37,7 @@ async def test_after_the_word_of_an_interrupt_no_old_frame_comes() -> None:
         assert_well_formed(client)
 
 
-async def test_new_frames_that_overtake_the_answer_still_follow_its_word() -> None:
+async def test_new_frames_that_overtake_the_answer_still_follow_its_event() -> None:
     async with session_rig() as rig:
         _, lease, client = await rig.driven()
         lease.put_out_chunk()

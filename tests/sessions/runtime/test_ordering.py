@@ -54,7 +54,7 @@ async def dawdle(client: Client, dice: random.Random, chunks: int, interrupts: b
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_slow_hands_and_interrupts_never_mix_up_what_is_shown(
+async def test_slow_consumers_and_interrupts_never_mix_up_what_is_shown(
     engine: Engine, seed: int
 ) -> None:
     dice = random.Random(seed)
@@ -81,7 +81,7 @@ async def test_slow_hands_and_interrupts_never_mix_up_what_is_shown(
         assert_shows_only(client.events, session.id, f"prompt {number}")
 
 
-async def test_2000_updates_at_once_are_bounded_and_each_has_its_fate(engine: Engine) -> None:
+async def test_2000_updates_at_once_are_bounded_and_each_has_its_receipt(engine: Engine) -> None:
     session = await opened(engine, "a lake")
     client = Client(session.attach(Role.DRIVER, AttachOptions()))
     await client.chunk()

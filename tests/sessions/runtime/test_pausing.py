@@ -86,7 +86,7 @@ MOVES = st.sampled_from(["pause", "resume", "interrupt", "prompt", "look", "look
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-async def test_any_order_of_pausing_ends_with_a_running_world_under_the_last_prompt(
+async def test_any_order_of_pausing_ends_with_a_running_session_under_the_last_prompt(
     engine: Engine, log: Path, moves: list[str]
 ) -> None:
     async with engine.session(prompt="a lake") as session, looking(session) as screen:

@@ -27,7 +27,7 @@ def engine() -> Engine:
     )
 
 
-async def test_a_crash_is_told_and_the_world_continues_under_its_prompt() -> None:
+async def test_a_crash_is_told_and_the_session_continues_under_its_prompt() -> None:
     async with (
         engine() as house,
         house.session(prompt="a lake", seed=7, parameters=CRASH) as session,

@@ -113,7 +113,7 @@ async def test_addresses_are_not_counted_when_the_limit_is_off() -> None:
             assert await rig.open(address="10.0.0.1")
 
 
-async def test_when_places_and_line_are_full_it_says_when_to_come_again() -> None:
+async def test_when_places_and_queue_are_full_it_says_when_to_try_again() -> None:
     async with session_rig(slots=1, line=1) as rig:
         await rig.open()
         await rig.open()

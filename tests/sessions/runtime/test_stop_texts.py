@@ -53,7 +53,7 @@ async def test_an_answer_is_said_up_to_a_text_that_its_session_has_named(engine:
     assert await asked(engine, "hello", stop=["never said", stop]) == whole[: whole.find(stop)]
 
 
-async def test_a_second_future_ends_its_answers_at_the_same_texts() -> None:
+async def test_a_fork_ends_its_answers_at_the_same_texts() -> None:
     async with session_rig() as rig:
         first = await rig.open(program="talk", stop=("###",))
         assert rig.lease(first.session).opening.stop == ("###",)

@@ -41,7 +41,7 @@ def test_every_other_pair_is_refused_and_changes_nothing(
     assert state.phase is pair[0]
 
 
-def test_the_straight_life_goes_from_created_to_closed() -> None:
+def test_the_usual_phases_go_from_created_to_closed() -> None:
     state = new_state()
     lived = [state.phase]
     for trigger in (
@@ -75,7 +75,7 @@ def test_pausing_and_resuming_are_idempotent() -> None:
         assert not state.move(trigger)
 
 
-def test_nothing_leads_out_of_the_end() -> None:
+def test_no_trigger_leaves_a_final_phase() -> None:
     assert {EDGES[pair] for pair in EDGES if pair[0] in OVER} == OVER
 
 

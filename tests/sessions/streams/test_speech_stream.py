@@ -113,7 +113,7 @@ async def test_sound_goes_out_as_far_as_the_pictures_have_come_and_a_little_ahea
     assert ends[:-1] == [chunk.pts_us for chunk in chunks[1:]]
 
 
-async def test_phrases_follow_each_other_after_a_breath() -> None:
+async def test_phrases_follow_each_other_after_a_short_silence() -> None:
     async with rig() as on:
         on.voice.say("one. two. ", final=True)
         await on.spoke(2)
@@ -169,7 +169,7 @@ async def test_a_phrase_that_cannot_be_spoken_is_told_and_the_next_one_is() -> N
     assert len(on.failures) == 1
 
 
-async def test_while_the_pictures_rest_little_is_spoken_ahead() -> None:
+async def test_while_the_pictures_are_paused_little_is_spoken_ahead() -> None:
     async with rig() as on:
         for number in range(30):
             on.voice.say(f"one two three four {number}. ", final=True)
