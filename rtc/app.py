@@ -63,6 +63,7 @@ def create_app(context: AppContext, web_files: WebFiles | None = None) -> Starle
             Route("/v1/sessions", typed(sessions.create), methods=["POST"]),
             Route(f"{one}/fork", typed(sessions.fork), methods=["POST"]),
             get(one, typed(sessions.show)),
+            get(f"{one}/stats", typed(sessions.stats)),
             Route(one, typed(sessions.delete), methods=["DELETE"]),
             get("/v1/ice", typed(signalling.ice)),
             Route(one + "/webrtc", typed(signalling.open), methods=["POST"]),

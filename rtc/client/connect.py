@@ -16,6 +16,7 @@ from reverie.rtc.client.remote_session import RemoteSession
 from reverie.rtc.wire.errors import BadMessageError, ConnectionLostError, ServerRefusedError
 from reverie.rtc.wire.strict_json import parse_object
 from reverie.sessions import BadRequestError, SessionError, check_opening
+from reverie.sessions.protocol.session_stats import SessionStats
 
 REQUEST_S = 30.0
 
@@ -139,7 +140,8 @@ def _attached(
     server: _Server, session: str, options: LinkOptions, owned: bool
 ) -> AbstractAsyncContextManager[RemoteSession]:
     fork = partial(_forked, server, session, options)
-    return _running(RemoteSession(session, options, owned, fork))
+    stats = partial(_stats, server, session, options.token)
+    return _running(RemoteSession(session, options, owned, fork, stats))
 
 
 @asynccontextmanager
@@ -206,6 +208,22 @@ async def _open(
     try:
         return _Opened.model_validate(parse_object(answer.content))
     except (BadMessageError, ValidationError):
+        raise ServerRefusedError("bad_answer", "the server does not speak this protocol") from None
+
+
+async def _stats(server: _Server, session: str, token: str) -> SessionStats:
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        async with server.client(REQUEST_S) as client:
+            address = f"{server.url}/v1/sessions/{session}/stats"
+            answer = await client.get(address, headers=headers)
+    except httpx.TransportError as error:
+        raise ConnectionLostError(f"{server.url} cannot be reached: {error}") from None
+    if answer.status_code != httpx.codes.OK:
+        raise _refused(answer)
+    try:
+        return SessionStats.model_validate_json(answer.content)
+    except ValidationError:
         raise ServerRefusedError("bad_answer", "the server does not speak this protocol") from None
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 
@@ -21,6 +21,7 @@ from reverie.sessions.protocol.events import (
     SessionClosed,
     SessionUpdated,
 )
+from reverie.sessions.protocol.session_stats import SessionStats
 from reverie.sessions.protocol.session_view import SessionView
 
 CLOSE_S = 5.0
@@ -39,7 +40,12 @@ class RemoteSession(Session):
     """
 
     def __init__(
-        self, session: str, options: LinkOptions, owned: bool, fork: ForkRemote | None = None
+        self,
+        session: str,
+        options: LinkOptions,
+        owned: bool,
+        fork: ForkRemote | None = None,
+        stats: Callable[[], Awaitable[SessionStats]] | None = None,
     ) -> None:
         """Prepare; `run` attaches.
 
@@ -48,12 +54,13 @@ class RemoteSession(Session):
             options: how to attach to it.
             owned: whether leaving the `async with` block ends the session, or only the attachment.
             fork: opens a second future of it, after a chunk.
+            stats: asks the server how it runs.
         """
         super().__init__()
         self.token = options.token
         self._id = session
         self._owned = owned
-        self._fork = fork
+        self._fork, self._stats = fork, stats
         self._link = RemoteLink(options, self._take, self._dropped)
         self._view: SessionView | None = None
         self._message_bytes = 0  # the longest message that the server accepts, once known
@@ -83,6 +90,12 @@ class RemoteSession(Session):
             raise SessionError("this session cannot be forked from here")
         self._tell_seen()
         return self._fork(self._seen_chunk if chunk is None else chunk)
+
+    async def stats(self) -> SessionStats:
+        """Ask the server how the session runs now; see `Session.stats`."""
+        if self._stats is None:
+            raise SessionError("the server of this session cannot be asked from here")
+        return await self._stats()
 
     async def run(self) -> None:
         """Stay attached until the attachment ends; the task of `connect`."""

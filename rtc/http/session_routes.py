@@ -102,6 +102,11 @@ class SessionRoutes:
         server_session, _ = self._authorized(request)
         return json_response(_shown(server_session))
 
+    async def stats(self, request: Request) -> Response:
+        """Tell how a session runs now, to a client that has one of its secrets."""
+        server_session, _ = self._authorized(request)
+        return json_response(server_session.stats.model_dump(mode="json"))
+
     async def delete(self, request: Request) -> Response:
         """End a session."""
         server_session, role = self._authorized(request)

@@ -165,10 +165,10 @@ class CommandGateway:
     async def tune(self, by: str, parameters: Mapping[str, float]) -> str:
         """Change parameters of the program, and return the control's id."""
         self.check(by)
-        for name in ("prompt", "reset"):  # arguments of `Session.update`
+        for name in ("prompt", "reset", "act"):  # arguments of `Session.update`
             if name in parameters:
                 raise InputRefusedError("unknown_parameter", "no such parameter", field=name)
-        asking = self._session.update(prompt=None, reset=False, **parameters)
+        asking = self._session.update(prompt=None, reset=False, act="after", **parameters)
         control = await self._ask(asking, Author(by))
         self.steered(by)
         return control

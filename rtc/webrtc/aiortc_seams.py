@@ -74,16 +74,27 @@ def on_reports(
     sender._handle_rtcp_packet = listen  # type: ignore[method-assign]
 
 
-def on_round_trip(sender: RTCRtpSender, call: Callable[[float], None]) -> None:
-    """Call `call` with each round trip in seconds that a report tells; aiortc keeps an average."""
+def on_line_reports(
+    sender: RTCRtpSender, trip: Callable[[float], None], lost: Callable[[float], None]
+) -> None:
+    """Hear of the line from a receiver's reports; of the round trip aiortc keeps an average alone.
+
+    Args:
+        sender: whose receiver reports.
+        trip: called with each round trip in seconds.
+        lost: called with the part of the packets that was lost since the last report.
+    """
     handle: Callable[[AnyRtcpPacket], Awaitable[None]] = sender._handle_rtcp_packet
 
     async def listen(packet: AnyRtcpPacket) -> None:
         if isinstance(packet, RtcpRrPacket | RtcpSrPacket):
             sent, sent_s = (vars(sender)[f"_RTCRtpSender__{name}"] for name in ("lsr", "lsr_time"))
             for report in packet.reports:
-                if report.ssrc == sender._ssrc and report.dlsr and report.lsr == sent:
-                    call(time.time() - sent_s - report.dlsr / 65536)
+                if report.ssrc != sender._ssrc:
+                    continue
+                lost(report.fraction_lost / 256)
+                if report.dlsr and report.lsr == sent:
+                    trip(time.time() - sent_s - report.dlsr / 65536)
         await handle(packet)
 
     sender._handle_rtcp_packet = listen  # type: ignore[method-assign]

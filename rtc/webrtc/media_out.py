@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from reverie.media import AudioCodec, Codec
 from reverie.rtc.metrics import Metrics
-from reverie.rtc.webrtc.aiortc_seams import on_round_trip, round_trip_s
+from reverie.rtc.webrtc.aiortc_seams import on_line_reports, round_trip_s
 from reverie.rtc.webrtc.audio_out import AudioOut
 from reverie.rtc.webrtc.negotiation import NegotiatedPeer
 from reverie.rtc.webrtc.packet_track import sender_failed
@@ -60,7 +60,11 @@ class MediaOut:
         sender = self._negotiated.video or self._negotiated.audio
         if sender is not None and not silent:
             attachment.round_trip.expected = True
-            on_round_trip(sender, lambda trip_s: attachment.note_round_trip(round(trip_s * 1e6)))
+            on_line_reports(
+                sender,
+                lambda trip_s: attachment.note_round_trip(round(trip_s * 1e6)),
+                attachment.note_lost,
+            )
         if self._video is None:
             return
         shown = self._submit_playhead if silent else self._note_sent

@@ -99,6 +99,7 @@ class Attachment:
         self.bits_per_s: int | None = None  # bandwidth for each video; None: unknown
         self.held = False  # its line is behind, so pictures wait before they are encoded
         self.round_trip = RoundTrip()
+        self.lost: float | None = None  # part of the packets lost lately; None: unknown
         self.active_us = outbox.now_us()  # when it last sent a command or was shown something
         self._command_sink = command_sink
 
@@ -114,6 +115,10 @@ class Attachment:
     def note_round_trip(self, took_us: int) -> None:
         """Note how long a message to the client and its answer took."""
         self.round_trip.note(took_us, self.outbox.now_us())
+
+    def note_lost(self, part: float) -> None:
+        """Note which part of the packets did not arrive lately."""
+        self.lost = part
 
     def submit(self, command: AnyCommand, *, quiet: bool = False) -> None:
         """Submit a command; its answer comes as an event. Never waits.

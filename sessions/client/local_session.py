@@ -9,6 +9,7 @@ from reverie.sessions.client.session import Session
 from reverie.sessions.protocol.commands import AnyCommand, Playhead
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
 from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
+from reverie.sessions.protocol.session_stats import SessionStats
 from reverie.sessions.protocol.session_view import SessionView
 from reverie.sessions.runtime.server_session import ServerSession
 from reverie.sessions.runtime.session_store import SessionStore
@@ -63,6 +64,10 @@ class LocalSession(Session):
         credentials = await self._store.fork(self.id, chunk)
         async with LocalSession(credentials.session, store=self._store) as other:
             yield other
+
+    async def stats(self) -> SessionStats:
+        """Return how the session runs now."""
+        return self._server_session.stats
 
     async def close(self) -> None:
         """End the session, and return when its place is free again; a viewer only leaves."""

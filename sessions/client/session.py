@@ -28,6 +28,7 @@ from reverie.sessions.protocol.errors import CommandError, NotPixelsError, NotSa
 from reverie.sessions.protocol.events import AnyEvent, Error, RequestAccepted
 from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.protocol.parsing import parse_command
+from reverie.sessions.protocol.session_stats import SessionStats
 from reverie.sessions.protocol.session_view import SessionView
 
 
@@ -82,6 +83,14 @@ class Session(SessionCommands):
         Raises:
             BadRequestError: the program cannot be forked, or the chunk is no longer kept.
             SessionError: there is no place, this client only watches, or this session has ended.
+        """
+
+    @abstractmethod
+    async def stats(self) -> SessionStats:
+        """Return how the session runs now: its lead, and the line to each client.
+
+        Raises:
+            SessionError: the server cannot be asked.
         """
 
     @abstractmethod

@@ -23,6 +23,7 @@ from reverie.sessions.backend.public_errors import first_of
 from reverie.sessions.backend.session_backend import SessionBackend
 from reverie.sessions.protocol.errors import CommandError, SessionEndedError
 from reverie.sessions.protocol.events import Error, SessionClosed
+from reverie.sessions.protocol.session_stats import SessionStats
 from reverie.sessions.protocol.session_view import SessionView
 from reverie.sessions.recording.recording import Keys
 from reverie.sessions.recording.recordings import Recordings
@@ -111,6 +112,11 @@ class ServerSession:
     def view(self) -> SessionView:
         """The session as it is now."""
         return self._context.views.view()
+
+    @property
+    def stats(self) -> SessionStats:
+        """How it runs now."""
+        return self._context.views.stats()
 
     @property
     def parting(self) -> ForkOrigin:

@@ -4,8 +4,9 @@ import asyncio
 
 from reverie.media import Clock
 from reverie.sessions.attachments.attached_clients import AttachedClients
-from reverie.sessions.attachments.attachment import AttachOptions
+from reverie.sessions.attachments.attachment import Attachment, AttachOptions
 from reverie.sessions.protocol.events import SessionUpdated
+from reverie.sessions.protocol.session_stats import AttachmentStats, SessionStats
 from reverie.sessions.protocol.session_view import LeadView, LimitsView, SessionView
 from reverie.sessions.recording.options import NOT_ENABLED
 from reverie.sessions.state.limits import SessionLimits
@@ -53,6 +54,33 @@ class SessionViews:
             lead=self._lead(),
             recording=state.recording,
             speed=self._controls.speed_view(),
+        )
+
+    def stats(self) -> SessionStats:
+        """Return how the session runs now."""
+        moved = self._state.lead
+        return SessionStats(
+            lead=self._lead(),
+            delay_ms=moved.delay_us / 1000 if moved is not None else None,
+            chunk=self._state.chunk,
+            newest_us=self._state.newest_us,
+            attachments=tuple(self._stats_of(each) for each in self._attached),
+        )
+
+    def _stats_of(self, attachment: Attachment) -> AttachmentStats:
+        seen, line = self._state.playheads.of(attachment.key), attachment.round_trip.line
+        waited_us = seen.waited_us
+        return AttachmentStats(
+            role=attachment.role.value,
+            codec=attachment.options.codec.value,
+            round_trip_ms=line.round_trip_us / 1000 if line is not None else None,
+            jitter_ms=line.jitter_us / 1000 if line is not None else None,
+            waited_ms=waited_us / 1000 if waited_us is not None else None,
+            unseen_ms=max(0, self._state.newest_us - seen.pts_us) / 1000,
+            bits_per_s=attachment.bits_per_s,
+            lost=attachment.lost,
+            waiting=len(attachment.outbox),
+            skipped=attachment.outbox.skipped,
         )
 
     def _lead(self) -> LeadView:

@@ -98,6 +98,10 @@ class Playheads:
             if seen.loop in back_to:
                 self._seen[key] = replace(seen, chunk=back_to[seen.loop])
 
+    def of(self, key: int) -> SeenPosition:
+        """Return what an attachment has seen; nothing, if it does not count."""
+        return self._seen.get(key, NOTHING)
+
     @property
     def governing(self) -> SeenPosition:
         """The playhead that counts: the driver's, else that of the viewer furthest on."""

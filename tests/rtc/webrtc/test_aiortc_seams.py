@@ -30,8 +30,8 @@ from net_namespace import namespace_or_skip
 from reverie.rtc.webrtc.aiortc_seams import (
     last_rtp_timestamp,
     on_key_request,
+    on_line_reports,
     on_reports,
-    on_round_trip,
     path_of,
     round_trip_s,
     route_through,
@@ -92,13 +92,15 @@ async def test_a_sender_has_a_clock_and_a_round_trip(connection: RTCPeerConnecti
 async def test_each_round_trip_that_a_report_tells_is_heard(connection: RTCPeerConnection) -> None:
     (sender,) = connection.getSenders()
     trips: list[float] = []
-    on_round_trip(sender, trips.append)
+    losses: list[float] = []
+    on_line_reports(sender, trips.append, losses.append)
     vars(sender)["_RTCRtpSender__lsr"] = 77
     vars(sender)["_RTCRtpSender__lsr_time"] = time.time() - 0.25
     for ssrc, sent in ((sender._ssrc, 77), (sender._ssrc, 76), (sender._ssrc ^ 1, 77)):
-        report = RtcpReceiverInfo(ssrc, 0, 0, highest_sequence=9, jitter=0, lsr=sent, dlsr=6554)
+        report = RtcpReceiverInfo(ssrc, 64, 7, highest_sequence=9, jitter=0, lsr=sent, dlsr=6554)
         await sender._handle_rtcp_packet(RtcpRrPacket(ssrc=1, reports=[report]))
     assert trips == [pytest.approx(0.15, abs=0.1)]
+    assert losses == [0.25, 0.25]
 
 
 async def test_dtls_asks_for_its_datagrams_each_time() -> None:
