@@ -159,14 +159,14 @@ class ControlFailed:
     """A control never acted because it could not be read; nothing has changed.
 
     Attributes:
-        stands: what is in effect instead, a prompt or the value of a parameter.
+        in_effect: what is in effect instead, a prompt or the value of a parameter.
     """
 
     session: str
     control: ControlId
     code: FaultCode
     message: str
-    stands: str | float
+    in_effect: str | float
 
 
 @dataclass(frozen=True, slots=True)

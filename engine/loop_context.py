@@ -170,7 +170,7 @@ class LoopContext(Generic[S]):
             self.lead.skip()
 
     def jump(self, checkpoint: Checkpoint[S]) -> None:
-        """Mark the next chunk as a discontinuity; it takes up what is in effect."""
+        """Mark the next chunk as a discontinuity; it begins under what is in effect."""
         self.emitter.jump(self.open_chunk)
         self.capture.drop()
         self.mailbox.want(checkpoint.prompt, checkpoint.parameters)

@@ -95,7 +95,7 @@ class Mailbox:
             queue.release_all()
 
     def want(self, prompt: str | None, parameters: Mapping[str, float]) -> None:
-        """Have the next step take up what is in effect, from a state made under these.
+        """Have the next step take what is in effect, from a state made under these.
 
         A prompt of None, or a parameter that is not named, is unknown and will be told again.
 
@@ -129,7 +129,7 @@ class Mailbox:
     def take(self) -> TakenControls:
         """Remove and return what the next step takes; keys that are held stay held.
 
-        Of several turns that is the oldest, so that each gets its receipt as it is taken up; of a
+        Of several turns that is the oldest, so that each gets its receipt as it is begun; of a
         clip, no more than its capacity.
         """
         prompt = self._latest.get(PROMPT)

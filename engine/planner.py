@@ -92,7 +92,7 @@ class Planner(Generic[S]):
         self._context.fault(code, message)
 
     def _plan_again(self, now_us: int, deadline_us: int) -> WorkPlan | None:
-        """At the full lead: take up controls that came, once a chunk and when there is time."""
+        """At the full lead: plan again for newer controls, once a chunk and if there is time."""
         context, open_chunk = self._context, self._context.open_chunk
         # Long past the deadline the viewer is away, and there is time as well.
         has_time = abs(deadline_us - now_us) >= open_chunk.spent_us

@@ -73,7 +73,7 @@ class PendingRequests:
         loop = asyncio.get_running_loop()
         timer = loop.call_later(self._limit_s, self._expire, number, what, session)
         question = PendingRequest(number, loop.create_future(), timer, on_done, on_failed)
-        # Nobody has to wait for the answer, so an error that is never retrieved is no mistake.
+        # A caller need not wait for the answer, so an error that is never retrieved is no mistake.
         question.answer.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._open[number] = question
         return question

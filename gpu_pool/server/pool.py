@@ -182,7 +182,7 @@ class Pool:
                 for name, supervisor in self._supervisors.items():
                     tasks.create_task(supervisor.run(), name=f"worker of {name}")
         except Exception:
-            # Nobody awaits this before the close, and until then it must not go unnoticed.
+            # This is awaited only at the close, and until then it must not go unnoticed.
             logger.exception("the pool has failed")
             raise
 

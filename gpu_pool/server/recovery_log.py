@@ -111,10 +111,10 @@ class RecoveryLog:
 
     def opened(self, done: RequestDone) -> None:
         """Note that a worker has begun it; a fork is independent of its origin from now on."""
-        self._timing = next(iter(done.stands), "")
+        self._timing = next(iter(done.state_chunks), "")
         if self._opening.origin is None:
             return
-        self._numbers = {loop: chunk + 1 for loop, chunk in done.stands.items()}
+        self._numbers = {loop: chunk + 1 for loop, chunk in done.state_chunks.items()}
         self._opening = replace(self._opening, origin=None)
         self._utterances = dict(done.utterances)
         self._chunks = done.chunk + 1

@@ -22,7 +22,7 @@ OnPosition = Callable[[int], None]
 class EntryState(StrEnum):
     """Where a session is. It moves down this list; only the loss of a worker leads back up.
 
-    From OPENING to CLOSING it takes up one of the worker's slots: a slot whose session is closing
+    From OPENING to CLOSING it has one of the worker's slots: a slot whose session is closing
     may still be computing, and no other session gets it before the worker says that it has ended.
     """
 
@@ -41,7 +41,7 @@ class SessionEntry:
     Attributes:
         serial: what the worker's heartbeat calls it; new with every worker.
         opened: done when the session runs, or with the reason why it never will.
-        gone: set when it takes up nothing any more.
+        gone: set when it has no slot and waits for none any more.
     """
 
     def __init__(self, opening: StartRequest, sink: Sink, on_position: OnPosition | None) -> None:
@@ -50,7 +50,7 @@ class SessionEntry:
         self.state = EntryState.WAITING
         self.serial = 0
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Whoever waited may have been cancelled.
+        # The task that waited may have been cancelled.
         self.opened.add_done_callback(lambda f: f.cancelled() or f.exception())
         self.gone = asyncio.Event()
         self._sink = sink
@@ -85,7 +85,7 @@ class SessionEntry:
             self.opened.set_exception(error)
 
     def leave(self) -> None:
-        """Mark that it takes up no slot; a task that still waits for it to open was cancelled."""
+        """Mark that it has no slot; a task that still waits for it to open was cancelled."""
         self.state = EntryState.GONE
         self.opened.cancel()
         self.gone.set()

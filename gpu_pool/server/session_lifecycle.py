@@ -27,7 +27,7 @@ class SessionLifecycle:
 
         Args:
             questions: where requests wait for their answers.
-            on_out: called with an entry that takes up nothing in the worker any more.
+            on_out: called with an entry that has no slot in the worker any more.
             on_back: called when one is back after a loss.
             on_refused: called with one that cannot come back, a code and a reason.
         """

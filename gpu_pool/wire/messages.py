@@ -108,7 +108,7 @@ class RequestDone:
             state outlives the worker.
         back_us: media time at which that state was put out.
         utterances: for each loop of text, the number that its next new utterance will have.
-        stands: for each loop with media, the chunk that its state is after.
+        state_chunks: for each loop with media, the chunk that its state is after.
         took_back: whether `ActNow` has dropped anything that was put out.
     """
 
@@ -118,7 +118,7 @@ class RequestDone:
     pts_us: int = 0
     durables: tuple[Durable, ...] = ()
     utterances: Mapping[str, int] = field(default_factory=dict)
-    stands: Mapping[str, int] = field(default_factory=dict)
+    state_chunks: Mapping[str, int] = field(default_factory=dict)
     back_us: int = 0
     took_back: bool = False
 

@@ -37,7 +37,8 @@ class AdapterOptions(BaseModel):
     )
     path: str = Field(min_length=1, max_length=4096, description="A file, or a folder of peft's.")
     merged: bool = Field(
-        default=False, description="Part of the weights: nobody chooses, and steps cost no more."
+        default=False,
+        description="Part of the weights: there is no choice, and steps cost no more.",
     )
     strength: float | None = Field(
         default=None,

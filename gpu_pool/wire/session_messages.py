@@ -81,7 +81,7 @@ class PlayheadMoved:
     Attributes:
         loop: whose chunk that is; empty for the leading loop's.
         in_time: it counts once it can have been played, and not sooner; see `PlayoutLead.seen`.
-        line: what carried the news; None: the viewer is in the server's process.
+        line: the line that the report came over; None: the viewer is in the server's process.
         waited_us: how long the first picture of the chunk had waited at the viewer; None: unknown.
     """
 

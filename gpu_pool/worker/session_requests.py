@@ -60,7 +60,7 @@ class SessionRequests:
         return self._drivers[loop]
 
     @property
-    def stands(self) -> dict[str, int]:
+    def state_chunks(self) -> dict[str, int]:
         """The chunk that the state of each loop with media is after."""
         return {driver.loop: driver.position.chunk for driver in self._paced()}
 

@@ -189,7 +189,7 @@ class SessionTable:
         A prompt that has to be read first takes nothing back: what is made meanwhile would not
         show it.
         """
-        before = worker_session.stands
+        before = worker_session.state_chunks
         answer: Position | Exception = worker_session.position
         passed = self._prompt_prefetch.bring(
             message.session, worker_session.effective_controls, message.inputs
@@ -200,7 +200,7 @@ class SessionTable:
         self._pass(worker_session, passed)
         self._outgoing.emit(worker_session.take_emissions())
         if isinstance(answer, Position):
-            took_back = worker_session.stands != before
+            took_back = worker_session.state_chunks != before
             self._done(message, answer, (), worker_session, took_back=took_back)
         else:
             self._refuse(message, *refusal(answer, "request_failed"))
@@ -238,7 +238,7 @@ class SessionTable:
                 position.pts_us,
                 durables,
                 worker_session.utterances if worker_session else {},
-                worker_session.stands if worker_session else {},
+                worker_session.state_chunks if worker_session else {},
                 worker_session.back_us(loop) if worker_session else 0,
                 took_back,
             )

@@ -72,7 +72,7 @@ class WarmUp:
         self, what: Callable[[WorkerSession], None], durables: tuple[Durable, ...] = ()
     ) -> None:
         specs = self._model.instance.spec.program_parameters(self._program)
-        # Nobody reads along, so what speaks may do so as fast as it can.
+        # No viewer reads this, so text may come as fast as it can.
         paces = (spec for spec in specs if spec.role is ParameterRole.PACE)
         hasty = {spec.name: max(0.0, spec.low) for spec in paces}
         opening = OpenSession(

@@ -135,9 +135,9 @@ class EventRelay:
         if isinstance(item, ParameterInput):
             field = f"parameters.{item.name}"
             if self._state.parameters.get(item.name) == item.value:
-                self._state.parameters[item.name] = float(failed.stands)
+                self._state.parameters[item.name] = float(failed.in_effect)
         elif isinstance(item, PromptInput) and self._state.prompt.whole == item.text:
-            self._state.prompt = self._state.prompt.replaced(str(failed.stands))
+            self._state.prompt = self._state.prompt.replaced(str(failed.in_effect))
         self._attached.tell(Error(code=code, message=public_errors.not_read(code), field=field))
         self._views.changed()
 

@@ -98,7 +98,7 @@ class Interruption:
                 return
             from_us = done.pts_us
             seen_us = self._state.playheads.governing.pts_us
-            back_to = {name: at for name, at in done.stands.items() if loop in (None, name)}
+            back_to = {name: at for name, at in done.state_chunks.items() if loop in (None, name)}
             newest = {name: self._state.newest_of(name) for name in back_to}
             self._state.playheads.cut(back_to, newest)
             for output in self._outputs:

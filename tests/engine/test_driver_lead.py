@@ -1,4 +1,4 @@
-"""How a driver holds generation back, and takes up controls while it does."""
+"""How a driver holds generation back, and takes controls while it does."""
 
 from driving import prompt, stamps, worlds
 from loop_rig import stub_rig

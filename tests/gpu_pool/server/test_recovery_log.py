@@ -245,7 +245,7 @@ def piece(chunk: int) -> SamplesOut:
 
 def heard_of_two_loops(recovery_log: RecoveryLog) -> None:
     """A chunk of pictures is as long as two and a half of sound."""
-    done = RequestDone(0, "s", stands={"world_model": -1, "sounds": -1})
+    done = RequestDone(0, "s", state_chunks={"world_model": -1, "sounds": -1})
     recovery_log.opened(done)
     for chunk in (0, 1, 2):
         recovery_log.heard(frames(chunk, 0, "world_model"))

@@ -110,7 +110,7 @@ async def test_each_comes_to_an_even_share_and_no_further() -> None:
     assert fourth.state is EntryState.OPEN
     fifth = rig.enter("e")
     assert fifth.state is EntryState.WAITING, "no address has two any more"
-    assert rig.positions[fifth.session] == 1, "and it is before the second wish of b"
+    assert rig.positions[fifth.session] == 1, "and it is before the second request of b"
     assert rig.positions[others[2].session] == 2
 
 

@@ -98,14 +98,14 @@ def test_keys_that_are_held_stay_held_in_what_is_made_again() -> None:
 def test_nothing_is_taken_back_where_all_was_seen_or_will_be_or_while_paused() -> None:
     rig, worker_session = at_its_lead(1)
     newest = rig.chunks() - 1
-    before = worker_session.stands
+    before = worker_session.state_chunks
     worker_session.take_back(newest, "", 0)
-    assert worker_session.stands == before
+    assert worker_session.state_chunks == before
     worker_session.take_back(1, "", 10_000_000)
-    assert worker_session.stands == before
+    assert worker_session.state_chunks == before
     worker_session.pause()
     worker_session.take_back(1, "", 0)
-    assert worker_session.stands == before
+    assert worker_session.state_chunks == before
 
 
 def test_what_is_being_said_is_not_broken_off() -> None:

@@ -140,7 +140,7 @@ async def test_a_prompt_that_cannot_be_read_changes_nothing(pool: Pool) -> None:
         lease.send(prompt("a", "p", BROKEN))
         failed = await fate(viewer, "p")
         assert isinstance(failed, ControlFailed)
-        assert (failed.code, failed.stands) == (FaultCode.PROMPT_FAILED, "a frozen lake")
+        assert (failed.code, failed.in_effect) == (FaultCode.PROMPT_FAILED, "a frozen lake")
         await goes_on(viewer, 2)
         assert shown(viewer, "a frozen lake")
 

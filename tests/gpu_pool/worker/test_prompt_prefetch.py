@@ -261,7 +261,7 @@ class TestFailing:
         rig.bring(prompt("p", "broken"), number("n", "size", 2.0))
         rig.begun()
         delivered = rig.read()
-        told = {one.control: (one.code, one.stands) for one in failures(delivered, EFFECT)}
+        told = {one.control: (one.code, one.in_effect) for one in failures(delivered, EFFECT)}
         assert told == {
             "p": (FaultCode.PROMPT_FAILED, "a lake"),
             "n": (FaultCode.PROMPT_FAILED, 1.0),

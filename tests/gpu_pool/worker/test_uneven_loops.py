@@ -142,10 +142,10 @@ def test_a_rewind_that_one_loop_cannot_follow_changes_nothing() -> None:
     sounds = worker_session.driver("sounds")
     worker_session.rewind(worker_session.position.chunk - 1)
     rest(rig)
-    stands = (worker_session.stands, sounds.position)
+    state_chunks = (worker_session.state_chunks, sounds.position)
     with pytest.raises(ChunkNotKeptError):
         worker_session.rewind(0)
-    assert (worker_session.stands, sounds.position) == stands
+    assert (worker_session.state_chunks, sounds.position) == state_chunks
 
 
 def test_while_paused_so_much_sound_comes_as_goes_with_the_pictures() -> None:

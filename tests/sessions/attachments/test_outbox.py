@@ -67,7 +67,7 @@ class OutboxRig:
         return [await self.outbox.take() for _ in range(count)]
 
     async def take_all(self) -> list[AnyEvent]:
-        """Take until there is nothing; what stands for no event vanishes on the way."""
+        """Take until there is nothing; an item without an event is passed over."""
         taken = []
         with contextlib.suppress(AttachmentEndedError, TimeoutError):
             async with asyncio.timeout(0):

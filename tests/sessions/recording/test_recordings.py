@@ -124,13 +124,13 @@ async def test_of_too_many_the_oldest_goes(tmp_path: Path) -> None:
         assert on.ids == ids[2:]
 
 
-STRANGER = Keys.of("another token", "another watch token", "a stranger")
+OTHER_OWNER = Keys.of("another token", "another watch token", "another owner")
 
 
 async def test_an_owner_who_records_without_end_loses_their_own_oldest(tmp_path: Path) -> None:
     async with recordings_rig(tmp_path, keep_count=4, keep_count_per_owner=2) as on:
         victim = await on.record()
-        made = [await on.record(5, "t", STRANGER) for _ in range(5)]
+        made = [await on.record(5, "t", OTHER_OWNER) for _ in range(5)]
         assert on.ids == [victim]
         assert [each.id for each in on.recordings.list("t")] == made[-2:]
 
@@ -138,7 +138,7 @@ async def test_an_owner_who_records_without_end_loses_their_own_oldest(tmp_path:
 async def test_when_all_room_is_taken_others_are_refused_and_lose_nothing(tmp_path: Path) -> None:
     async with recordings_rig(tmp_path, keep_count=3, keep_count_per_owner=2) as on:
         victim = await on.record()
-        made = [await on.record(5, "t", STRANGER) for _ in range(2)]
+        made = [await on.record(5, "t", OTHER_OWNER) for _ in range(2)]
         third = Keys.of("x", "y", "a third")
         with pytest.raises(CommandError, match="keep_count") as refused:
             on.begin("u", third)

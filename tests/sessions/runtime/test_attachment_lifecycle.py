@@ -102,8 +102,8 @@ async def test_one_address_with_all_viewers_gives_a_place_up_for_another() -> No
             return session.attach(Role.VIEWER, AttachOptions(accounts=(address,)))
 
         first, second, third = (watch("a") for _ in range(3))
-        guest = watch("b")
-        assert [each.ended for each in (first, second, third, guest)] == [
+        other = watch("b")
+        assert [each.ended for each in (first, second, third, other)] == [
             None,
             None,
             "too_many_attachments",

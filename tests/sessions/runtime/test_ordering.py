@@ -72,7 +72,7 @@ async def test_slow_consumers_and_interrupts_never_mix_up_what_is_shown(
         await client.until_end()
         assert_well_formed(client.events)
         assert_nothing_old_after_a_cut(client.events)
-        # A viewer who took nothing may have had every frame cut; whoever was told of a stream was
+        # A viewer who took nothing may have had every frame cut; one that was told of a stream was
         # told of its end.
         told = client in clients or "media.init" in client.types()
         ending = ["media.complete", "session.closed"] if told else ["session.closed"]

@@ -118,7 +118,7 @@ async def test_after_a_long_pause_no_burst_catches_up(engine: Engine, log: Path)
         await asyncio.sleep(0.3)
         await session.resume()
         before = len({line.chunk for line in read_log(log) if line.session == session.id})
-        await asyncio.sleep(0.2)  # nobody looks: the lead is all that may be made
+        await asyncio.sleep(0.2)  # no viewer reads: the lead is all that may be made
         after = len({line.chunk for line in read_log(log) if line.session == session.id})
         assert after - before <= 2
 

@@ -47,7 +47,7 @@ class NullCommandSink:
 
 
 class SpeechRig:
-    """A voice, and somebody who listens to it."""
+    """A speech stream, and a client that listens to it."""
 
     def __init__(self, follows: bool) -> None:
         self.speech = ToneSpeech()

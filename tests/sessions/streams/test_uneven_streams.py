@@ -30,7 +30,7 @@ def end_us(screen: StreamViewer, stream: str, since: int = 0) -> int:
 
 
 async def until(screen: StreamViewer, seconds: float) -> None:
-    """Look on until pictures and sound have come so far."""
+    """Take events until pictures and sound have come so far."""
     while min(end_us(screen, "video"), end_us(screen, "sound")) < seconds * SECOND:
         await screen.take()
 

@@ -248,7 +248,7 @@ async def well(service: CaseService, log: Path) -> AsyncIterator[None]:
 
     A new session gets its first chunk within twice the time of before and a second of the
     machine's own; slots, tasks, threads, files, tensors and memory are back; no dead session's
-    step begins; nothing is said of tasks that nobody waited for; health says what is so.
+    step begins; no log line tells of tasks that were not awaited; health is true.
     """
     normal_s = await _first_chunk_s(service)
     await until(lambda: not _busy(service))

@@ -1,4 +1,4 @@
-"""Narrators beside worlds, stepped by hand: a driver for each, all on one instance of pocket."""
+"""Narrators next to worlds, stepped by hand: a driver for each, all on one instance of pocket."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -53,7 +53,7 @@ class _FailedApartError(Exception):
 
 
 class _Relayed(pytest.Item):
-    """Stands for a test that runs elsewhere."""
+    """Takes the place of a test that runs in another process."""
 
     _process: "_OwnProcess"
     _original: pytest.Item

@@ -80,7 +80,7 @@ class Player:
             raise AssertionError(f"the last picture was {stamp}; {await self._says()}") from None
 
     async def until_moving(self) -> Stamp:
-        """Watch until the world has gone on by a chunk."""
+        """Watch until another chunk was shown."""
         first = await self.until(lambda stamp: True)
         return await self.until(lambda stamp: stamp.chunk != first.chunk)
 

@@ -15,7 +15,7 @@ Sound = NDArray[Any]
 def speech(
     text: str = "Go to the lake, and tell me what you see there.", voice: str = "en"
 ) -> Sound:
-    """Return a sentence as somebody says it, mono at `RATE_HZ`."""
+    """Return a spoken sentence, mono at `RATE_HZ`."""
     command = ["espeak-ng", "-v", voice, "--stdout", text]
     made = subprocess.run(command, capture_output=True, check=True, timeout=30).stdout
     with wave.open(io.BytesIO(made)) as file:

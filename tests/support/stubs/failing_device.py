@@ -1,7 +1,8 @@
 """The stub on a device that fails, or whose memory runs out; `place(name)` is where to load one.
 
 `Failing`: the unit that `fault` names meets an illegal access, once in all workers, and from then
-on every call of that process fails, whoever makes it, as on CUDA. So does a prompt of `ILLEGAL`.
+on every call of that process fails, in whichever session, as on CUDA. So does a prompt of
+`ILLEGAL`.
 
 `Cramped`: a forward pass of more than two units asks for more memory than any machine has; so do a
 session with `HUGE_SEED` and a prompt of `HUGE`, always.

@@ -144,10 +144,10 @@ class FakeLease:
         self._discontinuity = True
         self.utterance += self._speaking
         self._speaking = False
-        utterances, stands = {"ar_decode": self.utterance}, {"world_model": back}
+        utterances, state_chunks = {"ar_decode": self.utterance}, {"world_model": back}
         took_back = isinstance(message, ActNow)
         return RequestDone(
-            0, self.session, back, self.pts_us, (), utterances, stands, took_back=took_back
+            0, self.session, back, self.pts_us, (), utterances, state_chunks, took_back=took_back
         )
 
     async def release(self) -> None:

@@ -1,6 +1,6 @@
 """The stub behind a text encoder that takes its time: as long as a test says, in any process.
 
-A prompt `wait PATH` is read when somebody opens the FIFO at PATH to write; `broken` cannot be read.
+A prompt `wait PATH` is read when a test opens the FIFO at PATH to write; `broken` cannot be read.
 What waits must have been read before it is delivered: the kernel fails where it was not.
 """
 

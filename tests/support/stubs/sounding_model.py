@@ -1,6 +1,6 @@
 """A model that is seen and heard: a grey picture that brightens, and a tone with it.
 
-A chunk is one unit. The tone goes on from chunk to chunk without a click, so that whoever listens
+A chunk is one unit. The tone continues from chunk to chunk without a click, so that a listener
 can tell whether a sample was lost. Parameters: `hz` is the tone, `level` its amplitude, `short`
 cuts so many samples off each chunk's sound, `step_ms` is how long a chunk takes, `fault` 1 puts a
 NaN into the sound of chunk `fault_chunk`, once.

@@ -6,8 +6,8 @@ it have changed (or every so many chunks), and answers turns, a word a unit:
     "I see p123 with left held. "      p123 is `prompt_mark` of the world's prompt
     "You said hello there under p123. "
 
-While it speaks it keeps the cache blocks of what it saw, and checks with every word that nobody
-has written into them. Session parameters make it misbehave, as those of the stub do.
+While it speaks it keeps the cache blocks of what it saw, and checks with every word that no other
+loop has written into them. Session parameters make it misbehave, as those of the stub do.
 """
 
 import time

@@ -1,7 +1,7 @@
 """A model with pictures and sound by loops of their own, whose chunks are of different lengths.
 
 A chunk is one unit, without a cache. Every picture and every sample of a loop says how many chunks
-it has made, in the line that it goes on in: `value_of`.
+it has made, in the sequence that it continues: `value_of`.
 
 Load it as `<path to this file>:UnevenFamily`, also in a spawned worker.
 """

@@ -43,7 +43,7 @@ class BlockCase:
         counts = [-(-length // N) for length in self.lengths]
         storage = max(counts) + 3
         pool = drawn(storage, 2, self.layers, N, A, d)
-        pool[:, :, 0] = float("nan")  # a layer that nobody asks for
+        pool[:, :, 0] = float("nan")  # a layer that no case reads
         windows = [torch.randperm(storage, generator=random)[:count].tolist() for count in counts]
         table = BlockTable.of(windows, self.lengths, torch.device(device))
         layer = self.layers - 1

@@ -92,7 +92,7 @@ class CaseSuite:
                 begun.add(other.id)
             assert_one_step_at_a_time(steps(log))
 
-    @pytest.mark.parametrize("then", ["goes on", "interrupts"])
+    @pytest.mark.parametrize("then", ["continues", "interrupts"])
     async def test_c05_cut_in_mid_step_and_back_at_once(
         self, open_service: OpenService, log: Path, then: str
     ) -> None:
@@ -112,7 +112,7 @@ class CaseSuite:
                         after = await chunks(screen, 3)
                         worlds = list(dict.fromkeys(f.stamp.chunk for f in [*before, *after]))
                         assert worlds == list(range(len(worlds))), "a chunk was lost or came twice"
-            if then == "goes on":
+            if then == "continues":
                 assert_nothing_twice(steps(log, session.id))
 
     async def test_c06_a_tap_and_clicks_within_one_running_step_all_count(

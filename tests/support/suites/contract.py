@@ -60,7 +60,7 @@ class ContractCase:
     Attributes:
         chunks: how many to run where a few are enough.
         prompts: the one to begin with, and one that must look different.
-        tolerance: greatest difference of a pixel beside neighbours; above 0 only for a model
+        tolerance: greatest difference of a pixel in a batch with others; above 0 only for a model
             that computes a batch in one pass, whose sums depend on its size. Alone it is 0.
         first_frames: frames of the very first chunk, when it has fewer than the others.
         loop_name: which loop; empty takes the family's first.
@@ -217,7 +217,7 @@ class KernelRun:
         return plan
 
     def run(self, plan: WorkPlan, controls: Controls) -> StepResult[Any]:
-        """Run the unit and go on to its state; old states keep nothing but their values."""
+        """Run the unit and continue from its state; old states keep nothing but their values."""
         acting = replace(controls, turns=self.case.turns) if plan.takes_controls else Controls()
         blocks = self.holder.reserve(plan.writes)
         unit = StepUnit(plan, self.state, acting, blocks)
@@ -346,7 +346,7 @@ def check_controls_show_in_the_next_chunk(case: ContractCase) -> None:
 
 
 def check_interrupting_at_every_boundary_goes_on_from_the_last_commit(case: ContractCase) -> None:
-    """However many units have run, an interrupt goes on from the chunk that was seen."""
+    """However many units have run, an interrupt continues from the chunk that was seen."""
     base = case.rig()
     expected = reference(case)
     for units in range(_units(case, case.chunks - 1) + 1):
@@ -379,7 +379,7 @@ def check_closing_at_every_boundary_returns_every_block(case: ContractCase) -> N
 
 
 def check_a_bad_step_at_every_boundary_is_rolled_back(case: ContractCase) -> None:
-    """A step that fails once is run again, and nobody can tell from the pixels."""
+    """A step that fails once is run again, and the pixels do not show it."""
     base = case.rig()
     expected = reference(case)
     for fault in KernelFault:
@@ -414,7 +414,7 @@ def check_a_step_that_stays_bad_ends_its_session_alone(case: ContractCase) -> No
 
 
 def check_rewinding_copies_nothing(case: ContractCase) -> None:
-    """A rewind takes no block, and the world goes on as it did from there."""
+    """A rewind takes no block, and the session continues as it did from there."""
     rig = case.rig()
     driver = rig.open(case.request())
     driver.push(case.inputs())
@@ -429,12 +429,12 @@ def check_rewinding_copies_nothing(case: ContractCase) -> None:
 
 
 def check_a_fork_shares_its_blocks(case: ContractCase) -> None:
-    """A second future copies nothing, goes on as the first would have, and outlives it."""
+    """A fork copies nothing, continues as its origin would have, and outlives it."""
     if not case.has(Capability.FORK):
         return
     rig = case.rig()
     driver = rig.open(case.request())
-    # A fork holds no keys, and to press one anew would be another press.
+    # A fork holds no keys, and to press one again would be another press.
     keyless = tuple(item for item in case.inputs() if not isinstance(item, KeysInput))
     driver.push(keyless)
     rig.run_shown("s1", case.chunks - 2)
@@ -455,7 +455,7 @@ def check_a_fork_shares_its_blocks(case: ContractCase) -> None:
 
 
 def check_a_durable_state_goes_on(case: ContractCase) -> None:
-    """What is left of a lost worker is enough to go on from, exactly where the model says so."""
+    """What is left of a lost worker is enough to continue from, exactly where the model says so."""
     if not case.has(Capability.DURABLE):
         return
     lost = case.rig()

@@ -124,14 +124,14 @@ class StreamViewer:
         return found[0] if found else None
 
     async def applied(self, control: str) -> ControlApplied:
-        """Look on until a control acts."""
+        """Take events until a control acts."""
         while not (found := self.receipt(control)):
             await self.take()
         assert isinstance(found, ControlApplied)
         return found
 
     async def frame_at(self, pts_us: int) -> ShownFrame:
-        """Look on until the frame at a media time."""
+        """Take events until the frame at a media time."""
         while (frame := await self.frame()).event.pts_us < pts_us:
             pass
         return frame
@@ -152,7 +152,7 @@ def assert_well_formed(events: list[AnyEvent]) -> None:
     chunks = [event for event in media if isinstance(event, MediaChunk)]
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert [chunk.pts_us for chunk in chunks] == sorted({chunk.pts_us for chunk in chunks})
-    # Whoever was interrupted at every turn may have been shown nothing.
+    # A viewer that was interrupted at every turn may have been shown nothing.
     assert not media or isinstance(media[0], MediaInit)
     assert not any(isinstance(event, MediaComplete) for event in media[:-1])
 
@@ -569,8 +569,8 @@ class SessionSuite:
         alone = await _pixels(service, seed=7)
         async with service.session(prompt="b", seed=8) as other, looking(other) as screen:
             await screen.chunk()
-            beside = await _pixels(service, seed=7)
-        assert np.array_equal(_world(alone), _world(beside))
+            with_others = await _pixels(service, seed=7)
+        assert np.array_equal(_world(alone), _world(with_others))
 
     async def test_without_a_seed_two_worlds_differ(self, service: Service) -> None:
         async with service.session(prompt="a") as one:

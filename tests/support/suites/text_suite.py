@@ -44,7 +44,7 @@ def words(events: list[AnyEvent]) -> dict[int, str]:
 
 
 async def said(screen: StreamViewer, text: str) -> TextDelta:
-    """Look on until an utterance that begins so has ended; return its last delta."""
+    """Take events until an utterance that begins so has ended; return its last delta."""
     while True:
         event = await screen.until("text.delta")
         assert isinstance(event, TextDelta)
