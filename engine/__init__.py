@@ -8,22 +8,5 @@ owns cache blocks, `pacing.py` holds generation back, `emitter.py` numbers and t
 `scheduler.py` picks what runs.
 
 This package imports `models` only. It has no clock, no threads and no I/O: time and results come
-in, emissions are taken.
+in, emissions are taken. Import from its modules: those that only describe need no torch.
 """
-
-from reverie.engine.admission import Admission
-from reverie.engine.batch import run_batch
-from reverie.engine.driver import LoopDriver
-from reverie.engine.loop_status import Position
-from reverie.engine.options import DriverOptions
-from reverie.engine.scheduler import Candidate, StepScheduler
-
-__all__ = [
-    "Admission",
-    "Candidate",
-    "DriverOptions",
-    "LoopDriver",
-    "Position",
-    "StepScheduler",
-    "run_batch",
-]

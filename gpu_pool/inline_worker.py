@@ -13,7 +13,6 @@ from reverie.gpu_pool.wire.errors import ConnectionClosedError
 from reverie.gpu_pool.wire.heartbeat import Heartbeat
 from reverie.gpu_pool.wire.messages import FromWorker, ToWorker
 from reverie.gpu_pool.wire.shared_memory import SharedMemory
-from reverie.gpu_pool.worker.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +59,8 @@ class InlineHost:
         self.ring.close()
 
     def _run(self) -> None:
+        from reverie.gpu_pool.worker.worker import Worker  # brings torch; most servers need none
+
         ring = self.ring.duplicate()
         worker = Worker(self._theirs, ring, self.heartbeat)
         try:

@@ -4,12 +4,16 @@ A driver whose options ask for it keeps a `BehaviorRecord` of every chunk that i
 common to all loops comes from the driver; the rest the kernel says (`LoopKernel.behavior`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from reverie.models.contract.controls import Controls
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)

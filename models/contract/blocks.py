@@ -5,13 +5,16 @@ by the step that reserved it, and never edited, so that any number of states may
 or a rewind shares blocks and copies nothing.
 """
 
-from collections.abc import Iterable
-from typing import NewType, Protocol
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NewType, Protocol
 
 from reverie.models.contract.errors import OutOfBlocksError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 BlockId = NewType("BlockId", int)
 
@@ -34,10 +37,15 @@ class BlockPool:
         self,
         count: int,
         shape: tuple[int, ...],
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
-        """Allocate `count` blocks of `shape` at once, so that no step can run out of memory."""
+        """Allocate `count` blocks of `shape` at once, so that no step can run out of memory.
+
+        A `dtype` of None is float32.
+        """
+        import torch  # only where there are tensors: a server has none
+
         self._data = torch.zeros((count, *shape), dtype=dtype, device=device)
         self._references = [0] * count
         self._free = [BlockId(index) for index in reversed(range(count))]
@@ -96,5 +104,7 @@ class BlockPool:
     def gather(self, blocks: tuple[BlockId, ...]) -> Tensor:
         """Return a copy of several blocks, stacked along a new first axis."""
         # Several times as fast as indexing by a list.
+        import torch
+
         index = torch.tensor(blocks, dtype=torch.long, device=self._data.device)
         return self._data.index_select(0, index)

@@ -4,11 +4,15 @@ If a field can change the output it is in the key. That is the whole rule: two s
 entry only when every field is equal, and a change of weights or adapters finds nothing stale.
 """
 
+from __future__ import annotations
+
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,19 @@
 """A loaded model: weights, cache pool and encoder cache on one device."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-
-import torch
+from typing import TYPE_CHECKING
 
 from reverie.models.contract.blocks import BlockPool
 from reverie.models.contract.encoder_cache import EncoderCache
 from reverie.models.contract.errors import OptionError
 from reverie.models.contract.parallel import ONE_DEVICE, ParallelPlan
 from reverie.models.contract.spec import ModelSpec
+
+if TYPE_CHECKING:
+    import torch
 
 AUTO = "auto"
 STEPS = "steps"

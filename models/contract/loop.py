@@ -6,19 +6,23 @@ So commit is taking the new reference, rollback is dropping it, and a snapshot i
 one.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reverie.models.contract.behavior import Behavior
 from reverie.models.contract.blocks import BlockId, LoopState
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
+from reverie.models.contract.packed_tensors import PackedTensors
 from reverie.models.contract.spec import LoopSpec
 from reverie.models.contract.work_plan import BatchKey, Idle, PlanOptions, WorkPlan
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = [
     "AudioOutput",
@@ -178,6 +182,11 @@ class Durable:
     weights_version: str
     data: Mapping[str, Tensor]
     text: str
+
+    def __reduce__(self) -> tuple[type[Durable], tuple[str, str, PackedTensors, str]]:
+        """Pickle with packed tensors: a server that keeps it for the next worker has no torch."""
+        packed = PackedTensors.pack(self.data)
+        return Durable, (self.loop, self.weights_version, packed, self.text)
 
 
 class LoopKernel(ABC, Generic[S]):
