@@ -93,12 +93,15 @@ export class PeerScreen {
       const stream = /** @type {MediaStream | null} */ (this.#video.srcObject);
       if (!this.#isOpen || !stream?.getTracks().includes(track)) return;
       this.#await(track);
-      this.#onFrame(atMs, metadata.rtpTimestamp ?? null);
+      this.#onFrame(atMs, metadata.rtpTimestamp ?? null, waitedMsOf(metadata));
     });
   }
 
-  /** @param {number} atMs @param {number | null} rtp null where the browser does not tell */
-  #onFrame(atMs, rtp) {
+  /**
+   * @param {number} atMs @param {number | null} rtp null where the browser does not tell
+   * @param {number | null} waitedMs
+   */
+  #onFrame(atMs, rtp, waitedMs) {
     if (this.#isHidden) return;
     if (rtp !== null && this.#presented.isCut(rtp)) return; // dropped by an interrupt
     const { width, height } = this.#canvas;
@@ -106,14 +109,14 @@ export class PeerScreen {
     this.#context.drawImage(this.#video, 0, 0, width, height, 0, 0, width, height);
     this.#events.onDrawn(atMs);
     const presented = this.#presented;
-    this.#tell(rtp === null ? presented.presentNewest(atMs) : presented.present(rtp, atMs));
+    this.#tell(rtp === null ? presented.presentNewest(atMs) : presented.present(rtp, atMs, waitedMs));
   }
 
   /** @param {import("./presented_frames.js").Passed | null} passed */
   #tell(passed) {
     if (passed === null) return;
     const { pts_us: ptsUs, duration_us: durationUs } = passed.shown;
-    if (passed.chunk !== null) this.#events.onSeen(passed.chunk, ptsUs);
+    if (passed.chunk !== null) this.#events.onSeen(passed.chunk, ptsUs, passed.waitedMs);
     this.#events.onShown({ ptsUs, durationUs }, passed.atMs);
     if (passed.skipped > 0) this.#events.onSkipped(passed.skipped);
   }
@@ -123,8 +126,18 @@ export class PeerScreen {
     if (this.#isHidden) return;
     const lost = this.#presented.giveUp(nowMs);
     if (lost === null) return;
-    if (lost.chunk !== null) this.#events.onSeen(lost.chunk, lost.shown.pts_us);
+    if (lost.chunk !== null) this.#events.onSeen(lost.chunk, lost.shown.pts_us, null);
     this.#events.onSkipped(lost.skipped);
     this.#events.onNeedKey();
   }
+}
+
+/**
+ * How long a picture waited in the browser, received and decoded, before it was presented.
+ * @param {{presentationTime: number, receiveTime?: number, processingDuration?: number}} metadata
+ * @returns {number | null} null where the browser does not tell
+ */
+export function waitedMsOf({ presentationTime, receiveTime, processingDuration = 0 }) {
+  if (receiveTime === undefined) return null;
+  return Math.max(0, presentationTime - receiveTime - processingDuration * 1000);
 }

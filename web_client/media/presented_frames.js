@@ -8,6 +8,7 @@
  * @property {number} atMs when it was presented
  * @property {number | null} chunk the newest chunk of which every picture is past
  * @property {number} skipped how many pictures before it were never shown
+ * @property {number | null} waitedMs how long the first picture of `chunk` waited; null: not known
  */
 
 const KEPT = 512;
@@ -22,8 +23,12 @@ export function rtpDistance(a, b) {
 export class PresentedFrames {
   /** @type {{announced: Announced, atMs: number}[]} oldest first */
   #awaited = [];
-  /** @type {{rtp: number, atMs: number} | null} the picture on the screen */
+  /** @type {{rtp: number, atMs: number, waitedMs: number | null} | null} the picture on the screen */
   #screen = null;
+  /** The chunk of the newest picture that is past. @type {number | null} */
+  #chunk = null;
+  /** How long the first picture of that chunk waited; null where it was not shown. @type {number | null} */
+  #waitedMs = null;
   /** @type {number | null} pictures up to here were dropped and must not be shown */
   #cutRtp = null;
 
@@ -45,11 +50,11 @@ export class PresentedFrames {
 
   /**
    * A picture was presented.
-   * @param {number} rtp @param {number} atMs
+   * @param {number} rtp @param {number} atMs @param {number | null} [waitedMs] how long it waited for that
    * @returns {Passed | null} null when the server has not announced it yet
    */
-  present(rtp, atMs) {
-    this.#screen = { rtp, atMs };
+  present(rtp, atMs, waitedMs = null) {
+    this.#screen = { rtp, atMs, waitedMs };
     return this.#pass();
   }
 
@@ -73,6 +78,7 @@ export class PresentedFrames {
       if (announced.pts_us < ptsUs) this.#cutRtp = announced.rtp_timestamp;
     }
     this.#awaited = this.#awaited.filter(({ announced }) => announced.pts_us >= ptsUs);
+    this.#chunk = null; // chunks may be made again, under the same numbers
   }
 
   /**
@@ -84,13 +90,15 @@ export class PresentedFrames {
   giveUp(nowMs) {
     const lost = this.#take(({ atMs }) => nowMs - atMs > LOST_AFTER_MS);
     if (lost.length === 0) return null;
-    return passedOf(lost, { atMs: nowMs, skipped: lost.length });
+    this.#chunk = null;
+    return passedOf(lost, { atMs: nowMs, skipped: lost.length, waitedMs: null });
   }
 
   /** Another connection, with timestamps of its own. */
   clear() {
     this.#awaited = [];
     this.#screen = null;
+    this.#chunk = null;
     this.#cutRtp = null;
   }
 
@@ -104,7 +112,23 @@ export class PresentedFrames {
     if (passed.length === 0) return null;
     const isShown = passed[passed.length - 1].rtp_timestamp === screen.rtp;
     const skipped = isShown ? passed.length - 1 : passed.length;
-    return passedOf(passed, { atMs: screen.atMs, skipped });
+    const waitedMs = this.#waitOf(passed, isShown ? screen.waitedMs : null);
+    return passedOf(passed, { atMs: screen.atMs, skipped, waitedMs });
+  }
+
+  /**
+   * How long the first picture waited of the newest chunk that is past.
+   * @param {Announced[]} passed oldest first; all but the last were skipped
+   * @param {number | null} newestMs how long the last one waited
+   */
+  #waitOf(passed, newestMs) {
+    let waitedMs = null;
+    for (const picture of passed) {
+      if (picture.chunk !== this.#chunk) this.#waitedMs = picture === passed.at(-1) ? newestMs : null;
+      this.#chunk = picture.chunk;
+      if (picture.last) waitedMs = this.#waitedMs;
+    }
+    return waitedMs;
   }
 
   /** @param {(each: {announced: Announced, atMs: number}) => boolean} isTaken */
@@ -116,10 +140,11 @@ export class PresentedFrames {
 }
 
 /**
- * @param {Announced[]} passed oldest first @param {{atMs: number, skipped: number}} how
+ * @param {Announced[]} passed oldest first
+ * @param {{atMs: number, skipped: number, waitedMs: number | null}} how
  * @returns {Passed}
  */
-function passedOf(passed, { atMs, skipped }) {
+function passedOf(passed, { atMs, skipped, waitedMs }) {
   const chunk = passed.findLast(({ last }) => last)?.chunk ?? null;
-  return { shown: passed[passed.length - 1], atMs, chunk, skipped };
+  return { shown: passed[passed.length - 1], atMs, chunk, skipped, waitedMs };
 }

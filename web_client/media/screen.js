@@ -12,10 +12,12 @@ import { createDecoder } from "./video_decoder.js";
  * @property {boolean} discontinuity
  * @property {number} chunk
  * @property {boolean} last
+ * @property {number} readyAtMs when it was decoded
  *
  * @typedef {object} ScreenEvents
  * @property {(atMs: number) => void} onDrawn as soon as a picture is drawn
- * @property {(chunk: number, ptsUs: number) => void} onSeen every picture of the chunk was shown or skipped
+ * @property {(chunk: number, ptsUs: number, waitedMs: number | null) => void} onSeen every picture of the
+ *   chunk was shown or skipped; `waitedMs` is how long its first one waited, decoded, to be shown
  * @property {(picture: {ptsUs: number, durationUs: number}, atMs: number) => void} onShown
  *   at the browser's next frame
  * @property {(count: number) => void} onSkipped pictures that will never be shown
@@ -48,6 +50,8 @@ export class Screen {
   #hidden = false;
   #timer = 0;
   #failures = 0;
+  /** How long the first picture of the newest chunk waited. @type {{chunk: number, waitedMs: number} | null} */
+  #first = null;
 
   /** @param {HTMLCanvasElement} canvas @param {ScreenEvents} events */
   constructor(canvas, events) {
@@ -80,6 +84,7 @@ export class Screen {
   dropBefore(ptsUs) {
     for (const pts of this.#decoding.keys()) if (pts < ptsUs) this.#decoding.delete(pts);
     for (const { image } of this.#pacer.dropBefore(ptsUs)) image.close();
+    this.#first = null; // chunks may be made again, under the same numbers
   }
 
   /** The page is hidden: show and report nothing, so that the server generates nothing. */
@@ -155,7 +160,7 @@ export class Screen {
   }
 
   #passOver() {
-    if (this.#passed !== null) this.#events.onSeen(this.#passed.chunk, this.#passed.pts_us);
+    if (this.#passed !== null) this.#events.onSeen(this.#passed.chunk, this.#passed.pts_us, null);
     this.#passed = null;
   }
 
@@ -169,8 +174,9 @@ export class Screen {
     }
     this.#failures = 0;
     const { duration_us: durationUs, discontinuity, chunk, last } = header;
-    const picture = { image, ptsUs, durationUs, discontinuity, chunk, last };
-    this.#pacer.add(picture, performance.now());
+    const readyAtMs = performance.now();
+    const picture = { image, ptsUs, durationUs, discontinuity, chunk, last, readyAtMs };
+    this.#pacer.add(picture, readyAtMs);
     this.#present();
   }
 
@@ -225,7 +231,10 @@ export class Screen {
     this.#context.drawImage(picture.image, 0, 0, width, height, 0, 0, width, height);
     picture.image.close();
     this.#events.onDrawn(nowMs);
-    if (picture.last) this.#events.onSeen(picture.chunk, picture.ptsUs);
+    if (this.#first?.chunk !== picture.chunk) {
+      this.#first = { chunk: picture.chunk, waitedMs: nowMs - picture.readyAtMs };
+    }
+    if (picture.last) this.#events.onSeen(picture.chunk, picture.ptsUs, this.#first.waitedMs);
     requestAnimationFrame((atMs) => this.#events.onShown(picture, Math.max(atMs, nowMs)));
   }
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { waitedMsOf } from "../../../web_client/media/peer_screen.js";
 import { PresentedFrames, rtpDistance } from "../../../web_client/media/presented_frames.js";
 
 const STEP = 7500; // of a 90 kHz clock, at 12 pictures a second
@@ -82,4 +83,24 @@ test("where the browser names no timestamp the newest picture counts", () => {
 
 test("announcements without pictures are kept in bounds", () => {
   assert.equal(presentedOf(...Array.from({ length: 2000 }, (_, index) => index)).awaited, 512);
+});
+
+test("a chunk's wait is that of its first picture, and not known where that was not shown", () => {
+  const presented = presentedOf(0, 1, 2, 3, 4, 5, 6, 7, 8);
+  assert.equal(presented.present(rtpOf(0), 1, 40)?.waitedMs, null, "its chunk goes on");
+  presented.present(rtpOf(1), 2, 999);
+  assert.deepEqual([presented.present(rtpOf(2), 3, 999)].map((each) => [each?.chunk, each?.waitedMs]), [[0, 40]]);
+  presented.present(rtpOf(4), 4, 7); // the first picture of chunk 1 was lost
+  assert.equal(presented.present(rtpOf(5), 5, 8)?.waitedMs, null);
+  presented.present(rtpOf(6), 6, 12);
+  presented.dropBefore(announced(9).pts_us);
+  presented.announce(/** @type {any} */ ({ ...announced(9), chunk: 2, last: true }), 7);
+  assert.equal(presented.present(rtpOf(9), 8, 3)?.waitedMs, 3, "made again, under the same number");
+});
+
+test("the browser's wait leaves out the time on the line and of decoding", () => {
+  const metadata = { receiveTime: 100, presentationTime: 130, processingDuration: 0.004 };
+  assert.ok(Math.abs((waitedMsOf(metadata) ?? 0) - 26) < 1e-9);
+  assert.equal(waitedMsOf({ ...metadata, presentationTime: 90 }), 0);
+  assert.equal(waitedMsOf({ presentationTime: 130 }), null, "not every browser tells");
 });
