@@ -14,6 +14,7 @@ import { limitsText, soundLimit } from "./ui/limits.js";
 import { ModelMenu } from "./ui/model_menu.js";
 import { Page } from "./ui/page.js";
 import { PeerScreen } from "./media/peer_screen.js";
+import { Playhead } from "./media/playhead.js";
 import { Recorder } from "./media/recorder.js";
 import { keepChoice, recallChoice } from "./transport/transport_choice.js";
 import { Screen } from "./media/screen.js";
@@ -72,7 +73,8 @@ function onMessage(message) {
       onAttached(message.view);
       break;
     case "session.interrupted":
-      screen.dropBefore(message.next_us);
+      playhead.returned(message.chunk);
+      screen.dropAfter(keptChunk(message), message.next_us);
       sound.cut();
       break;
     case "text.delta":
@@ -99,6 +101,7 @@ function onMessage(message) {
     case "page.lost":
     case "page.over":
     case "page.new_session":
+      playhead.forget();
       held.forget(); // the server releases the keys itself
       keyButtons.forget();
       socketScreen.close();
@@ -106,6 +109,18 @@ function onMessage(message) {
       sound.close();
       break;
   }
+}
+
+/**
+ * The chunk up to which pictures are still to be shown after a cut: those that a control acts in, or that
+ * fill the time until the next ones come.
+ * @param {{reason: string, chunk: number}} interrupted of the leading loop, whose streams are first
+ * @returns {number} -1: none of them
+ */
+function keptChunk({ reason, chunk }) {
+  const streams = view.session?.streams ?? [];
+  const shown = streams.find((/** @type {{name: string}} */ { name }) => name === view.media?.stream);
+  return reason === "act" && shown?.loop === streams[0]?.loop ? chunk : -1;
 }
 
 /** @param {any} session */
@@ -153,11 +168,12 @@ const screenEvents = {
     connection.attachment?.notePresented();
     layout.light(atMs);
   },
-  onSeen(chunk, ptsUs) {
-    connection.send("playhead", { chunk, pts_us: ptsUs });
+  onSeen(chunk, ptsUs, waitedMs) {
+    playhead.seen(chunk, ptsUs, waitedMs);
   },
   onShown({ ptsUs, durationUs }, atMs) {
     sound.follow(ptsUs, atMs);
+    playhead.shown(ptsUs);
     dispatch({ type: "page.shown", ptsUs, durationUs, atMs });
   },
   onSkipped(count) {
@@ -179,11 +195,21 @@ const peerScreen = new PeerScreen(page.part("video"), page.part("picture"), scre
 let screen = socketScreen;
 
 const sound = new Sound();
+const playhead = new Playhead((report) => connection.send("playhead", report));
 
 // --- what the person does ---
 
+/**
+ * Act in the next chunk: what the server has made and a person will not have seen by then is dropped.
+ * @param {object} fields of a `push_action` @returns {string | null} its id
+ */
+function actNow(fields) {
+  playhead.tell(); // so that the server knows what can be dropped
+  return connection.send("push_action", { ...fields, act: "now" });
+}
+
 const held = new HeldKeys((target, edge) => {
-  const id = connection.send("push_action", { action: { [target.control]: target.key }, edge });
+  const id = actNow({ action: { [target.control]: target.key }, edge });
   if (id !== null && edge === "press") {
     dispatch({ type: "page.pressed", id, atMs: performance.now() });
   }
@@ -276,7 +302,9 @@ const inputs = new Inputs(
   () => dispatch({ type: "page.error_read" }),
   browser,
 );
-const keyButtons = new ControlButtons(page, held, (action) => connection.send("push_action", { action }));
+const keyButtons = new ControlButtons(page, held, (action, isFirst) => {
+  return isFirst ? actNow({ action }) : connection.send("push_action", { action });
+});
 new Recorder(page, connection, () => view, choose, fail);
 new Forks(page, connection, tickets, fail);
 turnable = {

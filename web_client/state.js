@@ -264,8 +264,10 @@ function onQueued(view, { position }) {
 
 /** @param {View} view */
 function onInterrupted(view, { seen_us, next_us, reason, loops = [] }) {
-  const lines = loops.length === 1 ? view.lines : narrations.brokenOff(view.lines);
+  const isAct = reason === "act"; // it breaks no text off, and takes no control back
+  const lines = isAct || loops.length === 1 ? view.lines : narrations.brokenOff(view.lines);
   const next = { ...view, lines, screen: playbackStats.cut(view.screen, next_us) };
+  if (isAct) return next;
   if (reason === "reset") return withoutPresses(next);
   return { ...next, latency: latencies.unseen(view.latency, seen_us) };
 }

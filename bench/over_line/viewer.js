@@ -120,7 +120,9 @@ async function ours(options) {
   const events = {
     onMessage(message) {
       if (message.type === "media.init") screen.init(message);
-      if (message.type === "session.interrupted") screen.dropBefore(message.next_us);
+      if (message.type === "session.interrupted") {
+        screen.dropAfter(message.reason === "act" ? message.chunk : -1, message.next_us);
+      }
     },
     onMedia: (header, payload) => screen.push(header, payload),
     onTrack: (track) => track.kind === "video" && screen.play(track),

@@ -471,3 +471,13 @@ test("the panel shows what the line does, and nothing of a line that is not ther
   assert.equal(lost.line.samples.length, 2, "the graph keeps its minute");
   assert.equal(differInNumbersOnly(view, reduce(view, counted(3000))), true, "it can wait for the next tick");
 });
+
+test("a key that acts at once breaks no words off and leaves other presses to be measured", () => {
+  const delta = { type: "text.delta", stream: "words", utterance: 1, text: "So " };
+  const cut = { type: "session.interrupted", reason: "act", seen_us: FRAME_US, next_us: 6 * FRAME_US, loops: ["a", "b"] };
+  const view = after(ATTACHED, delta, pressed("k", 0), applied("k", 3), cut);
+  assert.equal(view.lines[0].state, "growing");
+  assert.equal(medianMs(reduce(view, shown(3, 250)).latency), 250);
+  const broken = reduce(view, { ...cut, reason: "interrupt" });
+  assert.equal(broken.lines[0].state, "broken");
+});

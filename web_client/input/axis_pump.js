@@ -17,7 +17,8 @@ export class AxisPump {
   #isResting = false;
 
   /**
-   * @param {(action: Record<string, number>) => string | null} send its id; null when it was not sent
+   * @param {(action: Record<string, number>, isFirst: boolean) => string | null} send its id; null when it
+   *   was not sent; `isFirst`: no other movement is in flight
    * @param {(act: () => void, ms: number) => void} later
    */
   constructor(send, later) {
@@ -49,7 +50,7 @@ export class AxisPump {
     this.#moved.clear();
     const action = Object.fromEntries(moved.filter(([, amount]) => amount !== 0));
     if (Object.keys(action).length === 0) return;
-    const id = this.#send(action);
+    const id = this.#send(action, this.#unsettled.size === 0);
     if (id !== null) this.#unsettled.add(id);
     this.#isResting = true;
     this.#later(() => {

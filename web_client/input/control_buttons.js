@@ -27,7 +27,7 @@ export class ControlButtons {
   /**
    * @param {import("../ui/page.js").Page} page
    * @param {HeldKeys} held
-   * @param {(action: Record<string, number>) => string | null} send a movement
+   * @param {(action: Record<string, number>, isFirst: boolean) => string | null} send a movement
    */
   constructor(page, held, send) {
     this.#page = page;

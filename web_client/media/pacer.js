@@ -1,4 +1,4 @@
-// When each picture is due: a small clock without a clock, for time comes in as an argument.
+// When each picture is due. It has no clock of its own: time is passed in.
 
 /**
  * @typedef {object} Timed
@@ -8,13 +8,13 @@
  * @property {number} [chunk] the pictures of a chunk come at once
  */
 
-// A timer that fires a little late is no reason to move the clock.
+// A timer that fires this late does not move the anchor.
 const TOLERANCE_MS = 20;
 // A picture is shown this much too early rather than after another timer, which would be late.
 const EARLY_MS = 3;
-// A gap in the stream's clock that is longer than this is a jump, not a wait.
+// A longer gap in the stream's clock is a jump, which is not waited for.
 const JUMP_US = 1_000_000;
-// Someone who only watches may fall behind without end; beyond this the clock runs faster.
+// A viewer can fall behind without bound; with more than this waiting, the clock runs faster.
 const BACKLOG_US = 1_000_000;
 const CATCH_UP = 0.1;
 // What a late picture has cost is won back once all pictures of this time came early enough.
@@ -59,6 +59,11 @@ export class Pacer {
     return this.#waiting.length;
   }
 
+  /** How much media time waits. */
+  get waitingUs() {
+    return this.#waiting.reduce((sum, { durationUs }) => sum + durationUs, 0);
+  }
+
   /** @param {T} picture @param {number} [nowMs] when it came; without it no rate is measured */
   add(picture, nowMs) {
     if (nowMs !== undefined) this.#measure(picture, nowMs);
@@ -66,7 +71,7 @@ export class Pacer {
   }
 
   /**
-   * Take the picture that is due at `nowMs`, or say how long there is nothing to show.
+   * Take the picture that is due at `nowMs`, or return how long to wait for one.
    * @param {number} nowMs
    * @returns {{picture: T, waitMs: 0} | {picture: null, waitMs: number}} Infinity when none waits
    */
@@ -85,15 +90,18 @@ export class Pacer {
   }
 
   /**
-   * Drop what waits and is due before `ptsUs`, and anchor anew at the next picture.
-   * @param {number} ptsUs
-   * @returns {T[]} what was dropped; its owner frees it
+   * Drop waiting pictures. When none is left, the next one sets a new anchor.
+   * @param {(picture: T) => boolean} isDropped
+   * @returns {T[]} the dropped pictures, which the caller frees
    */
-  dropBefore(ptsUs) {
-    const dropped = this.#waiting.filter((picture) => picture.ptsUs < ptsUs);
-    this.#waiting = this.#waiting.filter((picture) => picture.ptsUs >= ptsUs);
-    this.#anchor = this.#newest = null;
-    this.#lostMs = this.#owedMs = 0;
+  drop(isDropped) {
+    const dropped = this.#waiting.filter(isDropped);
+    this.#waiting = this.#waiting.filter((picture) => !isDropped(picture));
+    this.#newest = null;
+    if (this.#waiting.length === 0) {
+      this.#anchor = null;
+      this.#lostMs = this.#owedMs = 0;
+    }
     return dropped;
   }
 

@@ -55,9 +55,12 @@ export class PeerScreen {
     if (this.#isOpen) this.#tell(this.#presented.announce(announced, performance.now()));
   }
 
-  /** Drop what is due before `ptsUs` and was not shown. @param {number} ptsUs */
-  dropBefore(ptsUs) {
-    this.#presented.dropBefore(ptsUs);
+  /**
+   * The session went back: drop the chunks behind the one that it continues from.
+   * @param {number} chunk -1: all @param {number} nextUs when the next picture begins
+   */
+  dropAfter(chunk, nextUs) {
+    this.#presented.dropAfter(chunk, nextUs);
   }
 
   /** The page is hidden: report nothing, so that the server generates nothing. */

@@ -12,6 +12,7 @@
  */
 
 const KEPT = 512;
+const CUTS_KEPT = 8;
 // A picture is announced when it is sent; one that was not shown after this long is lost.
 const LOST_AFTER_MS = 1000;
 
@@ -29,8 +30,8 @@ export class PresentedFrames {
   #chunk = null;
   /** How long the first picture of that chunk waited; null where it was not shown. @type {number | null} */
   #waitedMs = null;
-  /** @type {number | null} pictures up to here were dropped and must not be shown */
-  #cutRtp = null;
+  /** @type {{first: number, last: number}[]} pictures that were dropped and must not be shown */
+  #cuts = [];
 
   /** How many pictures were announced and have not been presented. */
   get awaited() {
@@ -69,16 +70,19 @@ export class PresentedFrames {
 
   /** Whether a picture was dropped by an interrupt and arrives late. @param {number} rtp */
   isCut(rtp) {
-    return this.#cutRtp !== null && rtpDistance(rtp, this.#cutRtp) <= 0;
+    return this.#cuts.some(({ first, last }) => rtpDistance(rtp, first) >= 0 && rtpDistance(rtp, last) <= 0);
   }
 
-  /** Drop what is due before `ptsUs` and was not presented. @param {number} ptsUs */
-  dropBefore(ptsUs) {
-    for (const { announced } of this.#awaited) {
-      if (announced.pts_us < ptsUs) this.#cutRtp = announced.rtp_timestamp;
-    }
-    this.#awaited = this.#awaited.filter(({ announced }) => announced.pts_us >= ptsUs);
-    this.#chunk = null; // chunks may be made again, under the same numbers
+  /**
+   * Drop the chunks behind `chunk` that were not presented.
+   * @param {number} chunk -1: all @param {number} nextUs when the next picture begins
+   */
+  dropAfter(chunk, nextUs) {
+    if (chunk < 0) this.#chunk = null; // chunks may be made again, under the same numbers
+    const dropped = this.#take(({ announced }) => announced.chunk > chunk && announced.pts_us < nextUs);
+    if (dropped.length === 0) return;
+    const cut = { first: dropped[0].rtp_timestamp, last: dropped[dropped.length - 1].rtp_timestamp };
+    this.#cuts = [...this.#cuts.slice(1 - CUTS_KEPT), cut];
   }
 
   /**
@@ -99,7 +103,7 @@ export class PresentedFrames {
     this.#awaited = [];
     this.#screen = null;
     this.#chunk = null;
-    this.#cutRtp = null;
+    this.#cuts = [];
   }
 
   /** @returns {Passed | null} */

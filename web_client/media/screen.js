@@ -80,11 +80,18 @@ export class Screen {
     else this.#decode(header, payload);
   }
 
-  /** Drop what is due before `ptsUs` and was not shown. @param {number} ptsUs */
-  dropBefore(ptsUs) {
-    for (const pts of this.#decoding.keys()) if (pts < ptsUs) this.#decoding.delete(pts);
-    for (const { image } of this.#pacer.dropBefore(ptsUs)) image.close();
-    this.#first = null; // chunks may be made again, under the same numbers
+  /**
+   * The session went back: drop the chunks behind the one that it continues from.
+   * @param {number} chunk -1: all @param {number} nextUs when the next picture begins
+   */
+  dropAfter(chunk, nextUs) {
+    for (const [pts, header] of this.#decoding) {
+      if (header.chunk > chunk && pts < nextUs) this.#decoding.delete(pts);
+    }
+    this.#held = this.#held.filter(({ header }) => header.chunk <= chunk || header.pts_us >= nextUs);
+    const isDropped = (/** @type {Picture} */ picture) => picture.chunk > chunk && picture.ptsUs < nextUs;
+    for (const { image } of this.#pacer.drop(isDropped)) image.close();
+    if (chunk < 0) this.#first = null; // chunks may be made again, under the same numbers
   }
 
   /** The page is hidden: show and report nothing, so that the server generates nothing. */
@@ -116,7 +123,8 @@ export class Screen {
     this.#decoder?.close();
     this.#decoder = null;
     this.#held = [];
-    this.dropBefore(Infinity);
+    this.#first = null;
+    this.dropAfter(-1, Infinity);
   }
 
   #open() {

@@ -69,3 +69,17 @@ test("without a server movements come to nothing, and to no waiting", () => {
   }
   assert.equal(waiting.length, 0);
 });
+
+test("a movement says whether it is the first, with none before it that has yet to act", () => {
+  /** @type {boolean[]} */
+  const firsts = [];
+  const told = new AxisPump((_, isFirst) => `id-${firsts.push(isFirst)}`, (act) => waiting.push(act));
+  told.move(X, 0.1);
+  rest();
+  told.move(X, 0.1);
+  told.settled("id-1");
+  told.settled("id-2");
+  rest();
+  told.move(X, 0.1);
+  assert.deepEqual(firsts, [true, false, true]);
+});

@@ -67,13 +67,17 @@ test("a stream that begins again far back is shown at once", () => {
   assert.deepEqual(play(pacer, 1000), [[500, 1000], [0, 1000]]);
 });
 
-test("dropping gives back what was due before, and the next one is shown at once", () => {
+test("dropping gives back what was dropped; what is kept stays on time, and after nothing the next is shown at once", () => {
   const pacer = pacerOf(picture(0), picture(1), picture(2), picture(3));
   pacer.take(1000);
-  const dropped = pacer.dropBefore(3 * FRAME_US);
-  assert.deepEqual(dropped.map((each) => each.ptsUs / FRAME_US), [1, 2]);
-  assert.deepEqual(play(pacer, 1010), [[3, 1010]]);
-  assert.equal(pacer.size, 0);
+  const dropped = pacer.drop(({ ptsUs }) => ptsUs >= 2 * FRAME_US);
+  assert.deepEqual(dropped.map((each) => each.ptsUs / FRAME_US), [2, 3]);
+  assert.equal(pacer.take(1010).picture, null, "the kept one is not due yet");
+  assert.deepEqual(play(pacer, 1100), [[1, 1100]]);
+  pacer.add(picture(4));
+  pacer.drop(() => true);
+  pacer.add(picture(5));
+  assert.deepEqual(play(pacer, 1110), [[5, 1110]]);
 });
 
 test("a watcher who is far behind catches up without skipping", () => {
@@ -147,4 +151,11 @@ test("the pictures of slow chunks are spread, and closed up when the model is fa
   for (let index = 80; index < 160; index++) faster[index] += 80 * 25;
   const again = played(faster, 4).slice(140);
   assert.ok(again.at(-1) - again[0] < 1.03 * 1900, `${again}`);
+});
+
+test("what waits is told in media time", () => {
+  const pacer = pacerOf(picture(0), picture(1), picture(2));
+  assert.equal(pacer.waitingUs, 3 * FRAME_US);
+  pacer.take(0);
+  assert.equal(pacer.waitingUs, 2 * FRAME_US);
 });

@@ -62,10 +62,19 @@ test("timestamps wrap around", () => {
 test("what an interrupt drops is not waited for, and not shown when it comes late", () => {
   const presented = presentedOf(0, 1, 2, 3);
   presented.present(rtpOf(0), 1);
-  presented.dropBefore(announced(3).pts_us);
+  presented.dropAfter(-1, announced(3).pts_us);
   assert.equal(presented.awaited, 1);
   assert.ok(presented.isCut(rtpOf(2)));
   assert.ok(!presented.isCut(rtpOf(3)));
+});
+
+test("a chunk in which a key acts is shown although the next key drops what is behind it", () => {
+  const presented = presentedOf(0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+  presented.present(rtpOf(0), 1);
+  presented.dropAfter(1, announced(9).pts_us);
+  assert.equal(presented.awaited, 6, "the rest of chunks 0 and 1, and the next chunk");
+  assert.deepEqual([5, 6, 8, 9].map((index) => presented.isCut(rtpOf(index))), [false, true, true, false]);
+  assert.equal(presented.present(rtpOf(5), 2)?.chunk, 1);
 });
 
 test("what does not come is given up, so that nobody waits for ever", () => {
@@ -93,7 +102,7 @@ test("a chunk's wait is that of its first picture, and not known where that was 
   presented.present(rtpOf(4), 4, 7); // the first picture of chunk 1 was lost
   assert.equal(presented.present(rtpOf(5), 5, 8)?.waitedMs, null);
   presented.present(rtpOf(6), 6, 12);
-  presented.dropBefore(announced(9).pts_us);
+  presented.dropAfter(-1, announced(9).pts_us);
   presented.announce(/** @type {any} */ ({ ...announced(9), chunk: 2, last: true }), 7);
   assert.equal(presented.present(rtpOf(9), 8, 3)?.waitedMs, 3, "made again, under the same number");
 });
