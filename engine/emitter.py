@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reverie.engine.clock import OutputClock
 from reverie.engine.emissions import (
     Emission,
     FaultCode,
@@ -16,7 +15,13 @@ from reverie.engine.emissions import (
 )
 from reverie.engine.inputs import ControlId
 from reverie.engine.open_chunk import OpenChunk
-from reverie.engine.outputs import CheckedFrames, CheckedOutput, CheckedSamples, is_media
+from reverie.engine.outputs import (
+    CheckedFrames,
+    CheckedOutput,
+    CheckedSamples,
+    OutputClock,
+    is_media,
+)
 from reverie.models.contract.loop import Durable, TextOutput
 from reverie.models.contract.spec import LoopSpec
 

@@ -4,6 +4,7 @@ Every input carries the id of the command that made it, for the receipt. `Accept
 of them one loop accepts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
@@ -97,6 +98,10 @@ class AcceptedInputs:
         }
         self.streams = {spec.name: spec for spec in loop.inputs if spec.capacity}
 
+    def refused(self, inputs: Sequence[ControlInput]) -> str | None:
+        """Name the first input that the loop does not accept; None when it accepts all."""
+        return next((_named(item) for item in inputs if not self.takes(item)), None)
+
     def takes(self, item: ControlInput) -> bool:
         """Tell whether the loop takes an input of that kind and name."""
         match item:
@@ -115,8 +120,7 @@ class AcceptedInputs:
                 return item.name in self.streams
 
 
-def input_name(item: ControlInput) -> str:
-    """Name an input for an error text."""
+def _named(item: ControlInput) -> str:
     match item:
         case PromptInput():
             return "prompt"

@@ -20,7 +20,6 @@ from reverie.engine.inputs import (
     PromptInput,
     StreamInput,
     TurnInput,
-    input_name,
 )
 from reverie.engine.key_queue import KeyQueue
 from reverie.engine.open_chunk import QueuedValue, TakenControls
@@ -33,8 +32,6 @@ TURNS = 32
 RECEIPTS = 1024
 SHOWN_AGAIN = 64
 """Pieces of a `FIFO` stream beyond its capacity, which a lost worker had taken already."""
-
-
 PROMPT = "/prompt"
 """Key of the prompt among the parameters; no parameter can be called so."""
 
@@ -80,9 +77,8 @@ class Mailbox:
         Raises:
             UnknownControlError: the loop does not take one of them; none was merged.
         """
-        for item in inputs:
-            if not self.accepted.takes(item):
-                raise UnknownControlError(f"the loop takes no {input_name(item)}")
+        if refused := self.accepted.refused(inputs):
+            raise UnknownControlError(f"the loop takes no {refused}")
         for item in inputs:
             if not silent:
                 self._receipts.append(item.control)
@@ -98,7 +94,6 @@ class Mailbox:
         """Have the next step take what is in effect, from a state made under these.
 
         A prompt of None, or a parameter that is not named, is unknown and will be told again.
-
         Silent: the client that asked has had a receipt. What is still waiting comes first.
         """
         if self.accepted.prompt and prompt != self.prompt:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reverie.sessions.attachments.outbox_queue import (
+    OutboxFrame,
+    OutboxItem,
     OutboxQueue,
-    QueuedFrame,
-    QueuedItem,
     StreamCounts,
     StreamEnd,
 )
@@ -110,7 +110,7 @@ class Outbox:
             return
         lost = chunk.dropped + stream.skipped
         stream.wants_key, stream.skipped = False, 0
-        self._append(QueuedFrame(init, chunk.model_copy(update={"dropped": lost})))
+        self._append(OutboxFrame(init, chunk.model_copy(update={"dropped": lost})))
 
     def cut(self, stream: str, before_us: int) -> None:
         """Drop the frames before a media time: those that wait and those still to come."""
@@ -177,10 +177,10 @@ class Outbox:
                 self._ready.clear()
                 await self._ready.wait()
 
-    def _take_one(self, waiting: QueuedItem) -> AnyEvent | None:
+    def _take_one(self, waiting: OutboxItem) -> AnyEvent | None:
         """Return the event to send for the oldest item; None when it needs no event."""
         item = waiting.item
-        if isinstance(item, QueuedFrame):
+        if isinstance(item, OutboxFrame):
             stream = self._streams[item.chunk.stream]
             if stream.init != item.init:
                 stream.init = item.init
@@ -209,7 +209,7 @@ class Outbox:
         self.sequence += 1
         return event.model_copy(update=update)
 
-    def _append(self, item: AnyEvent | QueuedFrame | StreamEnd) -> None:
+    def _append(self, item: AnyEvent | OutboxFrame | StreamEnd) -> None:
         now_us = self.now_us()
         if not self._queue:
             self.moved_us = now_us
@@ -226,9 +226,9 @@ class Outbox:
         if self._queue.media(chunk.stream) >= self.limits.packets:
             oldest = self._queue.oldest_media(chunk.stream)
             self._lose_frames(chunk.stream, lambda waiting: waiting is oldest)
-        self._append(QueuedFrame(init, chunk))
+        self._append(OutboxFrame(init, chunk))
 
-    def _telling_loss(self, item: QueuedFrame, stream: StreamCounts) -> MediaChunk:
+    def _telling_loss(self, item: OutboxFrame, stream: StreamCounts) -> MediaChunk:
         """Return the chunk to send: of sound, the one after dropped packets says how many."""
         if item.init.kind == "video" or not stream.skipped:
             return item.chunk

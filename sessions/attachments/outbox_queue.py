@@ -9,7 +9,7 @@ from reverie.sessions.protocol.media_events import MediaChunk, MediaInit, TextDe
 
 
 @dataclass(frozen=True, slots=True)
-class QueuedFrame:
+class OutboxFrame:
     """A picture or a packet of sound, and how to decode it."""
 
     init: MediaInit
@@ -44,10 +44,10 @@ class StreamCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class QueuedItem:
+class OutboxItem:
     """An item, and when it was put in."""
 
-    item: AnyEvent | QueuedFrame | StreamEnd
+    item: AnyEvent | OutboxFrame | StreamEnd
     time_us: int
 
 
@@ -63,7 +63,7 @@ class OutboxQueue:
     frames: int = 0
     size_bytes: int = 0
     _media: Counter[str] = field(default_factory=Counter)  # pictures or packets of each stream
-    _items: deque[QueuedItem] = field(default_factory=deque)
+    _items: deque[OutboxItem] = field(default_factory=deque)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -74,7 +74,7 @@ class OutboxQueue:
         return len(self._items) - self._media.total()
 
     @property
-    def oldest(self) -> QueuedItem:
+    def oldest(self) -> OutboxItem:
         """The item that is next."""
         return self._items[0]
 
@@ -84,19 +84,19 @@ class OutboxQueue:
 
     def oldest_media(self, stream: str) -> MediaChunk | None:
         """Return the oldest picture or packet of a stream."""
-        media = (each.item for each in self._items if isinstance(each.item, QueuedFrame))
+        media = (each.item for each in self._items if isinstance(each.item, OutboxFrame))
         return next((each.chunk for each in media if each.chunk.stream == stream), None)
 
-    def append(self, item: AnyEvent | QueuedFrame | StreamEnd, now_us: int) -> None:
+    def append(self, item: AnyEvent | OutboxFrame | StreamEnd, now_us: int) -> None:
         """Add an item."""
-        if isinstance(item, QueuedFrame):
+        if isinstance(item, OutboxFrame):
             self._count(item, 1)
-        self._items.append(QueuedItem(item, now_us))
+        self._items.append(OutboxItem(item, now_us))
 
     def pop(self) -> None:
         """Remove the oldest item."""
         item = self._items.popleft().item
-        if isinstance(item, QueuedFrame):
+        if isinstance(item, OutboxFrame):
             self._count(item, -1)
 
     def clear(self) -> None:
@@ -107,11 +107,11 @@ class OutboxQueue:
 
     def drop_media(self, stream: str, lost: Callable[[MediaChunk], bool]) -> list[MediaChunk]:
         """Remove and return the media of a stream that are lost."""
-        kept: deque[QueuedItem] = deque()
+        kept: deque[OutboxItem] = deque()
         dropped = []
         for waiting in self._items:
             item = waiting.item
-            if isinstance(item, QueuedFrame) and item.chunk.stream == stream and lost(item.chunk):
+            if isinstance(item, OutboxFrame) and item.chunk.stream == stream and lost(item.chunk):
                 self._count(item, -1)
                 dropped.append(item.chunk)
             else:
@@ -133,11 +133,11 @@ class OutboxQueue:
     def forget_oldest_event(self) -> None:
         """Remove the oldest item that is no media."""
         for index, waiting in enumerate(self._items):
-            if not isinstance(waiting.item, QueuedFrame | StreamEnd):
+            if not isinstance(waiting.item, OutboxFrame | StreamEnd):
                 del self._items[index]
                 return
 
-    def _count(self, item: QueuedFrame, change: int) -> None:
+    def _count(self, item: OutboxFrame, change: int) -> None:
         if item.init.kind == "video":
             self.frames += change
         self._media[item.chunk.stream] += change

@@ -1,6 +1,6 @@
 """Media time."""
 
-from reverie.engine.clock import OutputClock
+from reverie.engine.outputs import OutputClock
 from reverie.models.contract.spec import StreamKind, StreamSpec
 
 VIDEO = StreamSpec("video", StreamKind.VIDEO, 64, 64, 12.0)
