@@ -4,8 +4,15 @@ Start at `line.py`. The kernel's own emulator (netem) is missing from many kerne
 root and Debian's iproute2, and no module of the kernel but veth.
 """
 
-from reverie.bench.line.line import Line, LineError
+from reverie.bench.line.line import EmulatedLine, LineError
 from reverie.bench.line.net_namespace import NetNamespace, NetNamespaceError
 from reverie.bench.line.path import PathCounts, PathSettings
 
-__all__ = ["Line", "LineError", "NetNamespace", "NetNamespaceError", "PathCounts", "PathSettings"]
+__all__ = [
+    "EmulatedLine",
+    "LineError",
+    "NetNamespace",
+    "NetNamespaceError",
+    "PathCounts",
+    "PathSettings",
+]

@@ -24,7 +24,7 @@ class LineError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EmulatedLine:
     """A line that exists for as long as its `laid` block lasts.
 
     Attributes:
@@ -53,7 +53,7 @@ class Line:
         near: NetNamespace | None = None,
         number: int = 0,
         seed: int | None = None,
-    ) -> Iterator["Line"]:
+    ) -> Iterator["EmulatedLine"]:
         """Lay a line, and take it away whatever happens.
 
         Args:

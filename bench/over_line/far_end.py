@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 from reverie.bench.latency import CHROMIUM, clock_offset
-from reverie.bench.line import Line
+from reverie.bench.line import EmulatedLine
 from reverie.bench.over_line.near_end import NearEnd
 from reverie.bench.over_line.rows import Row
 from reverie.bench.over_line.turns import ViewerAnswer, ViewerTurn
@@ -53,7 +53,7 @@ class FarEnd:
 
 
 @asynccontextmanager
-async def far_end(line: Line, near: NearEnd) -> AsyncIterator[FarEnd]:
+async def far_end(line: EmulatedLine, near: NearEnd) -> AsyncIterator[FarEnd]:
     """Run a browser at the far end of a line.
 
     Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from reverie.bench.line import Line
+from reverie.bench.line import EmulatedLine
 from reverie.bench.machine import this_machine
 from reverie.bench.over_line.far_end import FarEnd, Side, far_end
 from reverie.bench.over_line.goals import RowResult
@@ -37,7 +37,7 @@ async def run_line_bench(
     progress.say("starting")
     report = LineReport(this_machine(), ())
     toys = dict.fromkeys(row.toy.name for row in options.rows)
-    with Line.laid() as line:
+    with EmulatedLine.laid() as line:
         async with near_end(line, toys) as near, far_end(line, near) as far:
             for row in options.rows:
                 progress.say(row.title)

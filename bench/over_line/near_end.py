@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from reverie.bench.line import Line
+from reverie.bench.line import EmulatedLine
 from reverie.bench.over_line.bare_loops import READY
 
 SERVER_PORT = 8000
@@ -33,7 +33,7 @@ class NearEnd:
 
 
 @asynccontextmanager
-async def near_end(line: Line, toys: Iterable[str]) -> AsyncIterator[NearEnd]:
+async def near_end(line: EmulatedLine, toys: Iterable[str]) -> AsyncIterator[NearEnd]:
     """Run the server, with these models, and the bare loops at the near end of a line.
 
     Raises:
@@ -55,7 +55,9 @@ async def near_end(line: Line, toys: Iterable[str]) -> AsyncIterator[NearEnd]:
 
 
 @asynccontextmanager
-async def _running(line: Line, words: list[str], stdout: int = DEVNULL) -> AsyncIterator[Process]:
+async def _running(
+    line: EmulatedLine, words: list[str], stdout: int = DEVNULL
+) -> AsyncIterator[Process]:
     command = line.near.inside([sys.executable, *words])
     process = await asyncio.create_subprocess_exec(*command, stdout=stdout, stderr=DEVNULL)
     try:
@@ -71,7 +73,7 @@ async def _running(line: Line, words: list[str], stdout: int = DEVNULL) -> Async
                 await process.wait()
 
 
-def _is_ready(line: Line) -> bool:
+def _is_ready(line: EmulatedLine) -> bool:
     """Ask the server from its own end of the line."""
     with line.near.entered():
         try:

@@ -11,14 +11,20 @@ from contextlib import contextmanager
 import pytest
 from net_namespace import line_or_skip
 
-from reverie.bench.line import Line, LineError, NetNamespace, NetNamespaceError, PathSettings
+from reverie.bench.line import (
+    EmulatedLine,
+    LineError,
+    NetNamespace,
+    NetNamespaceError,
+    PathSettings,
+)
 
 PORT = 7007
 LIMIT_S = 40.0
 
 
 @contextmanager
-def ends(line: Line) -> Iterator[tuple[socket.socket, socket.socket]]:
+def ends(line: EmulatedLine) -> Iterator[tuple[socket.socket, socket.socket]]:
     """Open a UDP socket at each end: the far one sends to the near one, which can answer."""
     with line.near.entered():
         near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -180,4 +186,4 @@ def test_without_ip_the_error_says_what_is_missing(monkeypatch: pytest.MonkeyPat
     with pytest.raises(NetNamespaceError, match="there is no `ip`"), NetNamespace.made():
         pass
     with pytest.raises(LineError, match="a line needs root, `ip` and veth: there is no `ip`"):
-        Line.laid().__enter__()
+        EmulatedLine.laid().__enter__()

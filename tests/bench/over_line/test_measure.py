@@ -3,7 +3,7 @@
 import pytest
 from net_namespace import made_or_skip
 
-from reverie.bench.line import Line
+from reverie.bench.line import EmulatedLine
 from reverie.bench.over_line.measure import run_line_bench
 from reverie.bench.over_line.report import LineReport
 from reverie.bench.over_line.rows import LineOptions, Row
@@ -35,7 +35,7 @@ def test_a_toy_is_a_model_that_declares_its_rate(toy: Toy) -> None:
 @pytest.mark.browser
 @pytest.mark.timeout(170)
 async def test_both_sides_of_both_ways_are_measured_through_the_line() -> None:
-    with made_or_skip(Line.laid()):
+    with made_or_skip(EmulatedLine.laid()):
         pass
     rows = (
         Row("rate", "websocket", STEP24, round_trip_ms=2 * DELAY_MS),

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from reverie.bench.line import Line, NetNamespace, PathSettings
+from reverie.bench.line import EmulatedLine, NetNamespace, PathSettings
 
 ADDRESS = "10.200.0.1"
 _NEAR, _FAR = "rva", "rvb"
@@ -61,9 +61,11 @@ def line_or_skip(
     uplink: PathSettings | None = None,
     near: NetNamespace | None = None,
     number: int = 0,
-) -> Iterator[Line]:
-    """Lay a line for a test (see `Line.laid`); it is skipped where that cannot be."""
-    with made_or_skip(Line.laid(settings, uplink=uplink, near=near, number=number, seed=1)) as line:
+) -> Iterator[EmulatedLine]:
+    """Lay a line for a test (see `EmulatedLine.laid`); it is skipped where that cannot be."""
+    with made_or_skip(
+        EmulatedLine.laid(settings, uplink=uplink, near=near, number=number, seed=1)
+    ) as line:
         yield line
 
 
