@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from reverie.media import Clock, MonotonicClock
 from reverie.rtc.websocket.bitrate_search import BitrateSearch
@@ -59,6 +60,9 @@ class SocketLine:
     def _note(self) -> bool:
         """Take a reading; return whether anything is on its way."""
         reading, now_us = self._read(), self._clock.now_us()
+        # The kernel remembers the least for minutes, and a line that has become longer is no queue.
+        least_us = max(reading.least_round_trip_us, self._attachment.round_trip.least_us)
+        reading = replace(reading, least_round_trip_us=least_us)
         self._backlog.note(reading, self._written, now_us)
         drained = self._backlog.bytes_per_s
         share = self._pictures / self._written if self._written else 1.0

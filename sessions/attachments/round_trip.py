@@ -9,6 +9,8 @@ WINDOW_US = 1_500_000
 """How long a sample counts, so that a line that changes is known within a second or so."""
 
 SAMPLES = 32
+ENOUGH = 3
+"""Samples of which one, at least, has not waited behind anything."""
 
 
 class RoundTrip:
@@ -28,6 +30,13 @@ class RoundTrip:
         while self._samples and self._samples[0][0] <= now_us - WINDOW_US:
             self._samples.popleft()
         self._samples.append((now_us, max(0, took_us)))
+
+    @property
+    def least_us(self) -> int:
+        """The least of the last moments, as with empty queues; 0 while samples are too few."""
+        if len(self._samples) < ENOUGH:
+            return 0
+        return min(took_us for _, took_us in self._samples)
 
     @property
     def line(self) -> Line | None:

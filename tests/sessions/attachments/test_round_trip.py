@@ -37,6 +37,12 @@ def test_a_line_that_becomes_long_or_short_is_followed_within_a_second_or_so() -
     assert sampled(*[400] * 20, *[20] * 6).line.round_trip_us == 20 * MS  # type: ignore[union-attr]
 
 
+def test_the_least_is_known_with_three_samples_and_follows_a_line_that_becomes_long() -> None:
+    assert sampled(20, 20).least_us == 0
+    assert sampled(90, 50, 70).least_us == 50 * MS
+    assert sampled(*[20] * 5, *[400] * 12).least_us == 400 * MS
+
+
 def test_the_last_sample_stays_when_no_other_comes() -> None:
     trip = RoundTrip()
     trip.note(80 * MS, 0)
