@@ -19,7 +19,7 @@ from reverie.engine.checkpoints import Checkpoint
 from reverie.engine.emissions import Emission, FaultCode
 from reverie.engine.errors import BadStepError
 from reverie.engine.inputs import ControlInput
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 from reverie.engine.loop_start import LoopStart, new_context
 from reverie.engine.loop_status import Position
 from reverie.engine.mailbox import Mailbox
@@ -110,7 +110,7 @@ class LoopDriver(Rollback[S]):
         now_us: int,
         *,
         in_time: bool = False,
-        line: Line | None = None,
+        line: LineTiming | None = None,
         waited_us: int | None = None,
     ) -> SeenUntil:
         """Note that the viewer has seen every frame up to and including `chunk`, of this loop.

@@ -32,7 +32,7 @@ WORK_MOST_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineTiming:
     """The line to the viewer whose playhead counts, as the server measures it.
 
     Attributes:
@@ -80,7 +80,7 @@ class LeadTime:
     def acknowledged(
         self,
         took_us: int,
-        line: Line,
+        line: LineTiming,
         now_us: int,
         *,
         waited_us: int | None = None,

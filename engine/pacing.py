@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass
 
-from reverie.engine.lead_time import LeadTime, Line
+from reverie.engine.lead_time import LeadTime, LineTiming
 from reverie.models.contract.spec import Lead
 
 DEFAULT_LEAD = Lead()
@@ -209,7 +209,7 @@ class PlayoutLead:
         now_us: int,
         *,
         in_time: bool = False,
-        line: Line | None = None,
+        line: LineTiming | None = None,
         waited_us: int | None = None,
     ) -> int:
         """Note that the viewer has seen every chunk up to `chunk`; older news is ignored.
@@ -267,7 +267,9 @@ class PlayoutLead:
         passed_us = min(since_us, self._unseen[0].media_us)
         return self.unseen_us - passed_us + self._media_us > self.allowed_us
 
-    def _acknowledge(self, chunk: int, now_us: int, line: Line, waited_us: int | None) -> None:
+    def _acknowledge(
+        self, chunk: int, now_us: int, line: LineTiming, waited_us: int | None
+    ) -> None:
         """Learn from the newest chunk that is reported for the first time."""
         told = [each for each in self._unseen if each.chunk == chunk and not self._is_told(each)]
         for unseen in told:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reverie.engine.inputs import ControlInput
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 from reverie.gpu_pool.wire.start_request import ForkOrigin
 from reverie.models.contract.loop import Durable
 
@@ -89,7 +89,7 @@ class PlayheadMoved:
     chunk: int
     loop: str = ""
     in_time: bool = False
-    line: Line | None = None
+    line: LineTiming | None = None
     waited_us: int | None = None
 
 

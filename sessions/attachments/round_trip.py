@@ -3,7 +3,7 @@
 from collections import deque
 from statistics import median
 
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 
 WINDOW_US = 1_500_000
 """How long a sample counts, so that a line that changes is known within a second or so."""
@@ -39,11 +39,11 @@ class RoundTrip:
         return min(took_us for _, took_us in self._samples)
 
     @property
-    def line(self) -> Line | None:
+    def line(self) -> LineTiming | None:
         """The line as it is now; None where there is none."""
         if not self._samples:
-            return Line(0) if self.expected else None
+            return LineTiming(0) if self.expected else None
         times = [took_us for _, took_us in self._samples]
         usual_us = round(median(times))
         jitter_us = round(sum(abs(took_us - usual_us) for took_us in times) / len(times))
-        return Line(usual_us, jitter_us)
+        return LineTiming(usual_us, jitter_us)

@@ -10,7 +10,7 @@ A loop of text does not return to an earlier state: its utterance is broken off,
 import asyncio
 
 from reverie.engine.inputs import ControlInput
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 from reverie.gpu_pool.wire.session_messages import ActNow, Interrupt, Request
 from reverie.sessions.protocol.commands import CutReason
 from reverie.sessions.protocol.events import SessionInterrupted
@@ -49,7 +49,7 @@ class Interruption:
         await self.cut(command, "interrupt", message, loop)
 
     async def act_now(
-        self, command: str, inputs: tuple[ControlInput, ...], line: Line | None
+        self, command: str, inputs: tuple[ControlInput, ...], line: LineTiming | None
     ) -> None:
         """Send controls that act before what would still be unseen when their frame comes.
 

@@ -7,7 +7,7 @@ of chunks that an interrupt has dropped are ignored, however late they come.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 from reverie.sessions.protocol.errors import CommandError, ErrorCode
 
 
@@ -28,7 +28,7 @@ class SeenPosition:
     pts_us: int = -1
     loop: str = ""
     in_time: bool = False
-    line: Line | None = field(default=None, compare=False)
+    line: LineTiming | None = field(default=None, compare=False)
     waited_us: int | None = field(default=None, compare=False)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from lead_rig import MS, LeadRig, middle, steps
 
-from reverie.engine.lead_time import OVERHEAD_MOST_US, LeadTime, Line
+from reverie.engine.lead_time import OVERHEAD_MOST_US, LeadTime, LineTiming
 from reverie.engine.pacing import PlayoutLead, SeenUntil
 from reverie.models.contract.spec import Lead
 
@@ -87,7 +87,7 @@ def test_the_lead_is_never_longer_than_the_program_declares() -> None:
 def test_no_more_is_unseen_than_can_be_taken_back() -> None:
     lead = PlayoutLead(Lead(1, 10_000), frame_us=40 * MS, kept=3)
     lead.put_out(0, 40 * MS, 0, end_us=40 * MS)
-    lead.seen(0, 2000 * MS, line=Line(2000 * MS), waited_us=0)
+    lead.seen(0, 2000 * MS, line=LineTiming(2000 * MS), waited_us=0)
     for chunk in range(1, 4):
         assert not lead.full(2000 * MS)
         lead.put_out(chunk, 40 * MS, 2000 * MS, end_us=40 * MS * (chunk + 1))
@@ -108,7 +108,7 @@ def test_a_viewer_who_lies_about_how_long_frames_had_waited_is_bounded(lie_us: i
     tell = rig.lead.seen
 
     def lying(chunk: int, now_us: int, **told: object) -> int:
-        return tell(chunk, now_us, line=Line(100 * MS), waited_us=lie_us)
+        return tell(chunk, now_us, line=LineTiming(100 * MS), waited_us=lie_us)
 
     rig.lead.seen = lying  # type: ignore[assignment]
     rig.run(30)
@@ -139,7 +139,7 @@ def test_a_viewer_who_only_reports_once_a_second_gets_what_the_bound_allows() ->
 def test_a_part_of_the_oldest_chunk_counts_as_seen_while_it_plays() -> None:
     lead = PlayoutLead(Lead(1), frame_us=40 * MS, kept=8)
     lead.put_out(0, 40 * MS, 0, end_us=40 * MS)
-    lead.seen(0, 60 * MS, line=Line(60 * MS), waited_us=0)  # so 68 are needed
+    lead.seen(0, 60 * MS, line=LineTiming(60 * MS), waited_us=0)  # so 68 are needed
     lead.put_out(1, 40 * MS, 60 * MS, end_us=80 * MS)
     assert lead.full(60 * MS)
     assert lead.opens_us == 72 * MS
@@ -151,7 +151,7 @@ def test_other_loops_of_the_session_have_the_lead_of_the_one_that_is_reported() 
     told, other = (PlayoutLead(Lead(1), frame_us=40 * MS, kept=8) for _ in range(2))
     told.put_out(0, 40 * MS, 0, end_us=40 * MS)
     other.put_out(0, 40 * MS, 0, end_us=40 * MS)
-    media_us = told.seen(0, 200 * MS, line=Line(200 * MS), waited_us=0)
+    media_us = told.seen(0, 200 * MS, line=LineTiming(200 * MS), waited_us=0)
     other.seen_until(SeenUntil(media_us, delay_us=told.delay_us), 200 * MS)
     assert other.allowed_us == told.allowed_us > 200 * MS
     other.seen_until(SeenUntil(media_us), 210 * MS)
@@ -161,7 +161,7 @@ def test_other_loops_of_the_session_have_the_lead_of_the_one_that_is_reported() 
 def test_a_viewer_who_takes_the_line_over_from_one_in_this_process_is_learned_anew() -> None:
     lead = PlayoutLead(Lead(1), frame_us=40 * MS, kept=8)
     lead.put_out(0, 40 * MS, 0, end_us=40 * MS)
-    lead.seen(0, 300 * MS, line=Line(300 * MS), waited_us=0)
+    lead.seen(0, 300 * MS, line=LineTiming(300 * MS), waited_us=0)
     assert lead.allowed_us >= 300 * MS
     lead.put_out(1, 40 * MS, 300 * MS, end_us=80 * MS)
     lead.seen(1, 310 * MS)
@@ -175,7 +175,7 @@ def test_what_a_viewer_is_slow_at_does_not_make_the_lead_grow_without_end() -> N
     for _ in range(500):
         now_us += 100 * MS
         took_us = max(100 * MS, needs.needed_us // 40 * 100)
-        needs.acknowledged(took_us + 20 * MS, Line(20 * MS), now_us, late=True)
+        needs.acknowledged(took_us + 20 * MS, LineTiming(20 * MS), now_us, late=True)
     assert needs.needed_us <= 20 * MS + OVERHEAD_MOST_US + 10 * MS
 
 
@@ -183,5 +183,5 @@ def test_one_outlier_among_many_delays_does_not_count() -> None:
     needs = LeadTime()
     for number in range(20):
         took_us = 900 * MS if number == 10 else 50 * MS
-        needs.acknowledged(took_us, Line(40 * MS), number * 40 * MS, waited_us=0)
+        needs.acknowledged(took_us, LineTiming(40 * MS), number * 40 * MS, waited_us=0)
     assert needs.delay_us == 50 * MS

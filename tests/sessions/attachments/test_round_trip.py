@@ -1,6 +1,6 @@
 """The round trip to a client, from samples."""
 
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 from reverie.sessions.attachments.round_trip import RoundTrip
 
 MS = 1000
@@ -17,13 +17,13 @@ def test_a_client_in_this_process_is_on_no_line_and_one_that_is_begins_with_a_sh
     trip = RoundTrip()
     assert trip.line is None
     trip.expected = True
-    assert trip.line == Line(0)
+    assert trip.line == LineTiming(0)
     trip.note(70 * MS, 0)
-    assert trip.line == Line(70 * MS)
+    assert trip.line == LineTiming(70 * MS)
 
 
 def test_it_is_the_middle_one_and_the_jitter_how_far_the_others_are_from_it() -> None:
-    assert sampled(90, 100, 110).line == Line(100 * MS, 6667)
+    assert sampled(90, 100, 110).line == LineTiming(100 * MS, 6667)
 
 
 def test_one_message_that_was_sent_again_is_jitter_and_no_longer_line() -> None:
@@ -47,8 +47,8 @@ def test_the_last_sample_stays_when_no_other_comes() -> None:
     trip = RoundTrip()
     trip.note(80 * MS, 0)
     trip.note(90 * MS, 100_000 * MS)
-    assert trip.line == Line(90 * MS)
+    assert trip.line == LineTiming(90 * MS)
 
 
 def test_a_clock_that_went_back_makes_no_round_trip_negative() -> None:
-    assert sampled(-5).line == Line(0)
+    assert sampled(-5).line == LineTiming(0)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from reverie.engine.lead_time import Line
+from reverie.engine.lead_time import LineTiming
 from reverie.engine.pacing import DEFAULT_LEAD, PlayoutLead
 from reverie.models.contract.spec import Lead
 
@@ -100,7 +100,7 @@ class LeadRig:
         while self._up and self._up[0][0] <= self.now_us:
             _, chunk, waited_us = self._up.popleft()
             trip_ms = self.trip_ms(self.now_us) or 0.0
-            line = Line(round(trip_ms * MS), round(self.jitter_ms / 4 * MS))
+            line = LineTiming(round(trip_ms * MS), round(self.jitter_ms / 4 * MS))
             told_us = waited_us if self.tells else None
             self.lead.seen(chunk, self.now_us, in_time=self.in_time, line=line, waited_us=told_us)
 
