@@ -10,6 +10,7 @@ from reverie.rtc.websocket.socket_peer import SocketPeer
 from reverie.rtc.websocket.socket_reading import SocketReading
 from reverie.rtc.wire.errors import PeerLeftError
 from reverie.sessions import Attachment
+from reverie.sessions.attachments.round_trip import RoundTrip
 from reverie.sessions.protocol.commands import AnyCommand
 from reverie.sessions.protocol.errors import AttachmentEndedError
 from reverie.sessions.protocol.events import AnyEvent, RequestAccepted
@@ -49,6 +50,7 @@ class EagerAttachment:
         self.waits = not events
         self.submitted: list[AnyCommand] = []
         self.detached = 0
+        self.round_trip = RoundTrip()
 
     async def has_room(self) -> None:
         return

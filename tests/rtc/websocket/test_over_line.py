@@ -12,7 +12,7 @@ import pytest
 from net_namespace import line_or_skip
 from server_process import ServerProcess
 
-from reverie.bench.line import Line, NetNamespace, PathSettings
+from reverie.bench.line import EmulatedLine, NetNamespace, PathSettings
 from reverie.rtc.client.connect import connect
 
 LIMIT_S = 40.0
@@ -29,7 +29,7 @@ DEPLOYMENT: dict[str, object] = {
 class FarEnd:
     """A server at the near end of a line, and what players do at its ends."""
 
-    def __init__(self, line: Line, server: ServerProcess) -> None:
+    def __init__(self, line: EmulatedLine, server: ServerProcess) -> None:
         self.line = line
         self._near_url = server.url.rstrip("/")
         self._far_url = f"http://{line.near_address}:{server.port}"
