@@ -209,7 +209,7 @@ POCKET = ModelSpec(
         CacheSpec(
             "world",
             producers=(WORLD_MODEL.name, CONTINUATION.name, RESTYLE.name),
-            units=(PocketPhase.CONTEXT,),
+            units=(PocketPhase.CONTEXT.value,),
             shape=block_shape(_SIZES),
         ),
     ),

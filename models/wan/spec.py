@@ -74,9 +74,9 @@ FAST_DECODER = "taehv"
 
 ON_PROMPT = ParameterSpec(
     "on_prompt",
-    OnPrompt.FINISH,
-    OnPrompt.WAIT,
-    OnPrompt.RESTART,
+    int(OnPrompt.FINISH),
+    int(OnPrompt.WAIT),
+    int(OnPrompt.RESTART),
     integer=True,
     label="A new prompt or LoRA: 0 waits for the next chunk, 1 finishes this one, 2 restarts it",
 )

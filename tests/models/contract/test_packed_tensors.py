@@ -1,13 +1,16 @@
 """Tensors on their way through a process that has no torch."""
 
 import pickle
+import pickletools
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from reverie.models.contract.loop import Durable
 from reverie.models.contract.packed_tensors import PackedTensors
+from reverie.models.contract.registry import find_family, installed_families
 
 NEEDS_NO_TORCH = """
 import pickle, sys
@@ -44,3 +47,14 @@ def test_packed_tensors_are_equal_to_what_they_were_packed_from() -> None:
     assert packed == tensors
     assert len(packed) == 1
     assert PackedTensors.pack(packed) is packed
+
+
+@pytest.mark.parametrize("name", sorted(installed_families()))
+def test_a_description_reaches_a_server_without_the_modules_of_its_family(name: str) -> None:
+    family = find_family(name)
+    specs = getattr(family, "variants", {"": family.spec}).values()
+    for spec in specs:
+        texts = {text for _, text, _ in pickletools.genops(pickle.dumps(spec))}
+        homes = {text for text in texts if isinstance(text, str) and text.startswith("reverie.")}
+        assert homes, "the pickle names the modules of its classes"
+        assert {home for home in homes if not home.startswith("reverie.models.contract")} == set()
