@@ -1,11 +1,7 @@
 """What a worker's session does when it is asked: each request, carried out on all its loops."""
 
-from typing import Any
-
-from reverie.engine.driver import LoopDriver
 from reverie.engine.errors import (
     NoSnapshotError,
-    UnknownLoopError,
     UnknownSnapshotError,
 )
 from reverie.engine.loop_status import Position
@@ -21,52 +17,12 @@ from reverie.gpu_pool.wire.session_messages import (
     Rewind,
     TakeSnapshot,
 )
+from reverie.gpu_pool.worker.session_loops import SessionLoops
 from reverie.models.contract.loop import Durable
 
 
-class SessionRequests:
+class SessionRequests(SessionLoops):
     """The part of a worker's session that requests are for. Step thread only."""
-
-    def __init__(self, drivers: dict[str, LoopDriver[Any]], leading: str, timing: str) -> None:
-        """Carry requests out on the loops of one session.
-
-        Args:
-            drivers: of each loop by name; the session adds and replaces them.
-            leading: the loop whose chunks are the session's.
-            timing: the loop whose chunks are meant where none is named: the first with media.
-        """
-        self._drivers = drivers
-        self._leading = leading
-        self._timing = timing
-
-    @property
-    def leading(self) -> LoopDriver[Any]:
-        """The driver whose chunks are the session's."""
-        return self._drivers[self._leading]
-
-    @property
-    def position(self) -> Position:
-        """The newest chunk and the next media time."""
-        return self.leading.position
-
-    def driver(self, loop: str) -> LoopDriver[Any]:
-        """Return the driver of a loop.
-
-        Raises:
-            UnknownLoopError: the program runs none of that name.
-        """
-        if loop not in self._drivers:
-            raise UnknownLoopError(f"no loop {loop!r}; known: {', '.join(self._drivers)}")
-        return self._drivers[loop]
-
-    @property
-    def state_chunks(self) -> dict[str, int]:
-        """The chunk that the state of each loop with media is after."""
-        return {driver.loop: driver.position.chunk for driver in self._paced()}
-
-    def back_us(self, loop: str | None) -> int:
-        """Return when the state of a loop, or else of the leading one, was put out."""
-        return self._told(loop or "").media_us(None)
 
     def carry_out(self, message: Request) -> Position:
         """Do what a request asks, and return where the session is then.
@@ -233,13 +189,6 @@ class SessionRequests:
                 driver.reset()
         return self._go_on_together()
 
-    def _paced(self) -> list[LoopDriver[Any]]:
-        return [driver for driver in self._drivers.values() if driver.is_paced]
-
-    def _told(self, loop: str) -> LoopDriver[Any]:
-        """Return the loop whose chunks are spoken of: the first with media where none is named."""
-        return self.driver(loop or self._timing)
-
     def _go_on_together(self) -> Position:
         """Have every loop with media begin its next frame at the same media time."""
         paced = [driver for driver in self._paced() if not driver.ended]
@@ -247,14 +196,3 @@ class SessionRequests:
         for driver in paced:
             driver.go_on_at(next_us)
         return self.position
-
-    def _followers(self) -> list[LoopDriver[Any]]:
-        return [driver for driver in self._all_alive() if driver is not self.leading]
-
-    def _all_alive(self) -> list[LoopDriver[Any]]:
-        """Return the drivers that have not ended; the leading one always, for it to say so."""
-        return [
-            driver
-            for driver in self._drivers.values()
-            if driver is self.leading or not driver.ended
-        ]

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from reverie.engine.emissions import Emission
 from reverie.engine.errors import AdmissionError
 from reverie.engine.loop_status import Position
 from reverie.engine.scheduler import Candidate
@@ -28,9 +27,7 @@ from reverie.gpu_pool.worker.model_boundary import begin_session, carry_out, ref
 from reverie.gpu_pool.worker.outgoing import OutgoingMessages
 from reverie.gpu_pool.worker.prompt_prefetch import (
     DirectInputs,
-    PromptDelivery,
     PromptPrefetch,
-    failures,
 )
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.errors import DeviceLostError, SpecError
@@ -132,7 +129,7 @@ class SessionTable:
         for delivered in self._prompt_prefetch.take():
             if worker_session := self._sessions.get(delivered.read.reading.session):
                 self._outgoing.emit(delivered.superseded)
-                self._outgoing.emit(_delivered(worker_session, delivered))
+                self._outgoing.emit(worker_session.deliver(delivered))
                 self._outgoing.emit(worker_session.take_emissions())
 
     def tell(self, message: OneWay) -> None:
@@ -246,13 +243,3 @@ class SessionTable:
 
     def _refuse(self, message: OpenSession | Request, code: str, text: str) -> None:
         self._outgoing.answer(RequestRefused(message.request, message.session, code, text))
-
-
-def _delivered(worker_session: WorkerSession, delivered: PromptDelivery) -> Sequence[Emission]:
-    """Give a session what was kept back for it; return what there is to say of it."""
-    read = delivered.read
-    if read.fault is None:
-        return worker_session.push(delivered.inputs)
-    if read.reading.opening:
-        worker_session.leading.refuse(read.fault, read.message)
-    return failures(delivered, worker_session.effective_controls)

@@ -19,6 +19,7 @@ from reverie.gpu_pool.wire.session_messages import OpenSession, PlayheadMoved
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.loop_starts import LoopStarts
 from reverie.gpu_pool.worker.prompt_inputs import EffectiveControls
+from reverie.gpu_pool.worker.prompt_prefetch import PromptDelivery, failures
 from reverie.gpu_pool.worker.session_requests import SessionRequests
 from reverie.models.services.device_errors import told_apart
 
@@ -119,6 +120,15 @@ class WorkerSession(SessionRequests):
             for number, driver in enumerate(takers[:1] if isinstance(item, TurnInput) else takers):
                 driver.push((item,), silent=number > 0)
         return unclaimed
+
+    def deliver(self, delivered: PromptDelivery) -> Sequence[Emission]:
+        """Take what was kept back for a prompt; return what there is to say of it."""
+        read = delivered.read
+        if read.fault is None:
+            return self.push(delivered.inputs)
+        if read.reading.opening:
+            self.leading.refuse(read.fault, read.message)
+        return failures(delivered, self.effective_controls)
 
     def release_keys(self) -> None:
         """Release every held key."""

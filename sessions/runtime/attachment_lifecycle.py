@@ -15,7 +15,7 @@ from reverie.sessions.protocol.events import (
 )
 from reverie.sessions.runtime.session_context import SessionContext
 from reverie.sessions.state.playheads import NOTHING
-from reverie.sessions.state.session_state import SessionPhase, Trigger
+from reverie.sessions.state.session_phases import SessionPhase, Trigger
 
 
 class AttachmentLifecycle:

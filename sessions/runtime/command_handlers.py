@@ -12,7 +12,7 @@ from reverie.sessions.protocol.errors import CommandError, ErrorCode
 from reverie.sessions.protocol.events import ArtifactCreated, ControlSuperseded
 from reverie.sessions.runtime.interruption import Interruption
 from reverie.sessions.runtime.session_context import SessionContext
-from reverie.sessions.state.session_state import SessionPhase, Trigger
+from reverie.sessions.state.session_phases import SessionPhase, Trigger
 
 _SNAPSHOTS = DEFAULT_OPTIONS.snapshots
 _SENT_ANYHOW = (ErrorCode.WORKER_LOST, ErrorCode.TIMED_OUT)

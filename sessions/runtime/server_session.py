@@ -37,7 +37,8 @@ from reverie.sessions.runtime.session_place import SessionPlace
 from reverie.sessions.runtime.session_recorder import SessionRecorder
 from reverie.sessions.runtime.timeouts import SessionTimeouts
 from reverie.sessions.state.limits import SessionLimits
-from reverie.sessions.state.session_state import SessionState, Trigger
+from reverie.sessions.state.session_phases import Trigger
+from reverie.sessions.state.session_state import SessionState
 from reverie.sessions.streams.barge_in import BargeIn
 from reverie.sessions.streams.output_streams import OpenFanout
 from reverie.sessions.streams.speech_stream import SpeechStream
@@ -87,13 +88,7 @@ class ServerSession:
         handlers = CommandHandlers(context, interruption)
         self._commands = CommandQueue(context, handlers, self.recorder, self.end)
         self._attachment_lifecycle = AttachmentLifecycle(context)
-        self._lifetime = SessionTimeouts(
-            context,
-            self._attachment_lifecycle,
-            abandon=lambda: self.end(
-                "abandoned", f"no client was attached for {limits.grace_s:g} s (grace_s)"
-            ),
-        )
+        self._lifetime = SessionTimeouts(context, self._attachment_lifecycle, self.end)
         self.scope.on_cancel(lambda _: self._over.set())
 
     # --- its state ---

@@ -10,7 +10,7 @@ from reverie.sessions.backend.session_backend import SessionBackend
 from reverie.sessions.protocol.events import RequestQueued, RequestStarted
 from reverie.sessions.runtime.event_relay import EventRelay
 from reverie.sessions.runtime.session_context import SessionContext
-from reverie.sessions.state.session_state import Trigger
+from reverie.sessions.state.session_phases import Trigger
 
 logger = logging.getLogger(__name__)
 

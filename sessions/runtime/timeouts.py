@@ -43,14 +43,14 @@ class SessionTimeouts:
         self,
         context: SessionContext,
         attachment_lifecycle: AttachmentLifecycle,
-        abandon: Callable[[], None],
+        end: Callable[[str, str], None],
     ) -> None:
-        """Watch nothing yet; `abandon` is called to end the session."""
+        """Watch nothing yet; `end` is called with a reason and a text to end the session."""
         self._attached = context.attached
         self._attachment_lifecycle = attachment_lifecycle
         self._limits = context.limits
         self._clock = context.clock
-        self._abandon = abandon
+        self._end = end
 
     async def watch(self) -> None:
         """End what is overdue, until cancelled.
@@ -65,7 +65,8 @@ class SessionTimeouts:
                 if found is not None:
                     self._attachment_lifecycle.dismiss(attachment, found.reason, found.message)
             if self._left_s(now_us) <= 0:
-                self._abandon()
+                grace = f"{self._limits.grace_s:g} s (grace_s)"
+                self._end("abandoned", f"no client was attached for {grace}")
                 return
             await self._clock.sleep(self._next_look_s(now_us))
 

@@ -14,7 +14,7 @@ from reverie.sessions.protocol.events import (
     SessionAttached,
 )
 from reverie.sessions.state.limits import SessionLimits
-from reverie.sessions.state.session_state import SessionPhase
+from reverie.sessions.state.session_phases import SessionPhase
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])

@@ -12,7 +12,7 @@ from reverie.sessions.protocol.events import (
     RequestAccepted,
 )
 from reverie.sessions.protocol.parsing import parse_command
-from reverie.sessions.state.session_state import SessionPhase
+from reverie.sessions.state.session_phases import SessionPhase
 
 
 async def test_every_command_gets_exactly_one_answer_even_when_the_session_ends() -> None:

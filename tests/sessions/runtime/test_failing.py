@@ -25,7 +25,7 @@ from reverie.sessions.protocol.events import (
     RequestAccepted,
     SessionRecovering,
 )
-from reverie.sessions.state.session_state import SessionPhase
+from reverie.sessions.state.session_phases import SessionPhase
 
 
 async def test_a_failing_step_is_told_and_the_session_lives() -> None:

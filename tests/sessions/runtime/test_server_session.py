@@ -11,7 +11,7 @@ from reverie.sessions.protocol.errors import SessionEndedError
 from reverie.sessions.protocol.events import (
     ControlApplied,
 )
-from reverie.sessions.state.session_state import SessionPhase
+from reverie.sessions.state.session_phases import SessionPhase
 
 
 @pytest.mark.parametrize("round", range(2))

@@ -6,15 +6,8 @@ import pytest
 
 from reverie.sessions.protocol.errors import IllegalTriggerError
 from reverie.sessions.state.prompt_memory import PromptMemory
-from reverie.sessions.state.session_state import (
-    EDGES,
-    OVER,
-    SessionId,
-    SessionPhase,
-    SessionState,
-    Trigger,
-    next_phase,
-)
+from reverie.sessions.state.session_phases import EDGES, OVER, SessionPhase, Trigger, next_phase
+from reverie.sessions.state.session_state import SessionId, SessionState
 
 
 def new_state() -> SessionState:
