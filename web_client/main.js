@@ -28,11 +28,14 @@ import { findCodecs } from "./media/video_decoder.js";
 
 const TICK_MS = 250;
 const MEASURE_MS = 1000;
+const ASK_EVERY = 2;
 
 const query = new URLSearchParams(location.search);
 const page = new Page(document);
 let view = INITIAL_VIEW;
 let isDrawing = false;
+let isMeasuring = false;
+let measured = 0;
 /** Where parameters are turned. @type {{sliders: ParameterSliders, textSwitches: ParameterSliders} | null} */
 let turnable = null;
 /** A prompt that was entered while there was no connection to send it over. @type {string | null} */
@@ -247,13 +250,22 @@ function turn(name, value) {
   choose("update", parameterKey(name), value, { parameters: { [name]: value } });
 }
 
-/** Read the counters of the connection, once a second. */
+/** Read the counters of the connection: those here once a second, the server's every other time. */
 async function measure() {
   const { attachment } = connection;
-  if (attachment === null || document.hidden) return;
-  const counters = await attachment.measure();
-  if (connection.attachment !== attachment) return; // another one, with counters of its own
-  dispatch({ type: "page.measured", counters, atMs: performance.now(), waitingMs: screen.waitingMs });
+  if (attachment === null || document.hidden || isMeasuring) return;
+  isMeasuring = true;
+  try {
+    measured += 1;
+    const isAsked = measured % ASK_EVERY === 0; // between answers the last one is shown
+    const asking = isAsked ? connection.stats() : view.served;
+    const [counters, served] = await Promise.all([attachment.measure(), asking]);
+    if (connection.attachment !== attachment) return; // another one, with counters of its own
+    const { waitingMs } = screen;
+    dispatch({ type: "page.measured", counters, served, atMs: performance.now(), waitingMs });
+  } finally {
+    isMeasuring = false;
+  }
 }
 
 /** Try again at once after the page was hidden or without a network. */

@@ -18,6 +18,9 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {number} sizeBytes
  * @property {{id: string, token: string} | null} ticket of its session, which may be an earlier one
  *
+ * @typedef {{lead: {allowed_ms: number, unseen_ms: number}, attachments: {role: string,
+ *   round_trip_ms: number | null, waiting: number}[]}} Served of `v1/sessions/{id}/stats`
+ *
  * @typedef {object} View
  * @property {"connecting" | "waiting" | "open" | "lost" | "over"} link the connection to the server;
  *   waiting: the server answers, but takes no session yet
@@ -47,6 +50,7 @@ import { newPromptStatus, SPOKEN_CHARS, promptStatusText } from "./ui/prompt_sta
  * @property {latencies.Latency} latency
  * @property {playbackStats.PlaybackStats} screen
  * @property {lineStats.LineStats} line
+ * @property {Served | null} served the server's statistics, while they come
  * @property {PromptStatus | null} promptStatus the newest prompt that was sent from here, and its outcome
  * @property {narrations.Lines} lines what was said and asked
  * @property {boolean} isHeard whether the server detects speech in what is pushed
@@ -62,7 +66,7 @@ const OPENING = "opening";
 const NOT_RECORDING = Object.freeze({ recordingName: null, recordedUs: null });
 
 /** @type {Set<keyof View>} */
-const NUMBERS = new Set(["screen", "latency", "line"]);
+const NUMBERS = new Set(["screen", "latency", "line", "served"]);
 
 /** @type {View} */
 export const INITIAL_VIEW = Object.freeze({
@@ -92,6 +96,7 @@ export const INITIAL_VIEW = Object.freeze({
   latency: latencies.NO_LATENCY,
   screen: playbackStats.NOTHING_SHOWN,
   line: lineStats.NOTHING_MEASURED,
+  served: null,
   promptStatus: null,
   lines: narrations.NOTHING_SAID,
   isHeard: false,
@@ -254,7 +259,8 @@ function withoutPresses(view) {
 
 /** Commands sent over an earlier link are not answered over the next. @param {View} view */
 function unanswered(view) {
-  return withoutPresses({ ...view, chosen: choices.NOTHING_CHOSEN, line: lineStats.cut(view.line) });
+  const line = lineStats.cut(view.line);
+  return withoutPresses({ ...view, chosen: choices.NOTHING_CHOSEN, line, served: null });
 }
 
 /** @param {View} view */
@@ -400,9 +406,19 @@ function onShown(view, { ptsUs, durationUs, atMs }) {
 }
 
 /** @param {View} view */
-function onMeasured(view, { counters, atMs, waitingMs = null }) {
+function onMeasured(view, { counters, atMs, waitingMs = null, served = null }) {
   const known = { atMs, waitingMs, fps: rateOf(view, atMs), leadMs: view.screen.leadUs / 1000 };
-  return { ...view, line: lineStats.measured(view.line, counters, known) };
+  const pinged = attachmentOf(view, served)?.round_trip_ms;
+  // Over a socket only the server can ping; the page knows how long answers to commands take.
+  const isServed = view.transport === "websocket" && pinged != null;
+  const roundTripMs = isServed ? pinged : counters.roundTripMs;
+  const line = lineStats.measured(view.line, { ...counters, roundTripMs }, known);
+  return { ...view, line, served };
+}
+
+/** What the server says of the line to this page. @param {View} view @param {Served | null} served */
+export function attachmentOf({ role }, served) {
+  return served?.attachments.find((each) => each.role === role) ?? null;
 }
 
 /** Frames a second; null unless the session should be playing. @param {View} view @param {number} nowMs */

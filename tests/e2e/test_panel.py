@@ -10,7 +10,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 
-SHARED = ("round-trip", "jitter", "waiting", "bitrate")
+SHARED = ("round-trip", "jitter", "waiting", "bitrate", "unseen", "queued")
 OF_TRANSPORT = {"webrtc": (*SHARED, "loss"), "websocket": SHARED}
 
 

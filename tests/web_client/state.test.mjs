@@ -481,3 +481,20 @@ test("a key that acts at once breaks no words off and leaves other presses to be
   const broken = reduce(view, { ...cut, reason: "interrupt" });
   assert.equal(broken.lines[0].state, "broken");
 });
+
+test("over a socket the server tells the round trip, and over both how much is allowed and waits there", () => {
+  const served = {
+    lead: { allowed_ms: 250, unseen_ms: 120 },
+    attachments: [{ role: "viewer", round_trip_ms: 1, waiting: 9 }, { role: "driver", round_trip_ms: 77, waiting: 2 }],
+  };
+  const over = (/** @type {string} */ transport) =>
+    after(ATTACHED, { type: "page.transport", transport }, { ...counted(1000), served });
+  const shownOf = (/** @type {View} */ view) =>
+    ["round-trip", "allowed", "unseen", "queued"].map((name) => metricsOf(view)[name].value);
+  assert.deepEqual(shownOf(over("websocket")), [77, 250, 120, 2]);
+  assert.deepEqual(shownOf(over("webrtc")), [40, 250, 120, 2]);
+  const silent = reduce(over("websocket"), { ...counted(2000), served: null });
+  assert.deepEqual(shownOf(silent), [40, null, null, null]);
+  const least = { ...served, lead: { allowed_ms: 0, unseen_ms: 0 } };
+  assert.equal(metricsOf(reduce(silent, { ...counted(3000), served: least })).allowed.value, null);
+});

@@ -75,6 +75,13 @@ export class Connection {
     return this.#ticket;
   }
 
+  /** How the session runs, as the server says it; null where it does not. @returns {Promise<any>} */
+  async stats() {
+    if (this.#ticket === null) return null;
+    const { id, token } = this.#ticket;
+    return request(`v1/sessions/${id}/stats`, { token }).catch(() => null);
+  }
+
   /** Try now rather than later. */
   retry() {
     this.#attempt = 0;

@@ -1,7 +1,7 @@
 // The statistics panel: playback, the connection, and both over the last minute.
 
 import { medianMs } from "../media/latency.js";
-import { rateOf } from "../state.js";
+import { attachmentOf, rateOf } from "../state.js";
 import { newest } from "../transport/line_stats.js";
 import { LineGraph } from "./line_graph.js";
 
@@ -26,6 +26,9 @@ export function metricsOf(view, nowMs = -Infinity) {
     bitrate: rounded(bitsPerS && bitsPerS / (isMega ? 1e6 : 1e3), isMega ? "Mbit/s" : "kbit/s", isMega ? 1 : 0),
     loss: rounded(line?.lostShare == null ? null : line.lostShare * 100, "%", 1),
     waiting: rounded(line?.waitingMs ?? null, "ms"),
+    allowed: rounded(view.served?.lead.allowed_ms || null, "ms"), // 0: no more than the least
+    unseen: rounded(view.served?.lead.unseen_ms ?? null, "ms"),
+    queued: rounded(attachmentOf(view, view.served)?.waiting ?? null, ""),
   };
 }
 
