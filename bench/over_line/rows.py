@@ -77,7 +77,7 @@ class LineOptions:
 
     Attributes:
         rounds: turns of each side of each row.
-        settle_s: time before each turn that does not count.
+        settle_s: time after the first picture of each turn that does not count.
         seconds: of each half of a turn, without keys and with.
     """
 
@@ -89,7 +89,7 @@ class LineOptions:
     @classmethod
     def chosen(cls, *, quick: bool) -> "LineOptions":
         """Return the options for a run of 25 minutes, or of under four."""
-        return cls(1, 2.5, 3.0, tuple(_quick())) if quick else cls()
+        return cls(1, 2.0, 3.0, tuple(_quick())) if quick else cls()
 
     @property
     def total_s(self) -> float:

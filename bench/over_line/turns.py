@@ -16,6 +16,7 @@ GIVE_UP_MS = 5000.0
 class ViewerAnswer(TypedDict):
     """What `viewer.js` returns; times in ms of the page's clock."""
 
+    firstMs: float | None
     shown: list[tuple[float, float]]
     commands: list[float]
     unseen: int
@@ -29,6 +30,7 @@ class ViewerTurn:
     """What was seen.
 
     Attributes:
+        setup_ms: from the first request to the first picture; None where none came.
         rate: pictures a second over those that the model makes, with no key.
         rate_with_keys: likewise, while the key changes.
         longest_gap_ms: longest time without another picture.
@@ -37,6 +39,7 @@ class ViewerTurn:
         unseen: how many changes of the key were never seen.
     """
 
+    setup_ms: float | None
     rate: float
     rate_with_keys: float
     longest_gap_ms: float
@@ -56,6 +59,7 @@ class ViewerTurn:
 
         edges = [begin, *times, end]
         return cls(
+            setup_ms=found["firstMs"],
             rate=rate(begin, keys),
             rate_with_keys=rate(keys, end),
             longest_gap_ms=max(after - before for before, after in itertools.pairwise(edges)),
@@ -70,6 +74,7 @@ class SideSummary:
     """The sum of the turns of one side of a row; in ms, and None where nothing was seen.
 
     Attributes:
+        setup_ms: from the first request to the first picture.
         rate: pictures a second over those that the model makes, with no key.
         rate_with_keys: likewise, while the key changes.
         longest_gap_ms: longest time without another picture, in all turns.
@@ -78,6 +83,7 @@ class SideSummary:
         unseen: changes of the key that were never seen; they count as 5 s.
     """
 
+    setup_ms: float | None
     rate: float
     rate_with_keys: float
     longest_gap_ms: float
@@ -94,7 +100,9 @@ class SideSummary:
         """Sum up the turns of one side: medians of rates, the longest gap, all samples."""
         ages = [age for turn in turns for age in turn.ages_ms]
         commands = [took for turn in turns for took in turn.commands_ms]
+        setups = [turn.setup_ms for turn in turns if turn.setup_ms is not None]
         return cls(
+            setup_ms=_at(0.5, setups),
             rate=statistics.median(turn.rate for turn in turns),
             rate_with_keys=statistics.median(turn.rate_with_keys for turn in turns),
             longest_gap_ms=max(turn.longest_gap_ms for turn in turns),

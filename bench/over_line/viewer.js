@@ -14,6 +14,8 @@ const [{ SocketAttachment }, { PeerAttachment }, { Screen }, { PeerScreen }, { r
 const SIDE_PX = 256;
 /** The next change of the key comes so long after the last one was seen, and up to twice that. */
 const PAUSE_MS = 150;
+/** A turn begins with the first picture, and by then at the latest. */
+const FIRST_MS = 20_000;
 /** A change that was not seen by then never will be. */
 const GIVE_UP_MS = 5000;
 
@@ -25,6 +27,10 @@ class Watch {
   commands = [];
   unseen = 0;
   press = (/** @type {boolean} */ _down) => {};
+  /** Fulfilled with the time from the beginning to the first picture, in ms. @type {Promise<number>} */
+  first;
+  #isShown = (/** @type {number} */ _ms) => {};
+  #begunMs = performance.now();
   #offset;
   #last = null;
   #down = false;
@@ -33,6 +39,7 @@ class Watch {
 
   constructor(offset) {
     this.#offset = offset;
+    this.first = new Promise((resolve) => (this.#isShown = resolve));
   }
 
   /** @param {CanvasImageSource} source that has a picture from now on */
@@ -41,6 +48,7 @@ class Watch {
     if (units === null || units === this.#last) return; // the same one again is not another picture
     this.#last = units;
     const atMs = performance.now();
+    this.#isShown(atMs - this.#begunMs);
     this.shown.push([atMs, bench.ageOf(units, this.#offset)]);
     if (this.#sentAtMs === null || bench.isMarked() !== this.#down) return;
     this.commands.push(atMs - this.#sentAtMs);
@@ -75,8 +83,9 @@ class Watch {
 
 const sleep = (/** @type {number} */ seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
-/** Let it settle, watch, then watch with keys; return what was seen. */
+/** Let it show a picture and settle, watch, then watch with keys; return what was seen. */
 async function watched(watch, { settle, seconds }) {
+  const firstMs = await Promise.race([watch.first, sleep(FIRST_MS / 1000).then(() => null)]);
   await sleep(settle);
   const quietMs = performance.now();
   await sleep(seconds);
@@ -85,7 +94,8 @@ async function watched(watch, { settle, seconds }) {
   await sleep(seconds);
   const endMs = performance.now();
   watch.end();
-  return { shown: watch.shown, commands: watch.commands, unseen: watch.unseen, quietMs, keysMs, endMs };
+  const { shown, commands, unseen } = watch;
+  return { firstMs, shown, commands, unseen, quietMs, keysMs, endMs };
 }
 
 /** Watch the server as the page does. */

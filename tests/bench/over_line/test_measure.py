@@ -42,7 +42,7 @@ async def test_both_sides_of_both_ways_are_measured_through_the_line() -> None:
         Row("rate", "webrtc", STEP24, round_trip_ms=2 * DELAY_MS),
     )
     reports: list[LineReport] = []
-    options = LineOptions(rounds=1, settle_s=2.0, seconds=3.0, rows=rows)
+    options = LineOptions(rounds=1, settle_s=1.0, seconds=3.0, rows=rows)
     report = await run_line_bench(options, on_report=reports.append)
     assert report.complete
     assert [len(each.results) for each in reports] == [1, 2]
@@ -50,6 +50,8 @@ async def test_both_sides_of_both_ways_are_measured_through_the_line() -> None:
         assert result.bare is not None
         for seen in (result.ours, result.bare):
             assert seen.pictures > 0
+            assert seen.setup_ms is not None
+            assert seen.setup_ms >= 2 * DELAY_MS
             assert 0 < seen.rate < 1.5
             assert seen.age_p50 is not None
             assert seen.age_p50 >= DELAY_MS  # nothing is seen before it has come through the line

@@ -13,12 +13,13 @@ from reverie.bench.over_line.rows import LineOptions, Row
 from reverie.bench.over_line.toy_models import BUSY24, LONG24, SLOW24, STEP12, STEP24
 from reverie.bench.over_line.turns import SideSummary, ViewerAnswer, ViewerTurn
 
-SEEN = SideSummary(1.0, 1.0, 90.0, 20.0, 30.0, 100.0, 150.0, 100, 20, 0)
+SEEN = SideSummary(60.0, 1.0, 1.0, 90.0, 20.0, 30.0, 100.0, 150.0, 100, 20, 0)
 
 
 def found(shown: list[tuple[float, float]], commands: list[float], unseen: int = 0) -> ViewerAnswer:
     """Return what a browser tells of a second without keys and a second with them."""
     return {
+        "firstMs": 60.0 if shown else None,
         "shown": shown,
         "commands": commands,
         "unseen": unseen,
@@ -54,6 +55,7 @@ def test_a_key_that_was_never_seen_counts_as_a_slow_one() -> None:
     assert seen.command_p50 == 5000.0
     assert (seen.commands, seen.unseen) == (3, 2)
     assert seen.age_p50 is None
+    assert seen.setup_ms is None
 
 
 def met(
