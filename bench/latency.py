@@ -75,12 +75,15 @@ class LatencyTurn:
 
 
 @asynccontextmanager
-async def serving(model: str, mode: Mode, viewers: int = 1) -> AsyncIterator[tuple[Engine, Server]]:
+async def serving(
+    model: str, mode: Mode, viewers: int = 1, host: str = "127.0.0.1"
+) -> AsyncIterator[tuple[Engine, Server]]:
     """Run the server with one model on a free port of this machine, for a number of viewers."""
     places = max(16, 2 * viewers)
     settings = [
         Setting(("pool", "mode"), mode, "bench"),
         Setting(("pool", "models"), [{"name": "bench", "family": model}], "bench"),
+        Setting(("server", "host"), host, "bench"),
         Setting(("server", "port"), 0, "bench"),
         Setting(("server", "rtc", "peers_per_session"), places, "bench"),
         Setting(("sessions", "attachments"), places, "bench"),

@@ -22,6 +22,7 @@ from aiortc import (
     RTCPeerConnection,
     RTCRtpSender,
     rtcrtpreceiver,
+    rtcsctptransport,
 )
 from aiortc.codecs import get_decoder
 from aiortc.codecs.base import Decoder
@@ -33,6 +34,7 @@ from aiortc.rtp import (
     RtcpPsfbPacket,
     RtcpRrPacket,
     RtcpSrPacket,
+    RtpPacket,
     unpack_remb_fci,
 )
 from av import CodecContext
@@ -100,10 +102,27 @@ def on_line_reports(
     sender._handle_rtcp_packet = listen  # type: ignore[method-assign]
 
 
+def quicken_data_channels() -> None:
+    """Send what data channels have lost again after a few round trips; aiortc waits a second.
+
+    A receiver may delay its acknowledgement by 0.2 s (RFC 9260, section 6.2).
+    """
+    rtcsctptransport.SCTP_RTO_INITIAL = 1.0
+    rtcsctptransport.SCTP_RTO_MIN = 0.3  # type: ignore[assignment]
+
+
 def last_rtp_timestamp(sender: RTCRtpSender) -> int:
     """Return the RTP time of the newest packet: aiortc adds a random start to ours."""
     timestamp: int = vars(sender)["_RTCRtpSender__rtp_timestamp"]
     return timestamp
+
+
+async def send_again(sender: RTCRtpSender, timestamp: int) -> None:
+    """Send the packets of an RTP time again, as if each had been reported as lost."""
+    history: dict[int, RtpPacket] = vars(sender)["_RTCRtpSender__rtp_history"]
+    found = [packet for packet in history.values() if packet.timestamp == timestamp]
+    for packet in found:
+        await sender._retransmit(packet.sequence_number)
 
 
 def round_trip_s(sender: RTCRtpSender) -> float | None:

@@ -18,6 +18,9 @@ ACTIONS = "actions"
 SEND_AHEAD_BYTES = 2**16
 """Bytes that may wait in this process to be sent."""
 
+BEHIND_BYTES = 2**12
+"""While more waits to be sent, what describes pictures is left out: they must not wait for it."""
+
 INBOX_BYTES = 8 * 2**20
 """Bytes of all messages that may wait to be read."""
 
@@ -83,6 +86,11 @@ class EventsChannel:
     def closed(self) -> bool:
         """Whether nothing more can be sent."""
         return self._closed
+
+    @property
+    def behind(self) -> bool:
+        """Whether the line does not take what is sent."""
+        return self._channel.bufferedAmount > BEHIND_BYTES
 
     async def receive(self) -> str | bytes:
         """Wait for the next message that is no ping. Safe to cancel."""

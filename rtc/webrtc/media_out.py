@@ -1,11 +1,13 @@
 """The RTP media that one peer is sent: pictures and sound of its attachment."""
 
+import asyncio
 from collections.abc import Callable
 
 from reverie.media import AudioCodec, Codec
 from reverie.rtc.metrics import Metrics
 from reverie.rtc.webrtc.aiortc_seams import on_line_reports, round_trip_s
 from reverie.rtc.webrtc.audio_out import AudioOut
+from reverie.rtc.webrtc.lost_playheads import LostPlayheads
 from reverie.rtc.webrtc.negotiation import NegotiatedPeer
 from reverie.rtc.webrtc.packet_track import sender_failed
 from reverie.rtc.webrtc.tail_loss_probe import TailLossProbe
@@ -34,6 +36,7 @@ class MediaOut:
         self._options = options
         self._metrics = metrics
         self._probe = TailLossProbe()
+        self._playheads = LostPlayheads()
         self._kinds: dict[str, str] = {}  # of the streams that have begun
         self._trip_s: float | None = None
         self._refresh: Callable[[], None] | None = None
@@ -50,6 +53,11 @@ class MediaOut:
     def audio(self) -> AudioCodec | None:
         """The codec of sound; None: the peer gets no sound."""
         return AudioCodec.OPUS if self._audio is not None else None
+
+    @property
+    def lossy(self) -> bool:
+        """Whether the line loses so much that only the most needed is sent."""
+        return self._playheads.lossy
 
     def begin(self, server_session: ServerSession, attachment: Attachment, *, silent: bool) -> None:
         """Act on the reports of the receiver from now on.
@@ -69,6 +77,7 @@ class MediaOut:
             return
         shown = self._submit_playhead if silent else self._note_sent
         self._video.shown = lambda chunk: shown(attachment, chunk)
+        self._video.lost = self._note_lost
         self._video.request_key = lambda: self._request_key(attachment)
         self._video.refresh = self._refresh = lambda: server_session.show_again(attachment)
         self._video.limit = attachment.limit_video
@@ -96,6 +105,7 @@ class MediaOut:
     def seen(self, chunk: int) -> None:
         """Note the chunk that the peer has seen."""
         self._probe.seen(chunk)
+        self._playheads.heard(chunk, self._now_us())
 
     def check(self, now_s: float) -> None:
         """Check what no event reports; called a few times a second.
@@ -119,9 +129,23 @@ class MediaOut:
             self._metrics.sent_bytes.inc(sent.size_bytes)
         return sent
 
-    def _note_sent(self, _: Attachment, chunk: MediaChunk) -> None:
-        if chunk.last:
-            self._probe.sent(chunk.chunk, self._now_us() / 1e6)
+    def _note_sent(self, attachment: Attachment, chunk: MediaChunk) -> None:
+        if not chunk.last:
+            return
+        self._probe.sent(chunk.chunk, self._now_us() / 1e6)
+        if self._playheads.lost:
+            wait_us = self._playheads.wait_us(round((self._trip_s or 0.0) * 1e6))
+            asyncio.get_running_loop().call_later(wait_us / 1e6, self._assume, attachment, chunk)
+
+    def _note_lost(self, fraction_lost: float) -> None:
+        self._playheads.reported(fraction_lost)
+        assert self._video is not None, "only a receiver of pictures reports losses of them"
+        self._video.track.repeats = self._playheads.lossy
+
+    def _assume(self, attachment: Attachment, chunk: MediaChunk) -> None:
+        if self._playheads.counts(chunk.chunk, self._now_us()):
+            self._probe.seen(chunk.chunk)
+            self._submit_playhead(attachment, chunk)
 
     def _submit_playhead(self, attachment: Attachment, chunk: MediaChunk) -> None:
         if chunk.last:

@@ -26,7 +26,11 @@ from aiortc.rtcrtpparameters import RTCRtpCodecCapability
 from aiortc.sdp import SessionDescription
 
 from reverie.media import Codec
-from reverie.rtc.webrtc.aiortc_seams import ice_transport_of, within_ports
+from reverie.rtc.webrtc.aiortc_seams import (
+    ice_transport_of,
+    quicken_data_channels,
+    within_ports,
+)
 from reverie.rtc.webrtc.candidates import CandidateFilter, Reach
 from reverie.rtc.webrtc.ice import IceEnd
 from reverie.rtc.webrtc.ice_route import IceRoute
@@ -110,6 +114,7 @@ async def negotiate(
         HttpRefusedError: the offer cannot be answered, or no candidate was gathered in time.
     """
     codec = _choose(offer) if preferences.video else None
+    quicken_data_channels()
     connection = RTCPeerConnection(configuration)
     candidates = CandidateFilter(reach)
     try:

@@ -11,12 +11,15 @@ import av
 from aiortc import MediaStreamTrack, RTCRtpSender
 from aiortc.mediastreams import MediaStreamError
 
-from reverie.rtc.webrtc.aiortc_seams import last_rtp_timestamp
+from reverie.rtc.webrtc.aiortc_seams import last_rtp_timestamp, send_again
 from reverie.rtc.wire.errors import PeerEndedError
 from reverie.rtc.wire.framing import CloseCode
 
 FIRST_LIMIT_S = 10.0
 """Time for the first packet to be sent."""
+
+REPEAT_S = 0.015
+"""A line that loses a packet often loses the one right after it as well."""
 
 
 def sender_failed() -> PeerEndedError:
@@ -56,6 +59,7 @@ class PacketTrack(MediaStreamTrack):
     ) -> None:
         super().__init__()
         self.kind = kind
+        self.repeats = False  # on a line that loses much, each packet is sent twice
         self._base = Fraction(1, rate_hz)
         self._capacity = capacity
         self._now_us = now_us
@@ -106,6 +110,9 @@ class PacketTrack(MediaStreamTrack):
             MediaStreamError: the track has ended.
         """
         self._note_sent()
+        if self.repeats and self._sent is not None and self._sender is not None:
+            await asyncio.sleep(REPEAT_S)
+            await send_again(self._sender, last_rtp_timestamp(self._sender))
         packet = await self._due()
         self._sent = packet.ticks
         if packet.sent is not None:

@@ -10,6 +10,7 @@ from reverie.rtc.app_context import AppContext
 from reverie.rtc.command_reader import CommandReader
 from reverie.rtc.webrtc.data_channels import EventsChannel, PeerChannels
 from reverie.rtc.webrtc.media_out import MediaOut
+from reverie.rtc.webrtc.untold_chunks import UntoldChunks
 from reverie.rtc.wire.errors import PeerEndedError
 from reverie.rtc.wire.framing import CloseCode, encode_text
 from reverie.sessions import (
@@ -21,6 +22,7 @@ from reverie.sessions import (
     TooManyError,
 )
 from reverie.sessions.protocol.events import AnyEvent
+from reverie.sessions.protocol.media_events import MediaChunk
 
 
 class PeerConversation:
@@ -41,6 +43,7 @@ class PeerConversation:
         self._channels = channels
         self._accounts = accounts
         self.attachment: Attachment | None = None
+        self._untold = UntoldChunks()
 
     async def run(self, role: Role) -> None:
         """Attach, and run until either side ends it; then detach.
@@ -92,6 +95,10 @@ class PeerConversation:
     async def _send(self, attachment: Attachment, events: EventsChannel | None) -> None:
         while True:
             event = await self._media.pass_on(await attachment.take())
+            if isinstance(event, MediaChunk) and events is not None:
+                event = self._untold.passed(
+                    event, attachment.outbox.now_us(), behind=events.behind, lossy=self._media.lossy
+                )
             if event is not None and events is not None:
                 await self._tell(event, events)
 

@@ -75,12 +75,14 @@ class VideoOut:
         """Replace the sender's track.
 
         The peer sets the callbacks once it is attached: `request_key`, `refresh` (show the newest
-        picture again), `limit`, and `shown`, which is called with each chunk as it is sent.
+        picture again), `limit`, `lost` (the share of packets that a report names), and `shown`,
+        which is called with each chunk as it is sent.
         """
         self.shown: Callable[[MediaChunk], None] = _ignored_chunk
         self.refresh: Callable[[], None] = _nothing
         self.request_key: Callable[[], None] = _nothing
         self.limit: Callable[[int], None] = _ignored
+        self.lost: Callable[[float], None] = _ignored_share
         self.track = PacketTrack("video", VIDEO_CLOCK_HZ, MAX_FRAMES, now_us)
         self.track.sent_by(sender)
         self._pacer = PacketPacer()
@@ -163,11 +165,14 @@ class VideoOut:
     def _estimated(self, bits_per_s: int) -> None:
         least, most = self._options.min_bitrate, self._options.max_bitrate
         within = max(least, min(bits_per_s, most))
+        if self.track.repeats:
+            within //= 2  # each packet is sent twice
         self._budget.limit(within)
         self.limit(within)
 
     def _reported(self, fraction_lost: float, lost: int) -> None:
         self._metrics.packet_loss.observe(fraction_lost)
+        self.lost(fraction_lost)
 
 
 def _nothing() -> None:
@@ -179,4 +184,8 @@ def _ignored_chunk(_: MediaChunk) -> None:
 
 
 def _ignored(_: int) -> None:
+    pass
+
+
+def _ignored_share(_: float) -> None:
     pass

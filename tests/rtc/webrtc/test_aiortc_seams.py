@@ -23,6 +23,7 @@ from aiortc.rtp import (
     RtcpPsfbPacket,
     RtcpReceiverInfo,
     RtcpRrPacket,
+    RtpPacket,
     pack_remb_fci,
 )
 from net_namespace import namespace_or_skip
@@ -33,8 +34,10 @@ from reverie.rtc.webrtc.aiortc_seams import (
     on_line_reports,
     on_reports,
     path_of,
+    quicken_data_channels,
     round_trip_s,
     route_through,
+    send_again,
     switch_path,
     within_ports,
 )
@@ -166,3 +169,31 @@ async def test_a_sender_that_dies_stops_its_track(connection: RTCPeerConnection)
     source = inspect.getsource(type(connection.getSenders()[0])._run_rtp)
     assert "self.__track.stop()" in source
     assert hasattr(MediaStreamTrack, "readyState")
+
+
+async def test_the_packets_of_a_picture_can_be_sent_again(
+    connection: RTCPeerConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sender,) = connection.getSenders()
+    history = vars(sender)["_RTCRtpSender__rtp_history"]
+    for number, timestamp in ((7, 1000), (8, 1000), (9, 4000)):
+        history[number] = RtpPacket(sequence_number=number, timestamp=timestamp)
+    sent: list[bytes] = []
+
+    async def take(data: bytes) -> None:
+        sent.append(data)
+
+    monkeypatch.setattr(sender.transport, "_send_rtp", take)
+    await send_again(sender, 1000)
+    assert [RtpPacket.parse(data).sequence_number for data in sent] == [7, 8]
+
+
+async def test_data_channels_wait_less_than_a_second_before_they_send_again() -> None:
+    quicken_data_channels()
+    connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+    connection.createDataChannel("events")
+    assert connection.sctp is not None
+    assert connection.sctp._rto == 1.0
+    connection.sctp._update_rto(0.02)
+    assert connection.sctp._rto == 0.3
+    await connection.close()

@@ -191,7 +191,7 @@ async def test_the_pictures_keep_to_what_the_receiver_takes() -> None:
 
 
 def is_wished(rendition: Rendition, subscription: VideoSubscription, bits_per_s: int) -> bool:
-    return rendition._wishes.get(subscription) == bits_per_s
+    return rendition._limits.get(subscription) == bits_per_s
 
 
 def is_kept(rendition: Rendition, bits_per_s: int) -> bool:

@@ -119,3 +119,10 @@ async def test_the_deployment_bounds_what_a_receiver_may_ask_for(
     fci = pack_remb_fci(reported, [stage.sender._ssrc])
     await stage.hear(RtcpPsfbPacket(fmt=RTCP_PSFB_APP, ssrc=1, media_ssrc=0, fci=fci))
     assert stage.limits == [kept]
+
+
+async def test_where_each_packet_is_sent_twice_pictures_take_half(stage: Stage) -> None:
+    stage.out.track.repeats = True
+    fci = pack_remb_fci(800_000, [stage.sender._ssrc])
+    await stage.hear(RtcpPsfbPacket(fmt=RTCP_PSFB_APP, ssrc=1, media_ssrc=0, fci=fci))
+    assert 390_000 <= stage.limits[-1] <= 410_000
