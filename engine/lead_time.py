@@ -72,10 +72,15 @@ class LeadTime:
         return delays[ceil(COVERED * len(delays)) - 1]
 
     @property
+    def work_us(self) -> int:
+        """How long it takes from being allowed to go on until a chunk is put out."""
+        return round(self._work_us)
+
+    @property
     def needed_us(self) -> int:
         """How much unseen media keeps the rate; 0 where no line is known."""
         delay_us = self.delay_us
-        return 0 if delay_us is None else delay_us + round(self._work_us) + SLACK_US
+        return 0 if delay_us is None else delay_us + self.work_us + SLACK_US
 
     def acknowledged(
         self,

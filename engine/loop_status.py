@@ -89,6 +89,11 @@ class LoopStatus(Generic[S]):
         return self._context.acted_us
 
     @property
+    def worth_us(self) -> int:
+        """How much media has to be taken back for a control to show sooner."""
+        return self._context.lead.worth_us if self._context.lead is not None else 0
+
+    @property
     def kept_us(self) -> int:
         """The media time that it can go back to."""
         history = self._context.states.history

@@ -175,6 +175,14 @@ class PlayoutLead:
         return self._needs.delay_us
 
     @property
+    def worth_us(self) -> int:
+        """How much media has to be taken back for a control to show sooner.
+
+        To make a chunk again takes time, and less than half a frame is not noticed.
+        """
+        return self._needs.work_us + self._frame_us // 2
+
+    @property
     def opens_us(self) -> int | None:
         """When the next chunk may become final without a further word; None: never."""
         times = []

@@ -105,7 +105,8 @@ class SessionRequests(SessionLoops):
     def take_back(self, seen: int | None, seen_of: str, ahead_us: int) -> Position:
         """Drop what would still be unseen after a while, and was made under no newer control.
 
-        Loops of text are not broken off, and while paused nothing is dropped.
+        Loops of text are not broken off. While paused nothing is dropped, nor where making it
+        again takes as long as seeing it.
 
         Args:
             seen: the last chunk that was seen; None: nothing was.
@@ -115,7 +116,9 @@ class SessionRequests(SessionLoops):
         seen_us = self._told(seen_of).media_us(-1 if seen is None else seen)
         paced = [driver for driver in self._paced() if not driver.ended]
         until_us = max([seen_us + ahead_us, *(driver.acted_us for driver in paced)])
-        if self.leading.paused or all(driver.media_us(None) <= until_us for driver in paced):
+        if self.leading.paused or all(
+            driver.media_us(None) - until_us <= driver.worth_us for driver in paced
+        ):
             return self.position
         for driver in paced:
             driver.interrupt_until(until_us)

@@ -108,6 +108,16 @@ def test_nothing_is_taken_back_where_all_was_seen_or_will_be_or_while_paused() -
     assert worker_session.state_chunks == before
 
 
+def test_nothing_is_taken_back_where_making_it_again_takes_as_long_as_seeing_it() -> None:
+    _, worker_session = at_its_lead(1)
+    before = worker_session.state_chunks
+    unseen_us = LEAD * 100_000
+    worker_session.take_back(1, "", unseen_us - 20_000)  # less than half a frame of 50 ms
+    assert worker_session.state_chunks == before
+    worker_session.take_back(1, "", unseen_us - 60_000)
+    assert worker_session.state_chunks != before
+
+
 def test_what_is_being_said_is_not_broken_off() -> None:
     rig, worker_session = at_its_lead(1)
     worker_session.push([turn(" ".join(f"word{number}" for number in range(40)), "t")])
