@@ -99,7 +99,11 @@ class ModelOptions(BaseModel):
         description="Sessions that run at once, where the device has room for them.",
     )
     history_chunks: int = Field(
-        default=8, ge=1, le=1024, description="Chunks kept to rewind to, where the device has room."
+        default=8,
+        ge=1,
+        le=1024,
+        description="Chunks kept to rewind to, where the device has room; as many as the "
+        "longest lead has, where those are more.",
     )
     threads: int = Field(
         default=0, ge=0, le=1024, description="CPU threads for one step; 0: as the model chooses"

@@ -63,7 +63,7 @@ def as_text(entries: Sequence[CatalogueEntry]) -> str:
 
 def memory_of(spec: ModelSpec) -> str:
     """Return what one session takes, in words: in half precision where the model has it."""
-    usual, precision = LoadOptions().history_chunks, spec.precisions[-1]
+    usual, precision = spec.kept_chunks(LoadOptions().history_chunks), spec.precisions[-1]
     most, least = (spec.bytes_a_session(chunks, precision) for chunks in (usual, 1))
     if most is None or least is None:
         return "as the weights say"
