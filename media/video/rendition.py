@@ -20,6 +20,9 @@ from reverie.media.video.subscription import VideoSubscription
 KEY_REQUEST_INTERVAL_US = 250_000
 """Requests for key frames within this time (media time) are merged."""
 
+RARE_KEY_INTERVAL_US = 500_000
+"""Likewise for viewers whose lines are behind while those of others are not."""
+
 LIMIT_INTERVAL_US = 1_000_000
 """The least time before a higher bitrate limit acts, because each costs a key frame."""
 
@@ -57,7 +60,7 @@ class Rendition:
         self._encoder_size: Size | None = None
         self._encoder_limit: int | None = None
         self._must_key = True
-        self._key_requested = False
+        self._key_requested = self._key_awaited = False
         self._last_key_us: int | None = None
         self._limits: dict[VideoSubscription, int] = {}  # bits a second that viewers can take
         self._limit: int | None = None  # in effect
@@ -73,9 +76,15 @@ class Rendition:
         """Make the next frame a key frame."""
         self._must_key = True
 
-    def request_key(self) -> None:
-        """Make a frame a key frame soon: the next one, unless another was just requested."""
-        self._key_requested = True
+    def request_key(self, *, rarely: bool = False) -> None:
+        """Make a frame a key frame soon: the next one, unless another was just requested.
+
+        Args:
+            rarely: for a viewer that skips frames because of its line: it is shown single pictures
+                meanwhile, and the others pay for the key frame.
+        """
+        self._key_requested = self._key_requested or not rarely
+        self._key_awaited = True
 
     def limit(self, subscription: VideoSubscription, bits_per_s: int | None) -> None:
         """Note what a viewer can take; None: unknown, or the viewer has left."""
@@ -85,9 +94,11 @@ class Rendition:
             self._limits[subscription] = bits_per_s
 
     def take_limit(self, tag: FrameTag) -> int | None:
-        """Return the limit for a frame: the viewers' lower median, changed in large steps."""
-        limits = sorted(self._limits.values())
-        wanted = limits[(len(limits) - 1) // 2] if limits else None
+        """Return the limit for a frame, changed in large steps.
+
+        It is the viewers' lower median, but never below what one that leads can take.
+        """
+        wanted = self._wanted_limit()
         if wanted == self._limit:
             return self._limit
         if wanted is not None and self._limit is not None:
@@ -98,14 +109,23 @@ class Rendition:
         self._limit, self._limited_us = wanted, tag.pts_us
         return wanted
 
+    def _wanted_limit(self) -> int | None:
+        limits = sorted(self._limits.values())
+        wanted = limits[(len(limits) - 1) // 2] if limits else None
+        leading = [self._limits.get(each) for each in self.subscriptions if each.leads]
+        for limit in leading:
+            wanted = None if limit is None or wanted is None else max(wanted, limit)
+        return wanted
+
     def take_key_frame_request(self, tag: FrameTag) -> bool:
         """Tell whether the frame must be a key frame, and clear the request if so."""
-        due = self._key_requested and (
-            self._last_key_us is None or tag.pts_us - self._last_key_us >= KEY_REQUEST_INTERVAL_US
+        interval_us = KEY_REQUEST_INTERVAL_US if self._key_requested else RARE_KEY_INTERVAL_US
+        due = self._key_awaited and (
+            self._last_key_us is None or tag.pts_us - self._last_key_us >= interval_us
         )
         if not (self._must_key or tag.discontinuity or due):
             return False
-        self._must_key = self._key_requested = False
+        self._must_key = self._key_requested = self._key_awaited = False
         self._last_key_us = tag.pts_us
         return True
 

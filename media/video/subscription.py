@@ -29,6 +29,7 @@ class VideoSubscription:
         resume: Callable[["VideoSubscription"], None] = _nothing,
         *,
         follows: bool = False,
+        leads: bool = False,
     ) -> None:
         """Made by `VideoFanout.subscribe`.
 
@@ -39,8 +40,10 @@ class VideoSubscription:
             limit: notes what the watcher can take.
             resume: called when the watcher is held no longer.
             follows: it takes what is made for others, and makes nothing go on without them.
+            leads: the others slow it down neither by their limits nor by their key frames.
         """
         self.follows = follows
+        self.leads = leads
         self.held = False
         self._deliver = deliver
         self._request_key = request_key

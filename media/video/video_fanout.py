@@ -97,6 +97,7 @@ class VideoFanout:
         size: Size | None = None,
         *,
         follows: bool = False,
+        leads: bool = False,
     ) -> VideoSubscription:
         """Begin to watch.
 
@@ -108,6 +109,7 @@ class VideoFanout:
             size: what to scale to; None keeps the size of the frames.
             follows: take what is made for others, such as a recording does: while all others are
                 held, nothing is made for this one.
+            leads: what it can take is the least that is made, whatever the others can.
         """
         rendition = self._renditions.get((codec, size))
         if rendition is None:
@@ -126,12 +128,18 @@ class VideoFanout:
 
         def resume(subscription: VideoSubscription) -> None:
             if subscription.has_gap:
-                found.request_key()
+                found.request_key(rarely=True)
                 self._stills.append(_StillRequest(found, subscription))
             self._loop.stir()
 
         subscription = VideoSubscription(
-            deliver, rendition.request_key, leave, rendition.limit, resume, follows=follows
+            deliver,
+            rendition.request_key,
+            leave,
+            rendition.limit,
+            resume,
+            follows=follows,
+            leads=leads,
         )
         rendition.subscriptions.append(subscription)
         rendition.force_key()

@@ -12,7 +12,7 @@ from reverie.media import (
     VideoFanout,
     VideoSubscription,
 )
-from reverie.sessions.attachments.attachment import Attachment
+from reverie.sessions.attachments.attachment import Attachment, Role
 from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.state.session_state import SessionState, StreamState
 from reverie.sessions.streams.media_stream import MediaStream
@@ -84,7 +84,9 @@ class VideoStream(MediaStream[VideoFanout, VideoSubscription, FramesOut]):
             init = self._init(frame.encoded.format)
             attachment.outbox.put_frame(init, _chunk(self.stream.name, frame))
 
-        subscription = self.fanout.subscribe(attachment.options.codec, deliver)
+        subscription = self.fanout.subscribe(
+            attachment.options.codec, deliver, leads=attachment.role is Role.DRIVER
+        )
         subscription.limit(attachment.bits_per_s)
         subscription.hold(attachment.held)
         return subscription

@@ -141,3 +141,19 @@ async def test_what_was_held_is_gone_after_a_flush() -> None:
         await found.fanout.drain()
         await found.publish(1)
     assert numbers(seen) == [0, 1, 4]
+
+
+async def test_a_watcher_that_is_held_again_and_again_costs_the_others_few_key_frames() -> None:
+    free, slow = list[MediaFrame](), list[MediaFrame]()
+    async with stage() as found:
+        found.fanout.subscribe(Codec.H264, free.append)
+        held = found.fanout.subscribe(Codec.H264, slow.append)
+        await found.publish(1)
+        for _ in range(20):  # five seconds
+            held.hold(True)
+            await found.publish(5)
+            held.hold(False)
+            await found.fanout.drain()
+    assert sum(frame.encoded.key for frame in free) <= 10
+    assert numbers(slow)[1:] == sorted(numbers(slow)[1:])
+    assert len(slow) > 20, "it is shown a picture each time"

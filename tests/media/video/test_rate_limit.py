@@ -61,3 +61,19 @@ def test_every_change_is_a_large_one(reports: list[int]) -> None:
         limits.append(rendition.take_limit(tag(number * 100_000)))
     changes = [(a, b) for a, b in itertools.pairwise(limits) if a != b]
     assert all(a and b and abs(b - a) >= LIMIT_STEP * a for a, b in changes)
+
+
+def test_a_viewer_on_a_narrow_line_does_not_slow_the_driver() -> None:
+    rendition, (phone,) = watched(1)
+
+    def nothing(*_: object) -> None:
+        pass
+
+    driver = VideoSubscription(nothing, nothing, nothing, rendition.limit, leads=True)
+    rendition.subscriptions += [phone, driver]
+    phone.limit(200_000)
+    assert rendition.take_limit(tag(0)) is None, "nothing is known of the driver's line"
+    driver.limit(900_000)
+    assert rendition.take_limit(tag(10_000_000)) == 900_000
+    driver.limit(100_000)
+    assert rendition.take_limit(tag(20_000_000)) == 100_000
