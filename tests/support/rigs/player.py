@@ -13,7 +13,7 @@ from playwright.async_api import ConsoleMessage, Page
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from stub_model import Stamp, prompt_mark, read_stamp
 
-LIMIT_S = 20.0
+LIMIT_S = 40.0
 LOOK_EVERY_S = 0.02
 STILL_S = 0.7
 
