@@ -13,7 +13,7 @@ from rtc_serving import address
 from websockets.asyncio.client import connect
 
 from reverie.bench.latency import at, serving
-from reverie.bench.line import Line, LineError
+from reverie.bench.line import EmulatedLine, LineError
 from reverie.bench.time_code import WRAP, now_units, read
 from reverie.rtc.wire.framing import decode_event
 from reverie.sessions import SessionRequest
@@ -29,9 +29,9 @@ SECONDS = 5.0
 
 
 @pytest.fixture
-def line() -> Iterator[Line]:
+def line() -> Iterator[EmulatedLine]:
     try:
-        with Line.laid() as laid:
+        with EmulatedLine.laid() as laid:
             yield laid
     except LineError as error:
         pytest.skip(f"no line can be laid here: {error}")
@@ -65,7 +65,9 @@ class Viewer:
                 self.ages_ms.append((now_units() - units) % WRAP / 10)
 
 
-async def test_on_a_narrow_line_pictures_are_hardly_older_and_keep_their_rate(line: Line) -> None:
+async def test_on_a_narrow_line_pictures_are_hardly_older_and_keep_their_rate(
+    line: EmulatedLine,
+) -> None:
     found: dict[float, list[float]] = {}
     with line.near.entered():
         async with serving(MODEL, "inline", host="0.0.0.0") as (engine, server):
