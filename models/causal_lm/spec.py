@@ -37,7 +37,7 @@ from reverie.models.contract.spec import (
     StreamSpec,
 )
 from reverie.models.services.capacity import room_for
-from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.checkpoint_report import CheckpointReport
 
 if TYPE_CHECKING:
     from reverie.models.causal_lm.checkpoint.loading import LoadedChat

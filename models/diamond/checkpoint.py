@@ -14,15 +14,8 @@ from reverie.models.diamond.components import DiamondComponents
 from reverie.models.diamond.config import CSGO, GameConfig, SamplerConfig, UNetConfig
 from reverie.models.diamond.network.denoiser import Denoiser
 from reverie.models.diamond.starts import check_starts, read_starts, start_of
-from reverie.models.services.checkpoints import (
-    NOTHING,
-    SHOWN,
-    CheckpointManifest,
-    CheckpointReport,
-    StoredTensor,
-    fill,
-    inspect,
-)
+from reverie.models.services.checkpoint_report import NOTHING, SHOWN, CheckpointReport
+from reverie.models.services.checkpoints import CheckpointManifest, StoredTensor, fill, inspect
 
 
 def _part(name: str) -> CheckpointManifest:

@@ -39,9 +39,7 @@ from reverie.models.diamond.config import ATARI, CSGO, GameConfig
 from reverie.models.diamond.kernel import DiamondKernel
 from reverie.models.diamond.network.denoiser import PICTURE
 from reverie.models.services.attention_choice import attention_of
-from reverie.models.services.checkpoints import (
-    CheckpointReport,
-)
+from reverie.models.services.checkpoint_report import CheckpointReport
 from reverie.models.services.placement import device_of
 
 RANDOM = "random"

@@ -16,7 +16,7 @@ from torch.nn import functional
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.diamond.actions import idle_action
 from reverie.models.diamond.config import GameConfig
-from reverie.models.services.checkpoints import NOTHING, CheckpointReport, of_fault
+from reverie.models.services.checkpoint_report import NOTHING, CheckpointReport, of_fault
 from reverie.models.services.start_pictures import LACKING, PICTURES, read_picture
 from reverie.models.services.weight_files import refuse_stand_in
 

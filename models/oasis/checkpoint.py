@@ -13,13 +13,8 @@ from reverie.models.oasis.config import DitConfig, VaeConfig
 from reverie.models.oasis.network.transformer import OasisTransformer
 from reverie.models.oasis.network.vae import OasisVae
 from reverie.models.oasis.sampler import Ddim
-from reverie.models.services.checkpoints import (
-    CheckpointManifest,
-    CheckpointReport,
-    fill,
-    inspect,
-    of_fault,
-)
+from reverie.models.services.checkpoint_report import CheckpointReport, of_fault
+from reverie.models.services.checkpoints import CheckpointManifest, fill, inspect
 from reverie.models.services.start_pictures import check_starts, read_starts
 from reverie.models.services.weight_files import CheckpointPaths, one_network
 

@@ -33,9 +33,7 @@ from reverie.models.oasis.guidance import WEIGHT
 from reverie.models.oasis.kernel import CONTROL, OasisKernel
 from reverie.models.services.attention_choice import attention_of
 from reverie.models.services.capacity import room_for
-from reverie.models.services.checkpoints import (
-    CheckpointReport,
-)
+from reverie.models.services.checkpoint_report import CheckpointReport
 from reverie.models.services.placement import device_of, half_on_cuda, precision_of
 from reverie.models.services.weight_files import CheckpointPaths
 

@@ -20,12 +20,8 @@ from reverie.models.pocket.network.networks import PocketNets, fast_dtype
 from reverie.models.pocket.network.text_encoder import TextEncoder
 from reverie.models.pocket.network.vocabulary import Vocabulary
 from reverie.models.pocket.network.world_model import WorldModel
-from reverie.models.services.checkpoints import (
-    CheckpointManifest,
-    CheckpointReport,
-    inspect,
-    of_fault,
-)
+from reverie.models.services.checkpoint_report import CheckpointReport, of_fault
+from reverie.models.services.checkpoints import CheckpointManifest, inspect
 from reverie.models.services.uninitialised import uninitialised
 
 __all__ = [

@@ -43,7 +43,7 @@ from reverie.models.pocket.world.kernel import PocketKernel
 from reverie.models.pocket.world.restyle import PocketRestyleKernel
 from reverie.models.pocket.world.state import PocketPhase
 from reverie.models.services.attention_choice import attention_of
-from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.checkpoint_report import CheckpointReport
 from reverie.models.services.guidance.policies import CombineSpace
 from reverie.models.services.guidance.select import GuidanceFactory, guidance_of
 from reverie.models.services.placement import device_of, name_of, precision_of, type_of

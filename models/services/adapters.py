@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from reverie.models.contract.controls import ParameterSpec
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption
-from reverie.models.services.additions import PlacedAddition
-from reverie.models.services.lora import LoraAddition, LoraFile, LoraPair, Rename, read_lora
+from reverie.models.services.adapter_layers import PlacedAddition, PlacedPair
+from reverie.models.services.lora import LoraAddition, LoraFile, Rename
+from reverie.models.services.lora_files import read_lora
 from reverie.models.services.merging import MergedWeights
 
 PREFIX = "lora_"
@@ -34,33 +34,6 @@ Mix = tuple[tuple[str, float], ...]
 """Adapters in force and their strengths, in the operator's order; none of strength 0."""
 
 OFF: Mix = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedPair:
-    """A pair on the device of its layer, in the layer's type."""
-
-    down: Tensor
-    up: Tensor
-    scale: float
-
-    @classmethod
-    def of(cls, pair: LoraPair, layer: nn.Linear) -> "PlacedPair":
-        """Read a pair for a layer.
-
-        Raises:
-            CheckpointError: it holds numbers that are not finite in the layer's type.
-        """
-        weight = layer.weight
-        down, up = (half.read().to(weight.device, weight.dtype) for half in (pair.down, pair.up))
-        if not (down.isfinite().all() and up.isfinite().all()):
-            raise CheckpointError("it holds numbers that are not finite")
-        return cls(down, up, pair.scale)
-
-    def change(self, x: Tensor, strength: float) -> Tensor:
-        """Return what is added to the layer's output."""
-        low = functional.linear(x, self.down)
-        return functional.linear(low, self.up) * (self.scale * strength)
 
 
 @dataclass(frozen=True, slots=True)

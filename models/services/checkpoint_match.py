@@ -11,8 +11,8 @@ from reverie.models.contract.errors import (
     UnknownModelError,
 )
 from reverie.models.contract.registry import ModelFamily, find_family, installed_families
-from reverie.models.services.checkpoints import CheckpointReport
-from reverie.models.services.lora import is_lora
+from reverie.models.services.checkpoint_report import CheckpointReport
+from reverie.models.services.lora_files import is_lora
 from reverie.models.services.weight_files import refuse_no_weights
 
 

@@ -8,7 +8,7 @@ are looked at until somebody asks for a tensor, except for the hash that names t
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -19,23 +19,11 @@ from torch import Tensor, nn
 
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.number_types import type_faults
-from reverie.models.services.checkpoints import (
-    CheckpointManifest,
-    CheckpointReport,
-    StoredTensor,
-    read_config,
-)
-from reverie.models.services.lora_content import DIFFERENCE, DOWN, HALF, UP, LoraContent, sorted_out
+from reverie.models.services.checkpoint_report import CheckpointReport
+from reverie.models.services.checkpoints import StoredTensor
 from reverie.models.services.lora_settings import LoraSettings
 
-CONFIG = "adapter_config.json"
-FILES = ("adapter_model.safetensors", "adapter_model.bin")
-PORTED = ("pytorch_lora_weights.safetensors", "pytorch_lora_weights.bin")
-"""What diffusers saves, without a configuration beside it."""
 LAYOUT = "LoRA"
-PEFT = "base_model.model."
-"""What peft puts in front of the names of the model that it has wrapped."""
-
 _FLOATS = ("F16", "BF16", "F32", "F64", "float16", "bfloat16", "float32", "float64")
 Rename = Callable[[str], str]
 """From the public name of a weight to the model's own."""
@@ -175,123 +163,6 @@ class LoraFile:
         return types
 
 
-def is_lora(path: Path) -> bool:
-    """Tell whether a path is an adapter, by its headers."""
-    if path.is_dir():
-        ported = any((path / name).is_file() for name in PORTED)
-        model = any((path / name).exists() for name in ("config.json", "transformer"))
-        return (path / CONFIG).is_file() or (ported and not model)
-    if not path.is_file():
-        return False
-    try:
-        names = _FILE.tensors((path,))
-    except CheckpointError:
-        return False
-    return any(HALF.match(name) or DIFFERENCE.match(name) for name in names)
-
-
-def read_lora(
-    path: Path, rename: Rename = lambda name: name, adapter: str | None = None
-) -> LoraFile:
-    """Look at an adapter.
-
-    Args:
-        path: a folder as peft or diffusers writes it, or a file.
-        rename: from a public weight name to the model's own.
-        adapter: which one to take, of a file that holds several.
-
-    Raises:
-        CheckpointError: it cannot be read, is no LoRA, or holds several and none of that name.
-    """
-    weights, settings = _found(path)
-    content = sorted_out(weights, _FILE.tensors((weights,)))
-    if not (content.halves or content.differences):
-        raise CheckpointError(f"{path} is no LoRA: none of its tensors is half of a pair")
-    taken = content.chosen(adapter)
-    return _assembled(settings, content, taken, rename)
-
-
-def _assembled(
-    settings: LoraSettings, content: LoraContent, taken: str, rename: Rename
-) -> LoraFile:
-    pairs: dict[str, LoraPair] = {}
-    missing, ranks, additions = [], [], []
-    for module, found in content.halves.get(taken, {}).items():
-        if len(found) < 2:
-            missing.append(f"{module}.lora_{'B' if DOWN in found else 'A'}")
-            continue
-        down, up = found[DOWN], found[UP]
-        rank = down.shape[0] if down.shape else 0
-        wanted = settings.rank_of(module)
-        if wanted is not None and rank != wanted:
-            ranks.append(f"{module} has rank {rank}, not {wanted}")
-        own = rename(f"{module}.weight").removesuffix(".weight")
-        if own in pairs:
-            raise CheckpointError(f"{content.weights}: two pairs are for {own}")
-        scale = settings.scale(module, max(1, rank), content.alphas.get(module))
-        pairs[own] = LoraPair(down, up, scale)
-        if (bias := content.biases.get((taken, module))) is not None:
-            name = f"{module}.lora_B.bias"
-            additions.append(LoraAddition(name, (f"{own}.bias",), bias, scale))
-    for (module, kind), difference in content.differences.items():
-        own = rename(f"{module}.weight").removesuffix(".weight")
-        names = (f"{own}.bias",) if kind == "diff_b" else (f"{own}.weight", own, rename(module))
-        additions.append(LoraAddition(f"{module}.{kind}", names, difference))
-    _refuse_two_for_one(content.weights, additions)
-    known = content.halves.get(taken, {}).keys()
-    odd = [*content.odd, *(f"{module}.alpha" for module in content.alphas.keys() - known)]
-    odd += [f"{m}.lora_B.bias" for a, m in content.biases if a == taken and m not in known]
-    return LoraFile(
-        weights=content.weights,
-        settings=settings,
-        pairs=pairs,
-        odd=tuple(sorted(odd)),
-        halves=tuple(missing),
-        ranks=tuple(ranks),
-        additions=tuple(additions),
-        adapter=taken if len(content.halves) > 1 else "",
-    )
-
-
-def _refuse_two_for_one(weights: Path, additions: Sequence[LoraAddition]) -> None:
-    first: dict[str, str] = {}
-    for addition in additions:
-        other = first.setdefault(addition.names[0], addition.name)
-        if other != addition.name:
-            raise CheckpointError(
-                f"{weights}: {other} and {addition.name} are for one parameter, {addition.names[0]}"
-            )
-
-
-def _found(path: Path) -> tuple[Path, LoraSettings]:
-    """Return the file with the tensors, and what scales them."""
-    if path.is_dir():
-        weights = _file_in(path)
-    elif path.is_file():
-        weights = path
-    else:
-        raise CheckpointError(f"{path}: no such file or folder")
-    config = weights.with_name(CONFIG)
-    if weights.name in FILES and config.is_file():
-        return weights, LoraSettings.from_peft(read_config(config), config)
-    return weights, LoraSettings.written_inside(weights)
-
-
-def _file_in(folder: Path) -> Path:
-    peft, ported = (
-        next((folder / name for name in names if (folder / name).is_file()), None)
-        for names in (FILES, PORTED)
-    )
-    if peft is not None and ported is not None:
-        raise CheckpointError(f"{folder} holds 2 LoRAs, {peft.name} and {ported.name}: name one")
-    if ported is not None:
-        return ported
-    if peft is None or not (folder / CONFIG).is_file():
-        known = f"{CONFIG} with {' or '.join(FILES)}, or {' or '.join(PORTED)}"
-        raise CheckpointError(f"{folder} holds no LoRA: {known}")
-    return peft
-
-
 def _misfit(name: str, stored: StoredTensor, parameter: Tensor) -> Iterator[str]:
     if stored.shape != tuple(parameter.shape):
         yield f"{name} is {list(stored.shape)}, not {list(parameter.shape)}"
@@ -311,11 +182,3 @@ def _misfits(path: str, pair: LoraPair, layer: nn.Linear) -> Iterator[str]:
 
 def _halves(pair: LoraPair) -> tuple[StoredTensor, StoredTensor]:
     return pair.down, pair.up
-
-
-_FILE = CheckpointManifest(
-    LAYOUT,
-    FILES,
-    lambda name: name.removeprefix(PEFT),
-    tops=("generator_lora", "state_dict", "lora"),
-)

@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.checkpoints import NOTHING, CheckpointReport, of_fault
+from reverie.models.services.checkpoint_report import NOTHING, CheckpointReport, of_fault
 from reverie.models.services.weight_files import refuse_stand_in
 
 PICTURES = "*.png"

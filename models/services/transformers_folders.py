@@ -23,7 +23,8 @@ from transformers.utils import logging as library_log
 
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.number_types import type_faults
-from reverie.models.services.checkpoints import CheckpointReport, StoredTensor
+from reverie.models.services.checkpoint_report import CheckpointReport
+from reverie.models.services.checkpoints import StoredTensor
 from reverie.models.services.weight_files import refuse_stand_in
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.*", "spiece.model", "*.bpe.model",

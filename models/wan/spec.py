@@ -36,7 +36,7 @@ from reverie.models.contract.spec import (
 )
 from reverie.models.services.attention_choice import attention_of, block_attention_of
 from reverie.models.services.capacity import room_for
-from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.checkpoint_report import CheckpointReport
 from reverie.models.services.guidance.select import GuidanceFactory, guidance_of
 from reverie.models.services.weight_files import CheckpointPaths
 from reverie.models.wan.checkpoint.loras import check as check_lora

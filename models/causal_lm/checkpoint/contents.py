@@ -8,14 +8,8 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.checkpoints import (
-    NOTHING,
-    CheckpointManifest,
-    CheckpointReport,
-    StoredTensor,
-    of_fault,
-    read_config,
-)
+from reverie.models.services.checkpoint_report import NOTHING, CheckpointReport, of_fault
+from reverie.models.services.checkpoints import CheckpointManifest, StoredTensor, read_config
 from reverie.models.services.transformers_folders import (
     lacking_tokenizer,
     read_tokenizer,

@@ -36,7 +36,7 @@ from reverie.models.contract.instance import LoadOptions
 from reverie.models.contract.spec import ModelSpec
 from reverie.models.services.adapters import NONE_FITTED, FittedAdapters
 from reverie.models.services.capacity import free_bytes_of
-from reverie.models.services.checkpoints import SHOWN
+from reverie.models.services.checkpoint_report import SHOWN
 from reverie.models.services.placement import device_of, half_on_cuda, precision_of
 from reverie.models.services.transformers_folders import read_tokenizer
 

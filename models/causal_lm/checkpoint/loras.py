@@ -10,8 +10,8 @@ from reverie.models.causal_lm.config import COMPONENT, RANDOM
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption
 from reverie.models.services.adapters import FittedAdapters, fit_adapters
-from reverie.models.services.checkpoints import CheckpointReport
-from reverie.models.services.lora import read_lora
+from reverie.models.services.checkpoint_report import CheckpointReport
+from reverie.models.services.lora_files import read_lora
 
 
 def own_name(name: str) -> str:

@@ -16,15 +16,13 @@ import torch
 
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import LoadOptions
-from reverie.models.services.checkpoints import (
+from reverie.models.services.checkpoint_report import (
     NOTHING,
     CheckpointReport,
-    StoredTensor,
-    inspect,
     of_fault,
-    read_config,
     shown_files,
 )
+from reverie.models.services.checkpoints import StoredTensor, inspect, read_config
 from reverie.models.services.weight_files import CheckpointPaths
 from reverie.models.wan.checkpoint import loras
 from reverie.models.wan.checkpoint.layouts import TEXT_PARTS, VAES, config_of, lacking

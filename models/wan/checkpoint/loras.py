@@ -14,8 +14,10 @@ from torch import Tensor, nn
 
 from reverie.models.contract.instance import AdapterOption
 from reverie.models.services.adapters import FittedAdapters, fit_adapters
-from reverie.models.services.checkpoints import CheckpointReport, StoredTensor
-from reverie.models.services.lora import LoraFile, read_lora
+from reverie.models.services.checkpoint_report import CheckpointReport
+from reverie.models.services.checkpoints import StoredTensor
+from reverie.models.services.lora import LoraFile
+from reverie.models.services.lora_files import read_lora
 from reverie.models.wan.checkpoint.layouts import from_diffusers, from_training
 from reverie.models.wan.checkpoint.transformer_files import TransformerFiles, brought_lora
 from reverie.models.wan.config import T2V_1_3B, T2V_14B, WanConfig

@@ -7,13 +7,8 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase, UMT5Config, UMT5EncoderModel
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.checkpoints import (
-    NOTHING,
-    CheckpointManifest,
-    CheckpointReport,
-    of_fault,
-    read_config,
-)
+from reverie.models.services.checkpoint_report import NOTHING, CheckpointReport, of_fault
+from reverie.models.services.checkpoints import CheckpointManifest, read_config
 from reverie.models.services.transformers_folders import (
     read_tokenizer,
     require_words_fit,

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.checkpoints import CheckpointManifest, shown_files
-from reverie.models.services.lora import is_lora
+from reverie.models.services.checkpoint_report import shown_files
+from reverie.models.services.checkpoints import CheckpointManifest
+from reverie.models.services.lora_files import is_lora
 from reverie.models.services.weight_files import SUFFIXES, files_of, several
 from reverie.models.wan.checkpoint.layouts import (
     FIRST_WEIGHT,

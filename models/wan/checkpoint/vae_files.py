@@ -13,9 +13,9 @@ from diffusers.loaders.single_file_utils import convert_wan_vae_to_diffusers
 from diffusers.models.autoencoders.autoencoder_kl_wan import AutoencoderKLWan
 
 from reverie.models.contract.errors import CheckpointError
+from reverie.models.services.checkpoint_report import CheckpointReport
 from reverie.models.services.checkpoints import (
     CheckpointManifest,
-    CheckpointReport,
     StoredTensor,
     fill,
     inspect,

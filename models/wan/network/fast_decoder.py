@@ -15,13 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.checkpoints import (
-    CheckpointManifest,
-    CheckpointReport,
-    StoredTensor,
-    fill,
-    inspect,
-)
+from reverie.models.services.checkpoint_report import CheckpointReport
+from reverie.models.services.checkpoints import CheckpointManifest, StoredTensor, fill, inspect
 from reverie.models.wan.network.features import FIRST_GROUP, FeatureCache
 
 LAYOUT = CheckpointManifest(

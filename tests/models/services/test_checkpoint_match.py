@@ -13,7 +13,7 @@ from reverie.models.contract.errors import CheckpointError, UnknownModelError
 from reverie.models.contract.registry import ModelFamily
 from reverie.models.services import checkpoint_match
 from reverie.models.services.checkpoint_match import CheckRequest, checked, recognised
-from reverie.models.services.checkpoints import CheckpointReport
+from reverie.models.services.checkpoint_report import CheckpointReport
 
 
 def report(matched: int, *missing: str) -> CheckpointReport:

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.lora import is_lora, read_lora
+from reverie.models.services.lora_files import is_lora, read_lora
 
 
 class Net(nn.Module):

@@ -13,7 +13,7 @@ from reverie.cli import main
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import AdapterOption
 from reverie.models.services.adapters import FittedAdapters, fit_adapters
-from reverie.models.services.lora import is_lora, read_lora
+from reverie.models.services.lora_files import is_lora, read_lora
 
 TWO = Path(__file__).parent.parent.parent / "inputs" / "two_adapters.pt"
 Q = "blocks.0.self_attn.q"

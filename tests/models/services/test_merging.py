@@ -8,7 +8,8 @@ from lora_files import linear, pairs_for, write_peft
 from torch import Tensor, nn
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.lora import LoraFile, read_lora
+from reverie.models.services.lora import LoraFile
+from reverie.models.services.lora_files import read_lora
 from reverie.models.services.merging import MergedWeights
 
 

@@ -7,9 +7,37 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from reverie.models.contract.errors import CheckpointError
-from reverie.models.services.lora import LoraAddition
+from reverie.models.services.lora import LoraAddition, LoraPair
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPair:
+    """A pair on the device of its layer, in the layer's type."""
+
+    down: Tensor
+    up: Tensor
+    scale: float
+
+    @classmethod
+    def of(cls, pair: LoraPair, layer: nn.Linear) -> "PlacedPair":
+        """Read a pair for a layer.
+
+        Raises:
+            CheckpointError: it holds numbers that are not finite in the layer's type.
+        """
+        weight = layer.weight
+        down, up = (half.read().to(weight.device, weight.dtype) for half in (pair.down, pair.up))
+        if not (down.isfinite().all() and up.isfinite().all()):
+            raise CheckpointError("it holds numbers that are not finite")
+        return cls(down, up, pair.scale)
+
+    def change(self, x: Tensor, strength: float) -> Tensor:
+        """Return what is added to the layer's output."""
+        low = functional.linear(x, self.down)
+        return functional.linear(low, self.up) * (self.scale * strength)
 
 
 @dataclass(frozen=True, slots=True)
