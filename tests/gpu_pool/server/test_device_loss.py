@@ -83,7 +83,7 @@ async def test_a_prompt_whose_reading_loses_the_device_acts_in_the_next_worker()
             await goes_on_after(neighbour, await neighbour.hears(WorkerLost))
 
 
-@pytest.mark.parametrize("family", ["FailsAtFirst", "FailsInWarmUp"])
+@pytest.mark.parametrize("family", ["FailsAtFirst", "LosesDeviceInWarmUp"])
 async def test_a_load_that_loses_the_device_is_tried_in_another_process(family: str) -> None:
     async with running("process", family=place(family)) as pool:
         assert pool.ready

@@ -1,13 +1,12 @@
-"""A loop of text: it says every turn back, a word a unit, and waits when no turn comes."""
+"""A loop of text: it repeats every turn, a word a unit, and is idle without turns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
+from weightless import WeightlessFamily, WithoutBlocks
 
-from reverie.models.contract.blocks import BlockId
 from reverie.models.contract.controls import Controls
-from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
     BatchKey,
     Idle,
@@ -31,19 +30,15 @@ from reverie.models.contract.spec import (
 
 
 @dataclass(frozen=True, slots=True)
-class EchoState:
-    """The words that are still to be said, and whether the turn has begun."""
+class EchoState(WithoutBlocks):
+    """The words that are still to be said, and how many were."""
 
     words: tuple[str, ...] = ()
     said: int = 0
 
-    @property
-    def blocks(self) -> tuple[BlockId, ...]:
-        return ()
-
 
 class EchoKernel(LoopKernel[EchoState]):
-    """Listen (takes the turns, commits), then a word a unit; the last one shows the chunk."""
+    """Takes the turns and commits, then puts out a word a unit; the last one shows the chunk."""
 
     def __init__(self, spec: LoopSpec, instance: ModelInstance) -> None:
         self.spec = spec
@@ -79,12 +74,12 @@ class EchoKernel(LoopKernel[EchoState]):
         return StepResult(EchoState(state.words[1:], state.said + 1), (spoken,))
 
 
-class EchoFamily:
-    """The echo as a model family."""
+class EchoFamily(WeightlessFamily):
+    """The echo of text as a model family."""
 
     spec = ModelSpec(
         name="echo",
-        title="Says everything back",
+        title="Repeats every turn",
         licence="Apache-2.0",
         components=(ComponentSpec("echo", "everything"),),
         loops=(
@@ -98,9 +93,6 @@ class EchoFamily:
         programs=(ProgramSpec("chat", ("ar_decode",)),),
         capabilities=CapabilityMatrix({}),
     )
-
-    def load(self, options: LoadOptions) -> ModelInstance:
-        return ModelInstance("echo-0", self.spec, torch.device("cpu"), torch.float32, "1")
 
     def kernel(self, loop: str, instance: ModelInstance) -> EchoKernel:
         return EchoKernel(self.spec.loop(loop), instance)

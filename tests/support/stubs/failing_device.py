@@ -1,8 +1,7 @@
-"""The stub on a device that fails, or whose memory runs out; `place(name)` is where to load one.
+"""The stub on a device that fails, or whose memory runs out; `place(name)` is the location of one.
 
 `Failing`: the unit that `fault` names meets an illegal access, once in all workers, and from then
-on every call of that process fails, in whichever session, as on CUDA. So does a prompt of
-`ILLEGAL`.
+on every call of that process fails, as on CUDA. So does a prompt of `ILLEGAL`.
 
 `Cramped`: a forward pass of more than two units asks for more memory than any machine has; so do a
 session with `HUGE_SEED` and a prompt of `HUGE`, always.
@@ -98,6 +97,8 @@ class DeviceKernel(StubKernel):
 class Failing(StubFamily):
     """Its device fails when it is told to."""
 
+    kernel_class = DeviceKernel
+
     def load(self, options: LoadOptions) -> ModelInstance:
         use_the_device()
         instance = super().load(options)
@@ -109,9 +110,6 @@ class Failing(StubFamily):
 
         instance.prepare_prompt = read
         return instance
-
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return DeviceKernel(self.spec.loop(loop), instance, self.sleep)
 
 
 class FailsAtFirst(StubFamily):
@@ -126,7 +124,7 @@ class FailsAtFirst(StubFamily):
 
 
 class AlwaysFails(StubFamily):
-    """Whatever process loads it loses its device."""
+    """Every process that loads it loses its device."""
 
     def load(self, options: LoadOptions) -> ModelInstance:
         break_the_device()
@@ -142,11 +140,10 @@ class WarmUpKernel(DeviceKernel):
         return super()._run(unit)
 
 
-class FailsInWarmUp(Failing):
+class LosesDeviceInWarmUp(Failing):
     """The first process loses its device in the warm-up."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return WarmUpKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = WarmUpKernel
 
 
 class CrampedKernel(StubKernel):
@@ -179,6 +176,8 @@ class CrampedKernel(StubKernel):
 class Cramped(StubFamily):
     """Its device has little memory."""
 
+    kernel_class = CrampedKernel
+
     def load(self, options: LoadOptions) -> ModelInstance:
         instance = super().load(options)
 
@@ -188,9 +187,6 @@ class Cramped(StubFamily):
 
         instance.prepare_prompt = read
         return instance
-
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return CrampedKernel(self.spec.loop(loop), instance, self.sleep)
 
 
 class TooLarge(StubFamily):
@@ -212,5 +208,4 @@ class TooLargeToDecodeKernel(StubKernel):
 class TooLargeToDecode(StubFamily):
     """It loads, and its decoder then finds no memory."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return TooLargeToDecodeKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = TooLargeToDecodeKernel

@@ -1,4 +1,4 @@
-"""Variants of the stub, no good in one way each; `place(name)` is where to load one from."""
+"""Variants of the stub with one fault each; `place(name)` is the location of one."""
 
 import os
 import time
@@ -31,18 +31,18 @@ def spin(seconds: float) -> None:
 
 
 def busy_family() -> StubFamily:
-    """Return one whose steps are busy Python code."""
+    """Return a stub whose steps are busy Python code."""
     return StubFamily(sleep=spin)
 
 
 def hog(seconds: float) -> None:
-    """Hold the interpreter for good, so that no other thread of the process runs again."""
+    """Hold the interpreter for ever, so that no other thread of the process runs."""
     if seconds:
         sum(range(10**15))
 
 
 def hog_family() -> StubFamily:
-    """Return one whose steps, when they take time, never end and let no other thread run."""
+    """Return a stub whose steps, with `step_ms`, never end and block all other threads."""
     return StubFamily(sleep=hog)
 
 
@@ -55,7 +55,7 @@ class SlowToLoad(StubFamily):
 
 
 class GatedLoad(StubFamily):
-    """Its load waits until the file that `GATE_VARIABLE` names is there."""
+    """Its load waits until the file that `GATE_VARIABLE` names exists."""
 
     def load(self, options: LoadOptions) -> ModelInstance:
         gate = Path(os.environ[GATE_VARIABLE])
@@ -71,29 +71,29 @@ class WithoutWeights(StubFamily):
         raise CheckpointError("there are no weights")
 
 
-class Cramped(StubFamily):
-    """Its device has room for two sessions, however many are asked for."""
+class TwoSessions(StubFamily):
+    """Its device has memory for two sessions."""
 
     def load(self, options: LoadOptions) -> ModelInstance:
         return replace(super().load(options), room=MemoryBudget(2, 3))
 
 
 class TooSmall(StubFamily):
-    """Its cache pool has not even room for one session."""
+    """Its cache pool is too small for one session."""
 
     def load(self, options: LoadOptions) -> ModelInstance:
         return replace(super().load(options), blocks=BlockPool(3, (BLOCK_WIDTH,)))
 
 
 class DiesLoading(StubFamily):
-    """It takes its process down while it loads."""
+    """Its process exits while it loads."""
 
     def load(self, options: LoadOptions) -> ModelInstance:
         os._exit(7)
 
 
 class FailingKernel(StubKernel):
-    """Raises when it takes a prompt, which only a warm-up does without being asked."""
+    """Every session fails in its third chunk."""
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> StubState:
         state = super().init_state(request, instance)
@@ -102,14 +102,13 @@ class FailingKernel(StubKernel):
 
 
 class FailsInWarmUp(StubFamily):
-    """It loads, but its third chunk fails."""
+    """It loads, but the warm-up fails in its third chunk."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return FailingKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = FailingKernel
 
 
 class FussyKernel(StubKernel):
-    """Cannot begin a session with an unlucky seed."""
+    """Raises for a session with an unlucky seed."""
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> StubState:
         if request.seed == UNLUCKY_SEED:
@@ -118,18 +117,17 @@ class FussyKernel(StubKernel):
 
 
 class FussyFamily(StubFamily):
-    """It refuses some sessions by raising."""
+    """It raises for some sessions."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return FussyKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = FussyKernel
 
 
 BAD = "bad"
-"""What the ids of sessions begin with that the kernels below treat badly."""
+"""The prefix of the ids of sessions for which the kernels below misbehave."""
 
 
 class HoardingKernel(StubKernel):
-    """Drops no block of a bad session."""
+    """Keeps all blocks of a bad session."""
 
     def run_step(self, batch: StepBatch[StubState]) -> Sequence[StepResult[StubState]]:
         results = super().run_step(batch)
@@ -144,12 +142,11 @@ class HoardingKernel(StubKernel):
 class HoardingFamily(StubFamily):
     """Its bad sessions keep every block that they have ever written."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return HoardingKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = HoardingKernel
 
 
 class FramelessKernel(StubKernel):
-    """Shows a bad session nothing."""
+    """Puts out no frame for a bad session."""
 
     def run_step(self, batch: StepBatch[StubState]) -> Sequence[StepResult[StubState]]:
         return [
@@ -163,8 +160,7 @@ class FramelessKernel(StubKernel):
 class FramelessFamily(StubFamily):
     """Its bad sessions end their second chunk without a frame."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return FramelessKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = FramelessKernel
 
 
 class MisplanningKernel(StubKernel):
@@ -180,15 +176,14 @@ class MisplanningKernel(StubKernel):
 class MisplanningFamily(StubFamily):
     """Its bad sessions plan their second chunk badly."""
 
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return MisplanningKernel(self.spec.loop(loop), instance, self.sleep)
+    kernel_class = MisplanningKernel
 
 
 def far_ahead_family() -> StubFamily:
-    """Return one that makes three chunks more than were seen."""
+    """Return a stub that runs three chunks ahead of the viewer."""
     return StubFamily(lead_chunks=3)
 
 
 def short_family() -> StubFamily:
-    """Return one with two frames a chunk, for runs of many chunks."""
+    """Return a stub with two frames a chunk, for runs of many chunks."""
     return StubFamily(frames=2)

@@ -76,6 +76,8 @@ class ReadFirstKernel(StubKernel):
 class SlowReader(StubFamily):
     """It reads prompts ahead."""
 
+    kernel_class = ReadFirstKernel
+
     def load(self, options: LoadOptions) -> ModelInstance:
         instance = super().load(options)
 
@@ -89,6 +91,3 @@ class SlowReader(StubFamily):
 
         instance.prepare_prompt = read
         return instance
-
-    def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return ReadFirstKernel(self.spec.loop(loop), instance, self.sleep)

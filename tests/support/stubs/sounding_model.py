@@ -15,20 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from weightless import OneUnitKernel, WeightlessFamily, WithoutBlocks
 
-from reverie.models.contract.blocks import BlockId
-from reverie.models.contract.controls import Controls, ParameterSpec
-from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.controls import ParameterSpec
+from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
     AudioOutput,
-    BatchKey,
     FrameOutput,
-    LoopKernel,
     LoopRequest,
     StepBatch,
     StepResult,
     StepUnit,
-    WorkPlan,
 )
 from reverie.models.contract.spec import (
     CapabilityMatrix,
@@ -59,41 +56,31 @@ PARAMETERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class SoundingState:
-    """How far the tone has come."""
+class SoundingState(WithoutBlocks):
+    """The position of the tone."""
 
     session: str
     parameters: Mapping[str, float]
     chunk: int = 0
     samples: int = 0
 
-    @property
-    def blocks(self) -> tuple[BlockId, ...]:
-        return ()
 
-
-class SoundingKernel(LoopKernel[SoundingState]):
+class SoundingKernel(OneUnitKernel[SoundingState]):
     """One unit a chunk."""
 
     def __init__(self, spec: LoopSpec, instance: ModelInstance) -> None:
-        self.spec = spec
-        self._instance = instance
+        super().__init__(spec, instance)
         self._failed: set[tuple[str, int]] = set()
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> SoundingState:
         defaults = {parameter.name: parameter.default for parameter in PARAMETERS}
         return SoundingState(request.session, {**defaults, **request.parameters})
 
-    def plan_step(self, state: SoundingState, controls: Controls) -> WorkPlan:
-        key = BatchKey(self._instance.name, "1", self.spec.name, "sound")
-        names = tuple(stream.name for stream in self.spec.streams)
-        return WorkPlan("sound", key, streams=names, takes_controls=True, commits=True, shows=True)
-
     def run_step(self, batch: StepBatch[SoundingState]) -> Sequence[StepResult[SoundingState]]:
         time.sleep(max(unit.state.parameters["step_ms"] for unit in batch.units) / 1000)
-        return [self._run(unit) for unit in batch.units]
+        return super().run_step(batch)
 
-    def _run(self, unit: StepUnit[SoundingState]) -> StepResult[SoundingState]:
+    def step(self, unit: StepUnit[SoundingState]) -> StepResult[SoundingState]:
         state = unit.state
         state = replace(state, parameters={**state.parameters, **unit.controls.parameters})
         frames = torch.full((FRAMES, SIZE, SIZE, 3), (state.chunk * 8) % 256, dtype=torch.uint8)
@@ -116,7 +103,7 @@ class SoundingKernel(LoopKernel[SoundingState]):
 
 
 @dataclass(frozen=True)
-class SoundingFamily:
+class SoundingFamily(WeightlessFamily):
     """The model as a family.
 
     Attributes:
@@ -149,9 +136,6 @@ class SoundingFamily:
             programs=(ProgramSpec("world", ("world_model",), Lead(self.lead_chunks)),),
             capabilities=CapabilityMatrix({"world_model": frozenset()}),
         )
-
-    def load(self, options: LoadOptions) -> ModelInstance:
-        return ModelInstance("sounding-0", self.spec, torch.device("cpu"), torch.float32, "1")
 
     def kernel(self, loop: str, instance: ModelInstance) -> SoundingKernel:
         return SoundingKernel(self.spec.loop(loop), instance)

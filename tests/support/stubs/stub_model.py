@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -493,13 +494,15 @@ class StubFamily:
     Attributes:
         frames: frames a chunk, at most 32.
         rate_hz: frames a second of media time.
-        sleep: how a unit spends its `step_ms`; give a fake clock's to test without waiting.
+        sleep: how a unit spends its `step_ms`; a fake clock's avoids waiting.
+        kernel_class: what variants of the stub replace.
     """
 
     frames: int = 12
     rate_hz: float = 24.0
     lead_chunks: int = 1
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+    kernel_class: ClassVar[type[StubKernel]] = StubKernel
 
     @property
     def spec(self) -> ModelSpec:
@@ -542,7 +545,7 @@ class StubFamily:
         )
 
     def kernel(self, loop: str, instance: ModelInstance) -> StubKernel:
-        return StubKernel(self.spec.loop(loop), instance, self.sleep)
+        return self.kernel_class(self.spec.loop(loop), instance, self.sleep)
 
 
 def stub_request(

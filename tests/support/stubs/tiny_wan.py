@@ -3,7 +3,8 @@
 from reverie.models.contract.instance import LoadOptions
 from reverie.models.wan.checkpoint.loading import TINY, TINY_CAUSAL, TINY_GRID
 from reverie.models.wan.config import RANDOM
-from reverie.models.wan.spec import Wan, wan_spec
+from reverie.models.wan.description import wan_spec
+from reverie.models.wan.spec import Wan
 
 
 class TinyWan(Wan):

@@ -1,34 +1,28 @@
 """A model with pictures and sound by loops of their own, whose chunks are of different lengths.
 
-A chunk is one unit, without a cache. Every picture and every sample of a loop says how many chunks
-it has made, in the sequence that it continues: `value_of`.
+A chunk is one unit, without a cache. Every picture and every sample of a loop encodes how many
+chunks it had made: `value_of`.
 
 Load it as `<path to this file>:UnevenFamily`, also in a spawned worker.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from weightless import OneUnitKernel, WeightlessFamily, WithoutBlocks
 
 from reverie.engine.emissions import FramesOut, SamplesOut
-from reverie.models.contract.blocks import BlockId
-from reverie.models.contract.controls import Controls
-from reverie.models.contract.instance import LoadOptions, ModelInstance
+from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import (
     AudioOutput,
-    BatchKey,
     Durable,
     FrameOutput,
-    LoopKernel,
     LoopRequest,
-    StepBatch,
     StepResult,
     StepUnit,
-    WorkPlan,
 )
 from reverie.models.contract.spec import (
     Capability,
@@ -49,33 +43,21 @@ SOUND_HZ = 8000.0
 
 
 @dataclass(frozen=True, slots=True)
-class CountState:
-    """How many chunks there were."""
+class CountState(WithoutBlocks):
+    """How many chunks a loop has made."""
 
     chunks: int = 0
 
-    @property
-    def blocks(self) -> tuple[BlockId, ...]:
-        return ()
 
-
-class UnevenKernel(LoopKernel[CountState]):
+class UnevenKernel(OneUnitKernel[CountState]):
     """One unit a chunk, of pictures or of sound."""
 
-    def __init__(self, spec: LoopSpec, frames: int) -> None:
-        self.spec = spec
+    def __init__(self, spec: LoopSpec, instance: ModelInstance, frames: int) -> None:
+        super().__init__(spec, instance)
         self._frames = frames
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> CountState:
         return CountState()
-
-    def plan_step(self, state: CountState, controls: Controls) -> WorkPlan:
-        key = BatchKey("uneven", "1", self.spec.name, "chunk")
-        names = tuple(stream.name for stream in self.spec.streams)
-        return WorkPlan("chunk", key, streams=names, takes_controls=True, commits=True, shows=True)
-
-    def run_step(self, batch: StepBatch[CountState]) -> Sequence[StepResult[CountState]]:
-        return [self._run(unit) for unit in batch.units]
 
     def durable(self, state: CountState) -> Durable | None:
         return Durable(self.spec.name, "1", {}, json.dumps(state.chunks))
@@ -83,7 +65,7 @@ class UnevenKernel(LoopKernel[CountState]):
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> CountState:
         return CountState(json.loads(durable.text))
 
-    def _run(self, unit: StepUnit[CountState]) -> StepResult[CountState]:
+    def step(self, unit: StepUnit[CountState]) -> StepResult[CountState]:
         value, [stream] = unit.state.chunks % 256, self.spec.streams
         after = replace(unit.state, chunks=unit.state.chunks + 1)
         if stream.kind is StreamKind.AUDIO:
@@ -100,7 +82,7 @@ def value_of(out: FramesOut | SamplesOut) -> int:
 
 
 @dataclass(frozen=True)
-class UnevenFamily:
+class UnevenFamily(WeightlessFamily):
     """The model as a family.
 
     Attributes:
@@ -135,15 +117,12 @@ class UnevenFamily:
             capabilities=CapabilityMatrix(dict.fromkeys(names, capabilities)),
         )
 
-    def load(self, options: LoadOptions) -> ModelInstance:
-        return ModelInstance("uneven-0", self.spec, torch.device("cpu"), torch.float32, "1")
-
     def kernel(self, loop: str, instance: ModelInstance) -> UnevenKernel:
         seconds, rate = {
             "pictures": (self.picture_s, RATE_HZ),
             "sounds": (self.sound_s, SOUND_HZ),
         }[loop]
-        return UnevenKernel(instance.spec.loop(loop), round(seconds * rate))
+        return UnevenKernel(instance.spec.loop(loop), instance, round(seconds * rate))
 
 
 def short_pictures() -> UnevenFamily:
