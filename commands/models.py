@@ -54,16 +54,16 @@ def _models(chosen: argparse.Namespace) -> int:
 
 def _check_checkpoint(chosen: argparse.Namespace) -> int:
     from reverie.models.contract.errors import ModelError
-    from reverie.models.services.checkpoint_match import CheckRequest, checked, recognised
+    from reverie.models.services.checkpoint_match import CheckRequest, check, recognise
 
     request = CheckRequest(chosen.path, chosen.parts, chosen.checkpoint, chosen.adapter)
     try:
         if chosen.model is None:
-            name, report = recognised(request)
+            name, report = recognise(request)
             print(f"{name}, ", end="")
         else:
-            report = checked(chosen.model, request)
+            report = check(chosen.model, request)
     except ModelError as error:
         return complain(str(error), FAILED)
-    print("\n".join(report.told()))
+    print("\n".join(report.full_lines()))
     return 0 if report.fits else FAILED

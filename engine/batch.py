@@ -12,7 +12,7 @@ from reverie.engine.scheduler import BatchLimit
 from reverie.models.contract.errors import DeviceMemoryError
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import LoopKernel, StepBatch, StepResult, StepUnit
-from reverie.models.services.device_errors import let_go, told_apart, with_room_made
+from reverie.models.services.device_errors import classify, free_cached, retry_out_of_memory
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def run_batch(
         try:
             begun.append(BatchUnit(driver, driver.begin()))
         except Exception as error:
-            _report(driver, told_apart(error, instance.device))
+            _report(driver, classify(error, instance.device))
     if begun:
         _BatchRun(kernel, instance, now_us, limit).run(begun)
 
@@ -73,7 +73,7 @@ class _BatchRun:
         elif isinstance(failed, DeviceMemoryError):
             if self.limit is not None:
                 self.limit.ran_out(len(begun))
-            let_go()
+            free_cached()
             half = len(begun) // 2
             self.run(begun[:half])
             self.run(begun[half:])
@@ -86,7 +86,7 @@ class _BatchRun:
         try:
             results = self._results(begun)
         except Exception as error:
-            return told_apart(error, self.instance.device)
+            return classify(error, self.instance.device)
         if self.limit is not None:
             self.limit.ran(len(begun))
         self._complete(begun, results, started_us)
@@ -98,7 +98,7 @@ class _BatchRun:
 
         if len(begun) > 1:
             return results()
-        return with_room_made(results, self.instance.device)
+        return retry_out_of_memory(results, self.instance.device)
 
     def _complete(
         self, begun: Sequence[BatchUnit], results: Sequence[StepResult[Any]], started_us: int
@@ -108,7 +108,7 @@ class _BatchRun:
             try:
                 entry.driver.complete(result, started_us, ended_us)
             except Exception as error:
-                _report(entry.driver, told_apart(error, self.instance.device))
+                _report(entry.driver, classify(error, self.instance.device))
 
 
 def _results(

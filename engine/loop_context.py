@@ -20,7 +20,7 @@ from reverie.models.contract.blocks import LoopState
 from reverie.models.contract.controls import Controls
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import Durable, LoopKernel, LoopRequest, S, StepUnit, WorkPlan
-from reverie.models.services.device_errors import told_apart
+from reverie.models.services.device_errors import classify
 
 log = logging.getLogger(__name__)
 
@@ -188,6 +188,6 @@ class LoopContext(Generic[S]):
         try:
             return self.kernel.durable(state)
         except Exception as error:
-            told_apart(error, self.instance.device)
+            classify(error, self.instance.device)
             log.exception("session %s: its state cannot be saved", self.session)
             return None

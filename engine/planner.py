@@ -14,7 +14,7 @@ from reverie.engine.scheduler import Candidate
 from reverie.models.contract.errors import DeviceMemoryError
 from reverie.models.contract.loop import BatchKey, Idle, S, WorkPlan
 from reverie.models.contract.spec import LoopSpec
-from reverie.models.services.device_errors import told_apart
+from reverie.models.services.device_errors import classify
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Planner(Generic[S]):
         except BadStepError as error:
             self._give_up(error.code, str(error))
         except Exception as error:
-            told = told_apart(error, context.instance.device)
+            told = classify(error, context.instance.device)
             log.exception("session %s: plan_step failed", context.session)
             if isinstance(told, DeviceMemoryError):
                 self._give_up(FaultCode.OUT_OF_MEMORY, str(told))

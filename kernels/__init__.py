@@ -1,8 +1,8 @@
-"""How model work runs fast: attention backends and fused operations, each with a plain reference.
+"""Attention backends and fused operations, each with a plain-torch reference.
 
-A kernel has a plain-torch reference of the same signature beside it, and one parametrised test
-against that. This package imports no other. Start with `attention.py`;
-`block_attention.py` is the same over a table of cache blocks.
+A reference has the same signature as its kernel, and a parametrised test compares both. This
+package imports no other package. Start with `attention.py`; `block_attention.py` is attention over
+a table of cache blocks.
 """
 
 __all__: list[str] = []

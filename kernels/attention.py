@@ -1,10 +1,10 @@
-"""Attention backends: chosen once, when a model is loaded, and then only called.
+"""Attention backends, chosen once when a model is loaded.
 
     attention = choose_attention("auto", device, dtype)
     mixed_BAQd = attention(q_BAQd, k_BAKd, v_BAKd)
 
-Shapes: B sessions, A heads, Q queries, K keys, d channels of a head. Every query sees every key:
-which keys there are is the caller's business, so no backend has a mask to get wrong.
+Shapes: B sessions, A heads, Q queries, K keys, d channels of a head. Every query attends to every
+key: the caller selects the keys, so that no backend needs a mask.
 """
 
 from importlib.util import find_spec
@@ -25,21 +25,21 @@ class AttentionBackend(Protocol):
 
 
 class UnknownBackendError(ValueError):
-    """There is no attention backend of that name, or not on this machine."""
+    """The attention backend is unknown, or cannot run on this machine."""
 
 
 def plain(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
-    """Attend by the equation, in float32: what every other backend is compared with."""
+    """Attention by its definition, in float32; all other backends are compared with it."""
     scores = q_BAQd.float() @ k_BAKd.float().transpose(-1, -2) * q_BAQd.shape[-1] ** -0.5
     mixed: Tensor = scores.softmax(dim=-1) @ v_BAKd.float()
     return mixed.to(q_BAQd.dtype)
 
 
 def products(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
-    """Attend by two matrix products in the tensors' own type.
+    """Attention by two matrix products in the tensors' own type.
 
-    On a CPU that multiplies bfloat16, with a few hundred keys, 0.4 of the fused operation's time;
-    but it holds a number for every pair of query and key.
+    On a CPU with bfloat16 multiplication and a few hundred keys it takes 0.4 of the fused
+    operation's time, but memory for every pair of query and key.
     """
     scores = (q_BAQd * q_BAQd.shape[-1] ** -0.5) @ k_BAKd.transpose(-1, -2)
     mixed: Tensor = scores.softmax(dim=-1) @ v_BAKd
@@ -47,12 +47,12 @@ def products(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
 
 
 def sdpa(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
-    """Attend by torch's fused operation, which picks its own implementation."""
+    """Attention by torch's fused operation, which selects its own implementation."""
     return functional.scaled_dot_product_attention(q_BAQd, k_BAKd, v_BAKd)
 
 
 def flash(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor) -> Tensor:
-    """Attend by the package flash-attn; for half-precision tensors on a CUDA device."""
+    """Attention by the package flash-attn, for half-precision tensors on a CUDA device."""
     from flash_attn import flash_attn_func
 
     mixed: Tensor = flash_attn_func(
@@ -76,7 +76,7 @@ def choose_attention(name: str, device: torch.device, dtype: torch.dtype) -> Att
         name: one of `BACKENDS`, or `auto`: the fastest that can run here.
 
     Raises:
-        UnknownBackendError: it does not exist, or cannot run here.
+        UnknownBackendError: the backend is unknown, or cannot run here.
     """
     can_flash = (
         device.type == "cuda"
@@ -87,7 +87,7 @@ def choose_attention(name: str, device: torch.device, dtype: torch.dtype) -> Att
         return flash if can_flash else sdpa
     if name not in BACKENDS:
         known = ", ".join((AUTO, *BACKENDS))
-        raise UnknownBackendError(f"no attention backend {name!r}; there are {known}")
+        raise UnknownBackendError(f"unknown backend {name!r}; known: {known}")
     if name == "flash" and not can_flash:
         raise UnknownBackendError(
             "flash needs a CUDA device, half precision and the package flash-attn"

@@ -1,12 +1,12 @@
-"""The Triton kernel of `block_attention.py`: online softmax over blocks where they lie.
+"""The Triton kernel of `block_attention.py`: online softmax over blocks in place.
 
-A program makes `TILE_Q` queries of one head of one session. It walks over the session's window a
-tile of keys at a time and finds each key by the block table, then over the call's own keys, and
+A program computes `TILE_Q` queries of one head of one session. It iterates over tiles of the
+session's window, whose keys it finds by the block table, and then over the call's own keys. It
 keeps the greatest score, the sum of weights and the weighted values (Milakov & Gimelshein 2018,
-arXiv:1805.02867). Nothing of the window is copied, and no number is held for a pair.
+arXiv:1805.02867). The window is not copied, and no memory is needed for pairs.
 
 Importing this module imports triton. With TRITON_INTERPRET=1 in the environment before that, the
-kernel runs in numpy on a CPU; it is slow there, and meant for tests.
+kernel runs in numpy on a CPU, slowly, for tests.
 """
 
 from contextlib import nullcontext
@@ -19,11 +19,11 @@ from torch import Tensor
 from reverie.kernels.block_attention import BlockWindow
 
 INTERPRETED = bool(triton.knobs.runtime.interpret)
-"""Whether kernels run on the CPU; decided when this module is imported."""
+"""Whether kernels run on the CPU; determined when this module is imported."""
 SMALLEST = 16
-"""Least side of a matrix that a GPU multiplies at once."""
+"""The least side of a matrix product on a GPU."""
 TILE, WIDE_TILE = 64, 32
-"""Queries and keys of a tile, in half precision and in float32, that its fast memory holds."""
+"""Queries and keys of a tile that fit in shared memory, in half precision and in float32."""
 
 
 def attend(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor, past: BlockWindow) -> Tensor:
@@ -33,7 +33,7 @@ def attend(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor, past: BlockWindow) ->
     mixed = torch.empty_like(q_BAQd, memory_format=torch.contiguous_format)
     tile = TILE if q_BAQd.element_size() == 2 else WIDE_TILE
     tile_q = min(tile, max(SMALLEST, triton.next_power_of_2(Q)))
-    # A kernel is launched on the current device, wherever its tensors are.
+    # A kernel is launched on the current device, which may not be that of its tensors.
     with torch.cuda.device(q_BAQd.device) if q_BAQd.is_cuda else nullcontext():
         _attend[(triton.cdiv(Q, tile_q), A, B)](
             q_BAQd,
@@ -60,7 +60,7 @@ def attend(q_BAQd: Tensor, k_BAKd: Tensor, v_BAKd: Tensor, past: BlockWindow) ->
             TILE_K=tile,
             TILE_D=max(SMALLEST, triton.next_power_of_2(d)),
             WIDEN=INTERPRETED,
-            enable_fp_fusion=True,  # said outright: the default differs between versions
+            enable_fp_fusion=True,  # explicit, because the default differs between versions
         )
     return mixed
 

@@ -1,4 +1,4 @@
-"""What model work is: specs, the loop contract, instances, caches and guidance; a folder a family.
+"""Models: the contract, services that families share, and a folder for each family.
 
 Start at `contract/loop.py` for the contract, at `frame_generator.py` for the short way to a model,
 and at `pocket/` for a whole one. This package never imports `engine`, `gpu_pool`, `sessions`, `rtc`

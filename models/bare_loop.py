@@ -1,6 +1,6 @@
-"""The simplest thing that can drive a kernel: the yardstick for the runtime.
+"""The simplest driver of a kernel, which the runtime is measured against.
 
-One session, no controls, no checks, no rollback, no process: what is left is the model's own time.
+One session, no controls, no checks, no rollback, no process: what remains is the model's own time.
 """
 
 import time
@@ -39,14 +39,14 @@ class BareLoop:
         """Put out `chunks` more chunks and return the seconds that they took.
 
         Raises:
-            RuntimeError: the kernel waits for a control, which never comes here.
+            RuntimeError: the kernel waits for a control, which this driver never gives.
         """
         started_s = time.perf_counter()
         with torch.inference_mode():
             while chunks:
                 plan = self._kernel.plan_step(self._state, NO_CONTROLS)
                 if isinstance(plan, Idle):
-                    raise RuntimeError(f"the loop waits: {plan.reason}")
+                    raise RuntimeError(f"the loop is idle: {plan.reason}")
                 self._run(plan)
                 chunks -= plan.shows
         return time.perf_counter() - started_s

@@ -1,8 +1,8 @@
-"""Echo: no model at all. What is pushed comes out again, for trying paths and measuring them.
+"""Echo: a family without a model. Pushed media comes out unchanged, to try and to measure the path.
 
-Each picture comes out once, in its order; of a camera that is faster than the viewer, the newest.
-Sound comes out sample by sample; while no picture comes with it, the newest is shown, for what is
-seen paces what is heard.
+Each picture of a clip comes out once, in order; of a camera that is faster than the viewer only the
+newest. Sound comes out sample by sample. While sound comes without pictures, the newest picture is
+repeated, because pictures pace the sound.
 """
 
 from collections.abc import Sequence
@@ -75,23 +75,23 @@ LOOP = LoopSpec(
 
 ECHO = ModelSpec(
     name="echo",
-    title="Echo: what comes in goes out",
+    title="Echo: puts out the media that a client pushes",
     licence="Apache-2.0",
-    components=(ComponentSpec("nothing", "hands on what it is given"),),
+    components=(ComponentSpec("nothing", "passes media through"),),
     loops=(LOOP,),
     programs=(ProgramSpec("echo", ("echo",), Lead(2)),),
     capabilities=CapabilityMatrix({"echo": frozenset({Capability.REWIND, Capability.FORK})}),
-    weights_licence="there are none",
+    weights_licence="none, it has no weights",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class EchoState:
-    """What is left of what went through.
+    """What a session of the echo remembers.
 
     Attributes:
-        chunks: how many there were.
-        picture_HWC: the newest; it is shown for as long as there is sound and no other.
+        chunks: how many were put out.
+        picture_HWC: the newest one, which is repeated while there is only sound.
         ahead: samples by which the sound is longer than the pictures; less than a frame's.
     """
 
@@ -106,7 +106,7 @@ class EchoState:
 
 
 class EchoKernel(LoopKernel[EchoState]):
-    """One unit a chunk: takes what has come, commits and shows it."""
+    """One unit a chunk: it takes the pushed media, commits and shows it."""
 
     def __init__(self, spec: LoopSpec, instance: ModelInstance) -> None:
         """Bind the loop."""
@@ -118,7 +118,7 @@ class EchoKernel(LoopKernel[EchoState]):
         return EchoState()
 
     def plan_step(self, state: EchoState, controls: Controls) -> WorkPlan | Idle:
-        """Plan the next chunk once a picture has come, or sound for as long as one is shown."""
+        """Plan the next chunk when a picture has come, or enough sound for one picture."""
         sound = controls.media.get("microphone", ())
         enough = sum(len(piece.data) for piece in sound) >= SAMPLES_A_FRAME
         pictures = any(name in controls.media for name in ("camera", "clip"))
@@ -134,10 +134,10 @@ class EchoKernel(LoopKernel[EchoState]):
         )
 
     def run_step(self, batch: StepBatch[EchoState]) -> Sequence[StepResult[EchoState]]:
-        """Hand on what each session has pushed."""
-        return [self._handed_on(unit) for unit in batch.units]
+        """Put out what each session has pushed."""
+        return [self._echoed(unit) for unit in batch.units]
 
-    def _handed_on(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
+    def _echoed(self, unit: StepUnit[EchoState]) -> StepResult[EchoState]:
         media, state = unit.controls.media, unit.state
         pictures = [piece.data for name in ("camera", "clip") for piece in media.get(name, ())]
         sounds = [piece.data for piece in media.get("microphone", ())]
@@ -169,7 +169,7 @@ class Echo:
     spec = ECHO
 
     def load(self, options: LoadOptions) -> ModelInstance:
-        """Return an instance of nothing, on the CPU."""
+        """Return an instance without weights, on the CPU."""
         return ModelInstance("echo-0", ECHO, torch.device("cpu"), torch.float32, "1")
 
     def kernel(self, loop: str, instance: ModelInstance) -> EchoKernel:

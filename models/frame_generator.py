@@ -11,7 +11,7 @@
     def family(): return FrameGeneratorFamily(Fog())
 
 Serve it as `path/to/fog.py:family`, or under an entry point of group `reverie.models`. The state
-can be anything that can be copied, and may be edited: the adapter hands out a copy. `key` is the
+can be anything that can be copied, and may be edited: the adapter passes a copy. `key` is the
 one key that acts in the step, or None. A frame is an array [H, W, 3] of uint8, or of floats in
 0..1. The prompt is the whole prompt in effect, which may have changed since the last frame.
 """
@@ -61,7 +61,7 @@ class FrameGenerator(Protocol):
 
     @property
     def name(self) -> str:
-        """What a deployment calls it."""
+        """The name of the model in a deployment."""
 
     @property
     def width(self) -> int:
@@ -88,7 +88,7 @@ class FrameGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GeneratorState:
-    """The generator's own state, and what it stands under. Holds no cache blocks."""
+    """The generator's own state and the prompt in effect. Holds no cache blocks."""
 
     own: Any
     prompt: str
@@ -142,7 +142,7 @@ class GeneratorKernel(LoopKernel[GeneratorState]):
 
 
 class FrameGeneratorFamily:
-    """A frame generator, made into everything that the runtime needs of a model."""
+    """A model family around a frame generator."""
 
     def __init__(self, generator: FrameGenerator) -> None:
         """Describe `generator`; `title` and `licence` are taken from it where it has them."""
@@ -150,7 +150,7 @@ class FrameGeneratorFamily:
         self.spec = _described(generator)
 
     def load(self, options: LoadOptions) -> ModelInstance:
-        """Return an instance on the CPU: what a generator uses is its own affair."""
+        """Return an instance on the CPU; a generator manages its own devices."""
         return ModelInstance(
             name=f"{self.spec.name}-0",
             spec=self.spec,

@@ -1,15 +1,15 @@
-"""Types of numbers that weights are stored in, and those that are no weights by themselves.
+"""Number types that weights can be stored in, and those that cannot be read as weights.
 
-A whole number is a weight only together with its scale, and a complex one is none of a model that
-computes with real ones. Cast to what the model computes in, both would be noise that nobody was
-warned of. The narrow floating-point types are read as the numbers that they are: a checkpoint that
-has scales for them has tensors that find no place.
+Integers are weights only together with their scales, and the models here compute with real numbers,
+not complex ones. Cast to the model's type, both would be noise without a warning. The narrow
+floating-point types are read as they are: a checkpoint that has scales for them has tensors that do
+not match.
 """
 
 from collections.abc import Mapping
 
 SHOWN = 4
-"""Tensors that are named before they are only counted."""
+"""Tensors that are listed by name; the rest are counted."""
 
 _REAL = (
     "F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2",
@@ -19,15 +19,15 @@ _REAL = (
 
 
 def type_faults(types: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what is wrong with the types of stored weights, in words; nothing: all can be read.
+    """Return what is wrong with the types of stored weights, in words; empty when all can be read.
 
     Args:
-        types: by the names of tensors that the model has as floating-point numbers.
+        types: of the tensors that are floating-point numbers in the model, by name.
     """
     odd = {name: kind for name, kind in sorted(types.items()) if kind not in _REAL}
     if not odd:
         return ()
     named = ", ".join(f"{name} is {kind}" for name, kind in list(odd.items())[:SHOWN])
     more = f", and {len(odd) - SHOWN} more" if len(odd) > SHOWN else ""
-    why = "whole numbers without their scales, or complex ones, are not read"
-    return (f"{len(odd)} of a type that is no weight: {named}{more} ({why})",)
+    why = "quantised and complex weights are not supported"
+    return (f"tensors with an unsupported type ({len(odd)}): {named}{more} ({why})",)

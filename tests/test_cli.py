@@ -162,7 +162,7 @@ def test_serve_ends_with_a_reason_when_a_model_cannot_be_loaded() -> None:
     with serving("--model", "no-such-model") as process:
         _, logged = process.communicate(timeout=40)
         assert process.returncode == 1
-        assert "reverie: model no-such-model cannot be loaded: no model called" in logged
+        assert "reverie: model no-such-model cannot be loaded: unknown model" in logged
         assert "Cancelled" not in logged
 
 

@@ -11,7 +11,7 @@ from reverie.gpu_pool.wire.session_messages import OpenSession, Request
 from reverie.gpu_pool.worker.loaded_model import LoadedModel
 from reverie.gpu_pool.worker.worker_session import WorkerSession
 from reverie.models.contract.errors import DeviceMemoryError
-from reverie.models.services.device_errors import told_apart, with_room_made
+from reverie.models.services.device_errors import classify, retry_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ def begin_session(
     """
     device = model.instance.device
     try:
-        return with_room_made(lambda: WorkerSession(model, message, origin), device)
+        return retry_out_of_memory(lambda: WorkerSession(model, message, origin), device)
     except (EngineRefusedError, DeviceMemoryError) as error:
         return error
     except Exception as error:
-        told = told_apart(error, device)
+        told = classify(error, device)
         # A model that cannot begin this session may begin others.
         logger.exception("session %s could not be opened", message.session)
         return told
@@ -56,7 +56,7 @@ def carry_out(
     except EngineRefusedError as error:
         return error
     except Exception as error:
-        told = told_apart(error, device)
+        told = classify(error, device)
         # A model that cannot do this for one session may serve the others.
         logger.exception("session %s: %s failed", message.session, type(message).__name__)
         return told

@@ -16,7 +16,7 @@ import torch
 from reverie.engine.emissions import FaultCode
 from reverie.engine.inputs import ControlInput
 from reverie.models.contract.errors import DeviceLostError, DeviceMemoryError
-from reverie.models.services.device_errors import with_room_made
+from reverie.models.services.device_errors import retry_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,9 @@ class PromptEncoderThread:
 
     def _outcome(self, reading: EncodeRequest) -> EncodeResult:
         try:
-            with_room_made(lambda: self._read(reading.prompt, reading.parameters), self._device)
+            retry_out_of_memory(
+                lambda: self._read(reading.prompt, reading.parameters), self._device
+            )
         except DeviceLostError as lost:
             return EncodeResult(reading, FaultCode.DEVICE_LOST, str(lost))
         except DeviceMemoryError as error:

@@ -51,7 +51,7 @@ from reverie.gpu_pool.worker.worker_inbox import WorkerInbox
 from reverie.models.contract.errors import DeviceLostError, DeviceMemoryError, ModelError
 from reverie.models.contract.instance import STEPS, MemoryBudget, require_taken
 from reverie.models.contract.registry import find_family
-from reverie.models.services.device_errors import told_apart
+from reverie.models.services.device_errors import classify
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +226,7 @@ class StepLoop:
 def _load_failed(error: Exception, family: str) -> LoadFailed:
     """Return the reason in a line; an unforeseen error is also logged, with its trace."""
     try:
-        told = told_apart(error)
+        told = classify(error)
     except DeviceLostError as lost:
         logger.exception("cannot load %s", family)
         return LoadFailed(str(lost), "device_lost")

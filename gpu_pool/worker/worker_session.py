@@ -21,7 +21,7 @@ from reverie.gpu_pool.worker.loop_starts import LoopStarts
 from reverie.gpu_pool.worker.prompt_inputs import EffectiveControls
 from reverie.gpu_pool.worker.prompt_prefetch import PromptDelivery, failures
 from reverie.gpu_pool.worker.session_requests import SessionRequests
-from reverie.models.services.device_errors import told_apart
+from reverie.models.services.device_errors import classify
 
 logger = logging.getLogger(__name__)
 
@@ -191,7 +191,7 @@ class WorkerSession(SessionRequests):
             try:
                 successor = self._starts.successor(driver)
             except Exception as error:
-                told_apart(error, self._device)
+                classify(error, self._device)
                 # The session boundary: a loop that cannot even begin stays ended, alone.
                 logger.exception("session %s: %s cannot be restarted", driver.session, name)
             else:

@@ -1,11 +1,11 @@
-"""What a token leaves in a model's key/value cache, found by asking the model.
+"""The layout of a token in a model's key/value cache, found by running the model.
 
-Configurations name it in too many ways, and some layers keep other things: keys that are wider than
-values, one head for all queries, or a running state that is no key/value cache. So a model reads
-three tokens once, in two pieces, before anybody is let in.
+Configurations describe it in too many ways, and some layers keep other things: keys that are wider
+than values, one head for all queries, or a recurrent state that is not a key/value cache. So the
+model reads three tokens once, in two pieces, before it is served.
 
 Shapes: A key/value heads of d channels, t tokens, W numbers of a token: its keys and values of
-every layer, one behind the other.
+every layer, concatenated.
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from reverie.models.contract.errors import CheckpointError
 
 PROBE = (0, 1, 2)
 TOLERANCE = 1e-2
-"""For logits of one pass and of two, over their greatest: half precision included."""
+"""Of logits of one pass and of two, relative to the greatest; large enough for half precision."""
 
-_NOT_PLAIN = "no decoder-only model with a plain key/value cache"
+_NOT_PLAIN = "not a decoder-only model with a plain key/value cache"
 _FAULTS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
 class CacheLayout:
-    """How the numbers of a token are cut up.
+    """How the numbers of a token are divided.
 
     Attributes:
         parts: heads and channels of keys, then of values, for each layer in turn.
@@ -43,11 +43,11 @@ class CacheLayout:
 
     @classmethod
     def of(cls, cache: DynamicCache) -> "CacheLayout":
-        """Read it off a cache that has been filled."""
+        """Read it from a filled cache."""
         return cls(tuple((part.shape[1], part.shape[3]) for part in _tensors(cache)))
 
     def cache(self, rows_tW: Tensor) -> DynamicCache:
-        """Lay tokens out as transformers reads them; a forward pass adds to the copy."""
+        """Return the tokens as transformers' cache; a forward pass adds to the copy."""
         columns = torch.split(rows_tW, [prod(part) for part in self.parts], dim=1)
         tensors = [
             column.view(-1, *part).transpose(0, 1)[None]  # [1, A, t, d]
@@ -70,16 +70,16 @@ def _tensors(cache: DynamicCache) -> list[Tensor]:
         for name in ("keys", "values"):
             part = getattr(layer, name)
             if not isinstance(part, Tensor):
-                raise TypeError(f"{type(layer).__name__} holds no {name}")
+                raise TypeError(f"{type(layer).__name__} has no {name}")
             found.append(part)
     return found
 
 
-def probed(model: PreTrainedModel) -> CacheLayout:
-    """Let a model read a few tokens, at once and in pieces.
+def probe_layout(model: PreTrainedModel) -> CacheLayout:
+    """Run a model on a few tokens, at once and in pieces, and return its layout.
 
     Raises:
-        CheckpointError: it keeps something else than keys and values of every token.
+        CheckpointError: it keeps something other than keys and values of every token.
     """
     try:
         with torch.no_grad():
@@ -87,7 +87,7 @@ def probed(model: PreTrainedModel) -> CacheLayout:
     except _FAULTS as error:
         raise CheckpointError(f"{_NOT_PLAIN} ({type(error).__name__}: {error})") from error
     if float((whole - pieces).abs().max()) > TOLERANCE * float(whole.abs().max()):
-        raise CheckpointError(f"{_NOT_PLAIN}: it remembers more than that holds")
+        raise CheckpointError(f"{_NOT_PLAIN}: it keeps state outside of it")
     return layout
 
 

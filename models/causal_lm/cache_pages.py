@@ -1,8 +1,8 @@
-"""The key/value cache of a session: whole pages in the block pool, the newest tokens beside them.
+"""A session's key/value cache: whole pages in the block pool, the newest tokens in the state.
 
 A page is a cache block of `PAGE_TOKENS` tokens, written once and shared by every state that refers
-to it. The tokens that do not fill a page yet are a small tensor of the state, copied with each
-token, so that no state is ever edited.
+to it. The tokens that do not fill a page yet are a small tensor of the state, which is copied with
+each token, so that no state is ever modified.
 
 Shapes: t tokens of W numbers each, as `CacheLayout` has them: [t, W].
 """
@@ -22,13 +22,13 @@ from reverie.models.contract.blocks import BlockId, BlockPool
 
 @dataclass(frozen=True, slots=True)
 class CachedTokens:
-    """What of a conversation is in the cache.
+    """The tokens of a conversation that are in the cache.
 
     Attributes:
         tokens: their ids, oldest first.
         blocks: a page for each whole `PAGE_TOKENS` of them.
         tail_tW: keys and values of the rest.
-        working: the same in one piece, as long as its version is `version`.
+        working: the same as one tensor, valid while its version is `version`.
     """
 
     tokens: tuple[int, ...] = ()
@@ -39,7 +39,7 @@ class CachedTokens:
 
     @property
     def in_tail(self) -> int:
-        """Tokens that fill no page yet."""
+        """Tokens that do not fill a page yet."""
         return len(self.tokens) - PAGE_TOKENS * len(self.blocks)
 
     def pages_filled_by(self, count: int) -> int:
@@ -47,9 +47,9 @@ class CachedTokens:
         return (self.in_tail + count) // PAGE_TOKENS
 
     def common_with(self, tokens: Sequence[int]) -> "CachedTokens":
-        """Return what can be kept when the conversation becomes `tokens`.
+        """Return the part that can be kept when the conversation becomes `tokens`.
 
-        The working cache begins with it, and so stays good.
+        The working cache begins with that part, so it stays valid.
         """
         same = 0
         for mine, theirs in zip(self.tokens, tokens, strict=False):
@@ -69,9 +69,9 @@ class CachedTokens:
         )
 
     def opened(self, pool: BlockPool, layout: CacheLayout) -> WorkingCache:
-        """Return the cache in one piece, for a forward pass to add to."""
+        """Return the cache as one tensor, for a forward pass to add to."""
         working = self.working
-        if working is None or working.version != self.version:  # another goes on with it
+        if working is None or working.version != self.version:  # another state continues with it
             working = WorkingCache(self._laid_out(pool, layout), len(self.tokens))
         working.lend(len(self.tokens))
         return working
@@ -95,7 +95,7 @@ class CachedTokens:
         """Return this and `tokens`, which a forward pass has added to `working`.
 
         Args:
-            reserved: as many blocks as `pages_filled_by` said.
+            reserved: as many blocks as `pages_filled_by` returned.
         """
         new = layout.newest(working.cache, len(tokens))
         tail = new if self.tail_tW is None else torch.cat([self.tail_tW, new])

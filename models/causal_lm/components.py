@@ -11,10 +11,10 @@ from reverie.models.services.adapters import NO_ADAPTERS, Adapters
 
 @dataclass(frozen=True, slots=True)
 class ChatComponents:
-    """A language model and how it speaks.
+    """A language model, its tokenizer and what ends an answer.
 
     Attributes:
-        layout: what a token leaves in its cache.
+        layout: of a token in its cache.
         ends: tokens that end an answer.
         stops: texts that end it.
         adapters: LoRAs that sessions can choose.

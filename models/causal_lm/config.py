@@ -1,11 +1,11 @@
-"""Sizes of a language model's cache, and the names of its one component and of no checkpoint."""
+"""Sizes of a language model's cache, and the names of its one component and of random weights."""
 
 RANDOM = "random"
-"""The checkpoint that is no file: tiny random weights."""
+"""The checkpoint name for tiny random weights."""
 COMPONENT = "model"
 CONTEXT = 2048
-"""Tokens of a model that names no longest context, and the least that memory is made room for."""
+"""Tokens for a model that names no longest context; lack of memory never makes it shorter."""
 PAGE_TOKENS = 32
 SPARE_TOKENS = 64
 GROWTH = 4
-"""A cache in one piece that is full grows by a quarter and some tokens more."""
+"""A full working cache grows by a quarter and by `SPARE_TOKENS`."""

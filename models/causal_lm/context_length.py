@@ -1,4 +1,4 @@
-"""How many tokens a language model attends to: its own limit, the operator's, and the memory's."""
+"""How many tokens a language model attends to: limited by the model, the operator and memory."""
 
 import logging
 from collections.abc import Callable
@@ -23,21 +23,21 @@ def context_for(
     """Return how many tokens to attend to, in whole pages.
 
     Args:
-        longest: what the model was made for; None: its positions have no end.
-        options: what the operator wants.
-        spec_of: the model's description with a context.
-        precision: that it computes in.
+        longest: the most positions of the model; None: there is no limit.
+        options: what the operator asks for.
+        spec_of: the model's description for a context.
+        precision: the one that it computes in.
         free_bytes: memory for the caches of all sessions.
 
     Raises:
-        OptionError: the operator wants more than the model can, or less than makes sense.
+        OptionError: the operator asks for more than the model can, or for less than two pages.
     """
     if options.context:
         if longest is not None and options.context > longest:
-            most = f"the model attends to {longest} tokens at most"
-            raise OptionError(f"context: {most}, not {options.context}")
+            most = f"at most {longest} tokens for this model"
+            raise OptionError(f"context: must be {most}, not {options.context}")
         if options.context < LEAST:
-            raise OptionError(f"context: {LEAST} tokens at least, not {options.context}")
+            raise OptionError(f"context: must be at least {LEAST} tokens, not {options.context}")
         return options.context // PAGE_TOKENS * PAGE_TOKENS
     own = max(PAGE_TOKENS, (longest or CONTEXT) // PAGE_TOKENS * PAGE_TOKENS)
     context = own
@@ -45,8 +45,8 @@ def context_for(
         context = context // 2 // PAGE_TOKENS * PAGE_TOKENS
     if context < own:
         logger.warning(
-            "the model attends to %d tokens and not to %d: %d sessions with more do not fit the "
-            "memory (context, sessions)",
+            "the context is %d tokens instead of %d, because %d sessions with more do not fit in "
+            "memory (see the settings context and sessions)",
             context, own, options.sessions,
         )  # fmt: skip
     return context

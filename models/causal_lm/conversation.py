@@ -1,4 +1,4 @@
-"""Prompt memory as messages, and the text that comes back as whole characters."""
+"""A conversation as tokens, and an answer's tokens as text in whole characters."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Who said what."""
+    """One message of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     text: str
@@ -18,13 +18,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class PromptTokens:
-    """What of a conversation the model reads.
+    """The tokens of a conversation that the model reads.
 
     Attributes:
         ids: its tokens.
-        messages: those that are left, the system's among them.
-        dropped: older messages that gave way.
-        read: tokens of the newest message that were read, when not even that fits; else None.
+        messages: those that fit, including the system message.
+        dropped: how many older messages did not fit.
+        read: how many tokens of the newest message are read, when not even that fits; else None.
     """
 
     ids: tuple[int, ...]
@@ -35,11 +35,11 @@ class PromptTokens:
 
 @dataclass(frozen=True, slots=True)
 class DecodedSpan:
-    """Up to where the tokens of an answer have become text.
+    """How far the tokens of an answer are decoded to text.
 
     Attributes:
-        start: what is decoded next begins here: a token's text depends on the one before it.
-        end: tokens up to here are text already.
+        start: where decoding starts next, because a token's text depends on the one before it.
+        end: tokens before this one are decoded.
     """
 
     start: int = 0
@@ -47,21 +47,22 @@ class DecodedSpan:
 
 
 class Conversation:
-    """Between messages and token ids, by the tokenizer's chat template when it has one."""
+    """Converts between messages and token ids, with the tokenizer's chat template if it has one."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, context: int) -> None:
         """Use a tokenizer; `context` is the most tokens that the model attends to."""
         self.tokenizer, self.context = tokenizer, context
 
     def ids(self, messages: tuple[Message, ...], room: int) -> tuple[int, ...]:
-        """Return the tokens that lead up to the assistant's next words; see `fitted`."""
+        """Return the tokens before the assistant's next answer; see `fitted`."""
         return self.fitted(messages, room).ids
 
     def fitted(self, messages: tuple[Message, ...], room: int) -> PromptTokens:
-        """Return what leads up to the assistant's next words, as far as there is room for it.
+        """Return what the model reads before the assistant's next answer.
 
-        When it leaves no `room` for an answer, half of the context at most, the oldest messages
-        go, the system's last; of a single message that is too long, the beginning goes.
+        It leaves `room` tokens for the answer, half of the context at most: the oldest messages
+        are dropped, but never the system message; a single message that is too long loses its
+        beginning.
         """
         limit = self.context - min(room, self.context // 2)
         dropped = 0
@@ -74,19 +75,19 @@ class Conversation:
         return PromptTokens(ids, messages, dropped)
 
     def text(self, ids: tuple[int, ...]) -> str:
-        """Return the whole characters of an answer; one that is unfinished is left out."""
+        """Return the whole characters of an answer; an unfinished last one is left out."""
         return self._decoded(ids).rstrip(UNFINISHED)
 
-    def spell(self, ids: tuple[int, ...], spelled: DecodedSpan) -> tuple[str, DecodedSpan]:
+    def decode(self, ids: tuple[int, ...], decoded: DecodedSpan) -> tuple[str, DecodedSpan]:
         """Return the text that an answer's newest tokens add, once their characters are whole.
 
         Only the last few tokens are decoded, however long the answer is.
         """
-        before = self._decoded(ids[spelled.start : spelled.end])
-        whole = self._decoded(ids[spelled.start :])
+        before = self._decoded(ids[decoded.start : decoded.end])
+        whole = self._decoded(ids[decoded.start :])
         if len(whole) <= len(before) or whole.endswith(UNFINISHED):
-            return "", spelled
-        return whole[len(before) :], DecodedSpan(spelled.end, len(ids))
+            return "", decoded
+        return whole[len(before) :], DecodedSpan(decoded.end, len(ids))
 
     def _decoded(self, ids: tuple[int, ...]) -> str:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
@@ -103,9 +104,9 @@ class Conversation:
 
 
 def until_stop(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
-    """Return what of a text may be said, and whether a stop string has ended it.
+    """Return the part of a text that may be put out, and whether a stop string has ended it.
 
-    What could be the beginning of a stop string is held back until it is clear.
+    A possible beginning of a stop string is held back until it is complete or ruled out.
     """
     found = [at for stop in stops if (at := text.find(stop)) >= 0]
     if found:

@@ -1,8 +1,8 @@
-"""The durable part of a conversation: what was said, and the generator that it goes on with.
+"""The durable part of a conversation: its messages, and the generator that it continues with.
 
-The cache is the derived part. It is not rebuilt by units of its own: the next answer reads whatever
-of the conversation is not in it. Pieces are cut elsewhere then, so that sums may differ in their
-last bits: not exact.
+The cache is the derived part. No unit rebuilds it: the next answer reads all of the conversation
+that it does not hold. The pieces begin elsewhere then, so that sums may differ in their last bits:
+the rebuild is not exact.
 """
 
 import json
@@ -15,7 +15,7 @@ from reverie.models.contract.loop import Durable
 
 
 def durable_chat(state: ChatState, loop: str, weights_version: str) -> Durable:
-    """Keep what goes on; an answer under way is lost."""
+    """Return the durable part; an answer in progress is lost."""
     kept = {
         "prompt": state.prompt,
         "messages": [[message.role, message.text] for message in state.messages],
@@ -26,7 +26,7 @@ def durable_chat(state: ChatState, loop: str, weights_version: str) -> Durable:
 
 
 def revived_chat(durable: Durable) -> ChatState:
-    """Return a conversation that waits for the next turn, with nothing of it read."""
+    """Return a conversation that waits for the next turn, with an empty cache."""
     kept = json.loads(durable.text)
     return ChatState(
         prompt=kept["prompt"],

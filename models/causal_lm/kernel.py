@@ -1,8 +1,8 @@
-"""The loop `ar_decode` of a language model: read in bounded pieces, then a token a unit.
+"""The loop `ar_decode`: reads the conversation in bounded pieces, then draws a token a unit.
 
 An utterance is an answer. The unit that takes the turn commits and reads the first piece; the unit
-that draws the last token ends it. Between any two the answer can be interrupted: what was said then
-counts as said.
+that draws the last token ends it. The answer can be interrupted between any two units: the text
+that was put out stays in the conversation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class ChatKernel(LoopKernel[ChatState]):
         """Take a turn, read what leads up to the answer, draw tokens, end."""
         if state.answering is None:
             if not controls.turns:
-                return Idle("nobody has said anything")
+                return Idle("no turn is waiting")
             return self._plan(state, "listen", takes_controls=True, commits=True)
         if state.done:
             return self._plan(state, "end", streams=(STREAM,), shows=True)
@@ -77,12 +77,12 @@ class ChatKernel(LoopKernel[ChatState]):
         return durable_chat(state, self.spec.name, self._instance.weights_version)
 
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> ChatState:
-        """Go on from a conversation; the first answer reads all of it anew."""
+        """Continue a conversation; the first answer reads all of it again."""
         mix = self.components.adapters.mix(request.parameters)
         return replace(revived_chat(durable), mix=mix, stops=request.stop)
 
     def cancel(self, state: ChatState) -> ChatState | None:
-        """Keep what was said of the answer, and be done with the turn."""
+        """Keep the part of the answer that was put out, and finish the turn."""
         return _closed(state) if state.answering is not None else None
 
     def _run(self, unit: StepUnit[ChatState]) -> StepResult[ChatState]:
@@ -97,7 +97,7 @@ class ChatKernel(LoopKernel[ChatState]):
                 return self._end(unit.state)
 
     def _listen(self, state: ChatState, controls: Controls) -> StepResult[ChatState]:
-        """Make the turn part of the conversation, and find what is to be read anew for it."""
+        """Add the turn to the conversation, and find the tokens that the model must read for it."""
         [turn] = controls.turns[:1]
         prompt = state.prompt if controls.prompt is None else controls.prompt
         sampling, longest = _options(controls.parameters, state.sampling, state.longest)
@@ -106,8 +106,8 @@ class ChatKernel(LoopKernel[ChatState]):
         fitted = self.components.conversation.fitted((*system, *messages), longest)
         ids = fitted.ids
         mix = self.components.adapters.mix(controls.parameters, state.mix)
-        # Under other adapters all is read anew, else what is new; the last one always, for it is
-        # drawn from.
+        # Other adapters read the whole conversation again, else only the new tokens are read: the
+        # last one always, because the answer is drawn from its logits.
         kept = ids[:-1] if mix == state.mix else ()
         cached = state.cached.common_with(kept)
         after = replace(
@@ -116,7 +116,7 @@ class ChatKernel(LoopKernel[ChatState]):
             prompt=prompt,
             sampling=sampling,
             longest=longest,
-            messages=fitted.messages[len(system) :],  # what gave way does not come back
+            messages=fitted.messages[len(system) :],  # dropped messages do not return
             forgotten=state.forgotten + fitted.dropped,
             cached=cached,
             unread=ids[len(cached.tokens) :],
@@ -126,7 +126,7 @@ class ChatKernel(LoopKernel[ChatState]):
         return StepResult(after, turn_notes={turn.id: notes})
 
     def _read(self, state: ChatState, reserved: tuple[BlockId, ...]) -> tuple[ChatState, Tensor]:
-        """Let the model read the next piece; return the logits behind it as well."""
+        """Run the model on the next piece; return the logits after it as well."""
         assert self._instance.blocks is not None, "a language model keeps a cache"
         piece = _piece(state)
         layout, pool = self.components.layout, self._instance.blocks
@@ -149,7 +149,7 @@ class ChatKernel(LoopKernel[ChatState]):
         if token in self.components.ends:
             return StepResult(replace(state, done=True), checks=(logits_V,))
         answer = (*state.answer, token)
-        new, spelled = self.components.conversation.spell(answer, state.spelled)
+        new, decoded = self.components.conversation.decode(answer, state.decoded)
         pending = state.held + new
         new, stopped = until_stop(pending, (*self.components.stops, *state.stops))
         full = len(state.cached.tokens) >= self.components.conversation.context
@@ -157,7 +157,7 @@ class ChatKernel(LoopKernel[ChatState]):
         state = replace(
             state,
             answer=answer,
-            spelled=spelled,
+            decoded=decoded,
             unread=(token,),
             said=state.said + new,
             held="" if stopped else pending[len(new) :],
@@ -167,7 +167,7 @@ class ChatKernel(LoopKernel[ChatState]):
         return StepResult(state, outputs, checks=(logits_V,))
 
     def _end(self, state: ChatState) -> StepResult[ChatState]:
-        """Say what was held back, and wait for the next turn."""
+        """Put out the text that was held back, and wait for the next turn."""
         rest = TextOutput(STREAM, state.held, state.answering or None)
         return StepResult(_closed(replace(state, said=state.said + state.held)), (rest,))
 
@@ -181,7 +181,7 @@ class ChatKernel(LoopKernel[ChatState]):
 
 
 def _piece(state: ChatState) -> tuple[int, ...]:
-    """Return what the next unit reads: a piece, but the last token by itself."""
+    """Return what the next unit reads: a piece, and the last token alone."""
     return state.unread[: min(PIECE, max(1, len(state.unread) - 1))]
 
 
@@ -192,7 +192,7 @@ def _closed(state: ChatState) -> ChatState:
         messages=(*state.messages, *answer),
         unread=(),
         answer=(),
-        spelled=DecodedSpan(),
+        decoded=DecodedSpan(),
         said="",
         held="",
         done=False,

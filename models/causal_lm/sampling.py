@@ -1,8 +1,8 @@
 """From logits to the next token, as transformers' `generate` draws it.
 
-The order is the library's: repetition penalty, temperature, top-k, top-p, min-p. Randomness is a
-generator's state that goes in and comes out, so that it is a value of the session and not of the
-process; seeded alike, and drawn once a token, it gives the tokens that `generate` gives after
+The order is the library's: repetition penalty, temperature, top-k, top-p, min-p. Randomness is the
+state of a generator, which is passed in and returned: it belongs to the session and not to the
+process. With the same seed, drawn once a token, it gives the tokens that `generate` gives after
 `torch.manual_seed`.
 """
 
@@ -15,14 +15,14 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
-    """How freely to draw.
+    """How the next token is drawn.
 
     Attributes:
         temperature: 0 takes the likeliest token.
         top_p: the likeliest tokens that together have this share; 1 is all of them.
-        top_k: so many of the likeliest tokens; 0 is all of them.
-        min_p: tokens that are at least so likely, as a share of the likeliest; 0 is all of them.
-        repetition_penalty: how much less likely a token is that is there already; 1 leaves it.
+        top_k: this many of the likeliest tokens; 0 is all of them.
+        min_p: tokens at least this likely, relative to the likeliest; 0 is all of them.
+        repetition_penalty: how much less likely a token is that occurred before; 1 is no penalty.
     """
 
     temperature: float = 0.0
@@ -44,9 +44,9 @@ def draw(
 
     Args:
         logits_V: of the whole vocabulary.
-        options: how freely.
-        state: from `seeded_state` or the draw before; left as it is.
-        there: the tokens before it, those of the prompt too.
+        options: how to draw.
+        state: from `seeded_state` or the previous draw; it is not modified.
+        there: the tokens before it, including those of the prompt.
     """
     scores_V = scores_of(logits_V, options, there)
     if options.temperature == 0:
@@ -58,7 +58,7 @@ def draw(
 
 
 def scores_of(logits_V: Tensor, options: SamplingOptions, there: Sequence[int] = ()) -> Tensor:
-    """Return the scores that are drawn from; of what is not to be drawn they are minus infinity."""
+    """Return the scores to draw from; they are minus infinity for excluded tokens."""
     scores_V = _penalised(logits_V.float().cpu(), options.repetition_penalty, there)
     if options.temperature == 0:
         return scores_V

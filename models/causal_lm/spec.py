@@ -1,7 +1,7 @@
-"""What a language model is here, and how it is loaded.
+"""The language model family: its description, and how it is loaded.
 
-    reverie serve --model causal_lm --checkpoint DIR      a folder as transformers saves it
-    reverie serve --model causal_lm --checkpoint random   tiny random weights: babble, to try paths
+    reverie serve --model causal_lm --checkpoint DIR      a folder as transformers saves it reverie
+    serve --model causal_lm --checkpoint random   tiny random weights: babble, to try the server
 
 The library is imported when a model is loaded, not before.
 """
@@ -52,7 +52,7 @@ PARAMETERS = (
         1.0,
         0.5,
         2.0,
-        label="Repetition penalty: 1 leaves words that were said",
+        label="Repetition penalty: 1 is none",
     ),
     ParameterSpec("longest", 256, 1, 4096, integer=True, label="Longest answer in tokens"),
 )
@@ -76,9 +76,9 @@ def chat_spec(
         page: shape of a cache block; empty before a model is loaded.
         adapters: parameters of the LoRAs that sessions can choose.
         defaults: values that the checkpoint asks for, in place of the family's.
-        token_bytes: what a token takes in the cache, which is held in one piece beside the pages.
+        token_bytes: size of a token in the working cache, which is held besides the pages.
     """
-    parameters = [_beginning(each, defaults or {}, context) for each in PARAMETERS]
+    parameters = [_with_default(each, defaults or {}, context) for each in PARAMETERS]
     loop = LoopSpec(
         name="ar_decode",
         components=(COMPONENT,),
@@ -86,7 +86,8 @@ def chat_spec(
         parameters=(*parameters, *adapters),
         window_blocks=context // PAGE_TOKENS,
         chunk_blocks=1,
-        rebuild_blocks=context // PAGE_TOKENS,  # the rest is read anew when the oldest gives way
+        rebuild_blocks=context
+        // PAGE_TOKENS,  # when the oldest message is dropped, the rest is read again
         prompt_tokens=context,
         takes_turns=True,
         caches=("conversation",),
@@ -107,8 +108,10 @@ def chat_spec(
     )
 
 
-def _beginning(spec: ParameterSpec, defaults: Mapping[str, float], context: int) -> ParameterSpec:
-    """Return a parameter with the checkpoint's default, as far as its range lets it be."""
+def _with_default(
+    spec: ParameterSpec, defaults: Mapping[str, float], context: int
+) -> ParameterSpec:
+    """Return a parameter with the checkpoint's default, limited to its range."""
     high = max(spec.high, context) if spec.name == "longest" else spec.high
     value = min(max(defaults.get(spec.name, spec.default), spec.low), high)
     return replace(spec, default=value, high=high)
@@ -126,12 +129,12 @@ class CausalLm:
         """Load the model that `options.checkpoint` names.
 
         Raises:
-            CheckpointError: none is named, it cannot be read, it is no decoder-only model, or the
-                library transformers is not installed.
+            CheckpointError: none is named, it cannot be read, it is not a decoder-only model, or
+                the library transformers is not installed.
         """
         if options.checkpoint is None:
             raise CheckpointError(
-                "causal_lm has no weights of its own: name a folder as checkpoint, or `random`"
+                "causal_lm ships no weights: set checkpoint to a folder, or to `random`"
             )
         loaded: LoadedChat = _module("checkpoint.loading").load_chat(options)
         spec = loaded.spec
@@ -157,10 +160,10 @@ class CausalLm:
     def check(self, path: str) -> CheckpointReport:
         """Compare a folder with the language model that it describes; no weights are read.
 
-        Whether its memory is a plain key/value cache is only known once it is loaded.
+        Whether it has a plain key/value cache is known only once it is loaded.
 
         Raises:
-            CheckpointError: it is none, or the extra `lm` is not installed.
+            CheckpointError: it is not one, or the extra `lm` is not installed.
         """
         report: CheckpointReport = _module("checkpoint.contents").check(Path(path))
         return report
@@ -194,5 +197,5 @@ def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(f"reverie.models.causal_lm.{name}")
     except ImportError as error:
-        why = "causal_lm needs the extra `lm`: pip install '.[lm]' in a checkout of reverie"
+        why = "causal_lm needs the extra `lm`: run pip install '.[lm]' in a checkout of reverie"
         raise CheckpointError(f"{why} ({error})") from error

@@ -16,20 +16,20 @@ class ChatState:
     """A conversation.
 
     Attributes:
-        prompt: what the system message says; empty for none.
-        messages: what was said, without the system message.
+        prompt: the text of the system message; empty for none.
+        messages: the conversation without the system message.
         cached: what the model has read.
-        unread: tokens that lead up to the answer and are not read yet.
+        unread: tokens before the answer that the model has not read yet.
         answer: tokens of the answer so far.
-        spelled: up to where they are text.
-        said: of that, what has gone out.
-        held: what may be the beginning of a stop string.
+        decoded: how far they are decoded to text.
+        said: the text that was put out.
+        held: text that may be the beginning of a stop string.
         stops: texts that end an answer, as the session asked.
-        forgotten: messages that are no longer read.
-        done: the answer is complete, and its end is to be said.
+        forgotten: messages that no longer fit the context.
+        done: whether the answer is complete, so that the next unit ends it.
         answering: the turn that is being answered; None between answers.
         random: state of the session's generator.
-        mix: the adapters in force, and how strong they are; all that is cached was read under it.
+        mix: the active adapters and their strengths; everything cached was read under it.
     """
 
     prompt: str
@@ -40,7 +40,7 @@ class ChatState:
     cached: CachedTokens = field(default_factory=CachedTokens)
     unread: tuple[int, ...] = ()
     answer: tuple[int, ...] = ()
-    spelled: DecodedSpan = field(default_factory=DecodedSpan)
+    decoded: DecodedSpan = field(default_factory=DecodedSpan)
     said: str = ""
     held: str = ""
     stops: tuple[str, ...] = ()

@@ -1,9 +1,8 @@
-"""The cache of one conversation as the library reads it, which each token is added to in place.
+"""The cache of one conversation as one tensor a layer, to which each token is added in place.
 
-Pages are what a state holds for good: shared, counted, gone back to. To attend to them they are
-laid out in one piece, and that piece is kept for the state that is made by it. Another state (of a
-session that was forked, or one that was gone back to) finds that it is not meant, and lays out a
-piece of its own.
+A state refers to pages, which are shared, counted and never modified. To attend to them they are
+copied into one tensor, which the next state of the conversation reuses. Another state (of a fork,
+or after a rewind) finds another version, and makes a copy of its own.
 """
 
 from typing import Any
@@ -16,7 +15,7 @@ from reverie.models.causal_lm.config import GROWTH, SPARE_TOKENS
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # of its base
-    """Keys and values of one layer, with room behind them."""
+    """Keys and values of one layer, with spare room after them."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         """Hold nothing."""
@@ -27,7 +26,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # of its bas
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **options: Any
     ) -> tuple[Tensor, Tensor]:
-        """Add tokens behind those that are there; return all."""
+        """Add tokens at the end; return all."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         before = self.get_seq_length()
@@ -39,14 +38,14 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]  # of its bas
         return self.keys, self.values
 
     def cut(self, length: int) -> None:
-        """Forget all but the first tokens."""
+        """Drop all but the first tokens."""
         if self._key_room is not None and self._value_room is not None:
             self.keys = self._key_room[:, :, :length]
             self.values = self._value_room[:, :, :length]
 
 
 def _with_room(room: Tensor | None, before: int, new: Tensor) -> Tensor:
-    """Write tokens behind the first `before`; return the tensor, a larger one when it was full."""
+    """Write tokens after the first `before`; return the tensor, a larger one if it was full."""
     end = before + new.shape[-2]
     if room is None or room.shape[-2] < end:
         shape = (*new.shape[:2], end + end // GROWTH + SPARE_TOKENS, new.shape[-1])
@@ -66,12 +65,12 @@ def empty_cache() -> DynamicCache:
 
 
 class WorkingCache:
-    """A conversation in one piece, good for the tokens that were last added to it.
+    """A conversation in one tensor a layer, valid for the state that last added to it.
 
     Attributes:
         cache: as the library reads it.
         length: tokens in it.
-        version: of what it holds now; tokens that were read under another one are not in it.
+        version: of its content; a state with another version must not use it.
     """
 
     def __init__(self, cache: DynamicCache, length: int) -> None:
@@ -81,7 +80,7 @@ class WorkingCache:
         self.version = 0
 
     def lend(self, length: int) -> None:
-        """Forget all but the first tokens, and be good for no state until `grew` says for which.
+        """Drop all but the first tokens, and become invalid for every state until `grew` is called.
 
         A forward pass that fails may have added to some layers.
         """
@@ -93,6 +92,6 @@ class WorkingCache:
             self.length = length
 
     def grew(self, count: int) -> int:
-        """Note that a forward pass has added tokens; return the version that names them."""
+        """Record that a forward pass has added tokens; return the version of the new content."""
         self.length += count
         return self.version

@@ -1,7 +1,7 @@
-"""What a loop did, in numbers: enough to train on it, and to do it again.
+"""A record of what a loop did: enough to train on it, and to repeat it.
 
-A driver whose options ask for it keeps a `BehaviorRecord` of every chunk that it puts out. What is
-common to all loops comes from the driver; the rest the kernel says (`LoopKernel.behavior`).
+A driver whose options ask for it keeps a `BehaviorRecord` of every chunk that it puts out. The
+driver fills in what is common to all loops, and the kernel the rest (`LoopKernel.behavior`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """What a kernel says of the chunk that it has just committed.
+    """What a kernel records about the chunk that it has just committed.
 
     Attributes:
         prompt: the whole prompt in effect.
         actions: the key that acted, for each control where one did.
-        levels: noise levels at which the model was called, from noise down; empty for a chunk that
-            was given and not made.
-        tensors: by name, such as `clean` for the latents and `noise` for what they were made from;
-            outside of inference mode, so that a training may read them.
+        levels: noise levels at which the model was called, highest first; empty for a chunk that
+            came from outside.
+        tensors: by name, such as `clean` for the latents and `noise` for the noise that they
+            started from; outside of inference mode, so that training can use them.
     """
 
     prompt: str = ""
@@ -46,9 +46,9 @@ class BehaviorRecord:
         seed: the root of its randomness.
         weights_version: of the instance, when the chunk was committed.
         parameters: those in effect.
-        controls: what its units took, in order; without the states of peers. A session with the
-            same seed, weights and start that takes the same again makes the same chunk.
-        behavior: what the kernel says; None when it says nothing.
+        controls: what its units took, in order, without the states of peers. A session with the
+            same seed, weights and start that takes the same controls makes the same chunk.
+        behavior: the kernel's part; None when it records nothing.
     """
 
     session: str
@@ -63,10 +63,10 @@ class BehaviorRecord:
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """What a script asks of one chunk.
+    """What a script does during one chunk.
 
     Attributes:
-        prompt: a new prompt; None leaves it.
+        prompt: a new prompt; None keeps the current one.
         held: the keys that are down in this chunk, by control; a control that is not named has
             none.
         axes: a movement of each control that is an axis.

@@ -57,7 +57,7 @@ class BlockPool:
 
     @property
     def free(self) -> int:
-        """How many blocks nobody refers to."""
+        """How many blocks have no reference."""
         return len(self._free)
 
     @property
@@ -77,7 +77,9 @@ class BlockPool:
             OutOfBlocksError: there are fewer; nothing was taken.
         """
         if count > len(self._free):
-            raise OutOfBlocksError(f"{count} blocks asked for, {len(self._free)} free")
+            raise OutOfBlocksError(
+                f"{count} cache blocks were requested, {len(self._free)} are free"
+            )
         taken = tuple(self._free.pop() for _ in range(count))
         for block in taken:
             self._references[block] = 1

@@ -1,13 +1,13 @@
-"""Controls: what a person does, merged into what a model sees in one step.
+"""Controls: what a person does, merged into the input of one step.
 
 A `ControlSpec` declares a control of a loop and how several inputs of one step merge:
 
     latest  the newest wins (a prompt, a slider)
     sum     they add up (mouse movement)
-    edges   presses and releases are all seen, in order (keys, clicks)
-    fifo    all are seen, in order (text turns)
+    edges   all presses and releases are kept, in order (keys, clicks)
+    fifo    all are kept, in order (text turns)
 
-Each rule has its own value in `Controls`, so a kernel never has to guess what a number means.
+Each rule has its own field in `Controls`, so that a kernel knows what a number means.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Drag(StrEnum):
 
 
 class ParameterRole(StrEnum):
-    """What the runtime itself reads a parameter for."""
+    """What the runtime itself uses a parameter for."""
 
     NONE = ""
     PACE = "pace"
@@ -57,8 +57,8 @@ class ControlSpec:
         keys: the legal keys of an `EDGES` control; empty for an axis.
         low: least value of one input of a `SUM` control.
         high: greatest value of one input of a `SUM` control.
-        label: what a person is shown.
-        bindings: for a key, what presses it where a person plays: a `KeyboardEvent.code` such as
+        label: the text that a client shows.
+        bindings: for a key, what presses it in a client: a `KeyboardEvent.code` such as
             `Space` or `KeyE`, `MouseLeft` or `MouseRight`. A client chooses for keys without one:
             letters and digits by their names, directions (`up`, `forward`, ...) by the arrow keys.
         drag: of a `SUM` control, which way the picture is dragged to move it.
@@ -80,9 +80,9 @@ class ParameterSpec:
 
     Attributes:
         integer: whether it is whole; from 0 to 1 it is a switch.
-        label: what a person is shown; empty when it is not for people.
+        label: the text that a client shows; empty: the client does not show the parameter.
         stream: the output of its loop that it switches on and off; a client shows it there.
-        role: what the runtime reads it for.
+        role: what the runtime uses it for.
     """
 
     name: str
@@ -127,8 +127,8 @@ class KeyInput:
     def acting(self) -> str | None:
         """Return the one key that a model with a single action a step should act on.
 
-        A tap (pressed and released within the step) comes first, for it will not be seen again;
-        then the key pressed last of those that are held.
+        A tap (pressed and released within the step) comes first, because no later step sees it;
+        then the key that was pressed last of those that are held.
         """
         for edge in self.edges:
             if edge.down and edge.key not in self.held:
@@ -141,10 +141,10 @@ class MediaInput:
     """A picture or a piece of sound that was pushed into an input stream.
 
     Attributes:
-        pts_us: when it was taken, on the clock of whoever pushed it.
+        pts_us: when it was captured, on the client's clock.
         data: a picture, uint8 [H, W, 3] in the size that the `InputSpec` declares; or sound,
-            float32 [samples, channels] in -1..1 at the declared rate. Nobody writes into it.
-        last: it ends a clip, or is a picture by itself; what comes after it is another one.
+            float32 [samples, channels] in -1..1 at the declared rate. It must not be modified.
+        last: whether it ends a clip, or is a single picture; what follows belongs to another.
     """
 
     pts_us: int
@@ -154,10 +154,10 @@ class MediaInput:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A text that was said to the model.
+    """A text for the model to answer.
 
     Attributes:
-        id: what an answer names (`TextOutput.answers`); empty when nobody asks.
+        id: what the answer names (`TextOutput.answers`); empty when the client gave none.
     """
 
     text: str
@@ -166,18 +166,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """Everything that was asked of a loop since the last step that took controls.
+    """Everything that came for a loop since the last step that took controls.
 
     Attributes:
         prompt: the whole prompt in effect, when it has changed; None leaves it as it was.
         keys: a `KeyInput` for each `EDGES` control that is held or has moved.
         axes: the sum of each `SUM` control.
         parameters: the newest value of each parameter that was changed.
-        turns: the oldest text that was said to the model and not taken by a step; those behind it
-            wait.
+        turns: the oldest turn that no step has taken yet; later ones wait.
         media: what came into each input stream since then, oldest first.
         peers: for each loop that `LoopSpec.reads` names, its newest state whose frames are out.
-            Alive for as long as the step runs; a state that keeps its block ids shares the blocks.
+            Valid while the step runs; a state that keeps its block ids shares the blocks.
     """
 
     prompt: str | None = None

@@ -1,7 +1,7 @@
 """The encoder cache and the key that finds an entry in it.
 
-If a field can change the output it is in the key. That is the whole rule: two sessions share an
-entry only when every field is equal, and a change of weights or adapters finds nothing stale.
+Every field that can change the output is in the key: two sessions share an entry only when all
+fields are equal, and a change of weights or adapters never finds a stale entry.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class CacheKey:
 class EncoderCache:
     """The most recently used encoder outputs, shared by all sessions of an instance.
 
-    Thread-safe: prompts are read beside the step thread. Two threads that miss the same entry both
-    make it, and both values are equal.
+    Thread-safe: prompts are encoded on another thread than the step thread. Two threads that miss
+    the same entry both compute it, and the values are equal.
     """
 
     def __init__(self, capacity: int = 256) -> None:

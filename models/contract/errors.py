@@ -3,10 +3,10 @@
 ModelError
 ├── SpecError            the author's description contradicts itself; fix the spec
 ├── UnknownModelError    no family of that name is installed; show `reverie models`
-├── OptionError          this machine or model does not have what the deployment asks for
+├── OptionError          this machine or model does not support what the deployment asks for
 ├── CheckpointError      the weights do not fit the architecture; nothing was loaded
 ├── DeviceLostError      every later call of this process fails; only another process helps
-├── DeviceMemoryError    memory ran out; says what was asked for and what there is
+├── DeviceMemoryError    memory ran out; says how much was requested and how much is free
 └── OutOfBlocksError     the cache pool is full; admission should have refused the session
 """
 
@@ -24,7 +24,7 @@ class UnknownModelError(ModelError):
 
 
 class OptionError(ModelError):
-    """A model is to be loaded in a way that it, or this machine, does not know."""
+    """A model cannot be loaded with this option, or not on this machine."""
 
 
 class CheckpointError(ModelError):
@@ -32,7 +32,7 @@ class CheckpointError(ModelError):
 
 
 class DeviceLostError(ModelError):
-    """The device has failed, and with it everything that this process has on it."""
+    """The device has failed, and everything that this process has on it is lost."""
 
 
 class DeviceMemoryError(ModelError):
@@ -40,7 +40,7 @@ class DeviceMemoryError(ModelError):
 
     Attributes:
         asked_bytes: None where the library does not say.
-        free_bytes: None where it cannot be found out.
+        free_bytes: None where it is unknown.
     """
 
     def __init__(
@@ -52,4 +52,4 @@ class DeviceMemoryError(ModelError):
 
 
 class OutOfBlocksError(ModelError):
-    """The cache pool has fewer free blocks than were asked for; nothing was taken."""
+    """The cache pool has fewer free blocks than requested; none was taken."""

@@ -25,10 +25,10 @@ class AdapterOption:
     """A LoRA that an operator serves.
 
     Attributes:
-        name: what its parameter, `lora_<name>`, is called by.
+        name: the name of its parameter is `lora_<name>`.
         path: a file, or a folder as peft writes it.
-        merged: it becomes part of the weights, and no session can choose.
-        strength: of a merged one; else what a session begins with, 0 being without it.
+        merged: whether it becomes part of the weights, so that sessions cannot choose.
+        strength: of a merged one; else the strength that a session begins with, 0 for none.
         most: the greatest strength that a session can choose.
     """
 
@@ -47,9 +47,9 @@ class LoadOptions:
         device: a torch device; `auto` takes CUDA when there is one.
         precision: one of the spec's precisions; `auto` lets the family choose for the device.
         checkpoint: a path to weights; None takes those that ship.
-        parts: the folder of what else the weights need; None: it is next to them.
-        sessions: how many sessions the cache pools are to hold, at most.
-        history_chunks: how many chunks back a session can be rewound, at most.
+        parts: the folder of the other files that the weights need; None: it is next to them.
+        sessions: the most sessions that the cache pools hold.
+        history_chunks: the most chunks that a session can be rewound.
         threads: CPU threads for one step; 0 lets the family choose.
         adapters: LoRAs, merged or for sessions to choose.
         decoder: another decoder of latents than the checkpoint's own, by its kind; empty for none.
@@ -60,10 +60,10 @@ class LoadOptions:
         game: which game the weights were trained on, for a model of several; `auto` lets the family
             find out.
         parallel: devices to spread the instance over.
-        context: tokens that a language model attends to; 0: as many as it can, where there is room.
+        context: tokens that a language model attends to; 0: as many as it can and memory allows.
         steps: denoise steps that sessions begin with; 0 lets the family choose.
-        calibration_s: the longest that the family may time itself on a CPU, to choose what is left
-            to it (`precision`, `threads`, `steps`); 0: it takes its plain choice.
+        calibration_s: the longest time that the family may measure itself on a CPU, to choose
+            `precision`, `threads` and `steps` where they are not set; 0: it uses its defaults.
         workers: of the same server, which share the machine's cores.
     """
 
@@ -88,33 +88,33 @@ class LoadOptions:
 
 
 def require_taken(options: LoadOptions, spec: ModelSpec) -> None:
-    """Refuse options that a family would not heed, before anything of it is loaded.
+    """Refuse options that a family does not support, before anything of it is loaded.
 
     Raises:
-        OptionError: names the option, and what there is instead.
+        OptionError: names the option and the supported values.
     """
     if options.adapters and not any(part.adaptable for part in spec.components):
-        raise OptionError(f"{spec.name} takes no adapters")
+        raise OptionError(f"adapters: {spec.name} does not support LoRAs")
     decoders = [kind for part in spec.components for kind in part.decoders]
     if options.decoder and options.decoder not in decoders:
-        known = f"it has {', '.join(decoders)}" if decoders else "it has its own alone"
-        raise OptionError(f"{spec.name} has no decoder {options.decoder!r}; {known}")
+        known = f"supports {', '.join(decoders)}" if decoders else "supports only its own"
+        raise OptionError(f"decoder: {spec.name} {known}, not {options.decoder!r}")
     if options.decoder_path is not None and not options.decoder:
-        raise OptionError("decoder_path is given, and no decoder that it is for")
+        raise OptionError("decoder_path is set, but decoder is not")
     if options.parts is not None and not spec.has_parts:
-        raise OptionError(f"parts: a checkpoint of {spec.name} is in one place")
+        raise OptionError(f"parts: checkpoints of {spec.name} are in one folder")
     if options.guidance != AUTO and not spec.guided:
-        raise OptionError(f"guidance: {spec.name} has {AUTO} alone, not {options.guidance!r}")
+        raise OptionError(f"guidance: {spec.name} supports only {AUTO}, not {options.guidance!r}")
     if options.context and not spec.context_option:
-        raise OptionError(f"context: {spec.name} is no language model whose context can be chosen")
+        raise OptionError(f"context: only language models support it, and {spec.name} is not one")
     if options.steps:
         _require_steps(options.steps, spec)
     if options.game != AUTO and options.game.lower() not in map(str.lower, spec.games):
-        there = f"it has {', '.join((AUTO, *spec.games))}"
-        raise OptionError(f"game: {spec.name} has no {options.game!r}; {there}")
+        known = ", ".join((AUTO, *spec.games))
+        raise OptionError(f"game: {spec.name} supports {known}, not {options.game!r}")
     if options.precision not in (precisions := (AUTO, *spec.precisions)):
-        there = f"it has {', '.join(precisions)}"
-        raise OptionError(f"{spec.name} has no precision {options.precision!r}; {there}")
+        known = ", ".join(precisions)
+        raise OptionError(f"precision: {spec.name} supports {known}, not {options.precision!r}")
 
 
 def _require_steps(steps: int, spec: ModelSpec) -> None:
@@ -128,7 +128,7 @@ def _require_steps(steps: int, spec: ModelSpec) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """Sessions that run at once, and the chunks back that each of them keeps."""
+    """How many sessions run at once, and how many chunks of history each keeps."""
 
     sessions: int
     history_chunks: int
@@ -143,15 +143,15 @@ class ModelInstance:
         weights_version: changes whenever any weight does; part of every cache key.
         components: modules by the names in the spec.
         blocks: the cache pool; None when no loop keeps a cache.
-        prepare_prompt: reads a prompt into `encodings`, under the parameters of a session, so that
-            the unit which takes the prompt finds it there. Called on a thread beside the step
-            thread, before the prompt is delivered; may take its time, and may raise. None: prompts
-            are read by units alone.
-        knows_prompt: whether a prompt needs no preparing any more, and is delivered at once. Called
-            on the step thread; takes no time. None: no prompt is known.
-        prompt_parameters: names of parameters that change how a prompt is read.
-        room: how many sessions it holds, where that is fewer than the options ask for; None: as
-            many, and as much of their history.
+        prepare_prompt: encodes a prompt into `encodings`, under the parameters of a session, so
+            that the unit which takes the prompt finds it there. Called on another thread than the
+            step thread, before the prompt is delivered; it may be slow and may raise. None: only
+            units encode prompts.
+        knows_prompt: whether a prompt is already prepared, so that it is delivered at once. Called
+            on the step thread; must be fast. None: no prompt is prepared.
+        prompt_parameters: names of parameters that change how a prompt is encoded.
+        room: how many sessions fit, and with how much history; None: all that the options ask
+            for.
     """
 
     name: str

@@ -47,11 +47,11 @@ S = TypeVar("S", bound=LoopState)
 
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
-    """What a session asks of a loop when it begins.
+    """How a session starts a loop.
 
     Attributes:
         seed: the root of all randomness of the session.
-        prompt: the whole prompt in effect; empty means that the person asked for nothing.
+        prompt: the whole prompt in effect; empty when no prompt was given.
         parameters: every parameter of the loop, defaults filled in.
         stop: texts that end an answer, for a loop that takes turns.
     """
@@ -101,7 +101,7 @@ class FrameOutput:
 
 @dataclass(frozen=True, slots=True)
 class AudioOutput:
-    """Sound for an audio stream, that follows what was put out before.
+    """Sound for an audio stream, which continues the samples before it.
 
     Attributes:
         samples_NC: N samples of C channels, as many as the stream declares; float in -1..1
@@ -114,14 +114,14 @@ class AudioOutput:
 
 @dataclass(frozen=True, slots=True)
 class TextOutput:
-    """Whole characters for a text stream; words come with the space behind them.
+    """Whole characters for a text stream; words include the space after them.
 
     A chunk of a text loop is one utterance: its first unit takes the controls and commits, each
     later one adds text, and the last one, which `shows`, ends it (its text may be empty). The
     driver numbers utterances.
 
     Attributes:
-        answers: the id of the `Turn` that the utterance answers; None when nobody has asked.
+        answers: the id of the `Turn` that the utterance answers; None when it answers none.
     """
 
     stream: str
@@ -134,13 +134,12 @@ Output = FrameOutput | AudioOutput | TextOutput
 
 @dataclass(frozen=True, slots=True)
 class PromptNotes:
-    """What a text encoder has to say about a prompt, or a turn, for the receipt.
+    """What the receipt says about how a prompt or a turn was encoded.
 
     Attributes:
-        unknown_words: words that it does not know, in order.
+        unknown_words: words that the encoder does not know, in order.
         truncated_at: tokens that were read when the prompt was longer; None when all were.
-        dropped_messages: the oldest ones of a conversation, which were read until now and are not
-            read any more: there is no room for them.
+        dropped_messages: the oldest messages of a conversation that no longer fit the context.
     """
 
     unknown_words: tuple[str, ...] = ()
@@ -157,7 +156,7 @@ class StepResult(Generic[S]):
         outputs: for the streams that the plan names.
         checks: tensors that must be finite, or the step is rolled back.
         notes: set by the unit that read a prompt.
-        turn_notes: what there is to say about turns that the unit took, by their ids.
+        turn_notes: notes on the turns that the unit took, by their ids.
     """
 
     state: S
@@ -169,7 +168,7 @@ class StepResult(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """The small part of a state that is enough to go on.
+    """The small part of a state that is enough to continue.
 
     Attributes:
         loop: the loop that it belongs to.
@@ -210,19 +209,19 @@ class LoopKernel(ABC, Generic[S]):
         """Run exactly the planned units; one result each, in order."""
 
     def behavior(self, state: S) -> Behavior | None:
-        """Describe the chunk that the unit which led to `state` has committed; None says nothing.
+        """Describe the chunk that the unit which led to `state` has committed, or return None.
 
-        Asked for sessions that are recorded only, right after that unit, outside of inference mode.
+        Called only for recorded sessions, right after that unit, outside of inference mode.
         """
         return None
 
     def cancel(self, state: S) -> S | None:
         """Return the state after abandoning the current utterance.
 
-        For loops of text only: what was said counts as said, the turn that was being answered is
-        done with, and those behind it are still answered. Runs no model, and refers to no block
-        that `state` does not. None (the default) goes back to where the utterance began, so that it
-        may begin again.
+        For loops of text only: text that was put out stays, the turn that was being answered is
+        finished, and later turns are still answered. Runs no model, and refers to no block that
+        `state` does not. None (the default) returns to the start of the utterance, which may then
+        begin again.
         """
         return None
 
@@ -231,7 +230,7 @@ class LoopKernel(ABC, Generic[S]):
         return None
 
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> S:
-        """Return a state that plans the units which rebuild its derived part, then goes on.
+        """Return a state that plans the units which rebuild its derived part, and then continues.
 
         Raises:
             NotImplementedError: the loop has no durable part.

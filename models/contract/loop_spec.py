@@ -1,4 +1,4 @@
-"""What a loop of a model is, described: its parts, its streams, its cache, what it can do."""
+"""The description of a loop: its components, its streams, its cache, its capabilities."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Capability(StrEnum):
     DURABLE = "durable"
     """The state's durable part can leave the process and be rebuilt."""
     EXACT_REBUILD = "exact_rebuild"
-    """A rebuilt state goes on exactly as the lost one would have."""
+    """A rebuilt state continues exactly as the lost one would have."""
     BATCH = "batch"
     """`run_step` computes units with equal batch keys in one pass."""
 
@@ -41,12 +41,12 @@ class ComponentSpec:
 
 @dataclass(frozen=True, slots=True)
 class CacheSpec:
-    """A kind of cache blocks: what one of them is, and who writes it.
+    """A kind of cache blocks: its shape, and which units write it.
 
     Attributes:
         producers: the loops whose units write it, each for its own session.
         units: kinds of these units, `WorkPlan.kind`.
-        shape: of a block; empty when only the loaded weights tell.
+        shape: of a block; empty when it is known only from the loaded weights.
     """
 
     name: str
@@ -63,7 +63,7 @@ class LoopSpec:
         name: `world_model`, `video_continuation`, `ar_decode`, ...
         components: names of the components that its steps use.
         streams: what it puts out.
-        controls: what it takes, beside prompt and parameters.
+        controls: what it takes, apart from prompt and parameters.
         parameters: numbers that a session may change while it runs.
         chunk_frames: frames of the first video stream that become visible together.
         window_blocks: cache blocks of a full context window; 0 when it keeps no cache.
@@ -71,16 +71,16 @@ class LoopSpec:
         prompt_tokens: longest prompt that the model reads; 0 when it takes none.
         inputs: media that it takes.
         reads: other loops of the program whose newest state it sees (`Controls.peers`).
-        takes_turns: whether texts can be said to it (`Controls.turns`).
-        rebuild_blocks: cache blocks that are written anew while the old ones are still held.
+        takes_turns: whether it answers texts (`Controls.turns`).
+        rebuild_blocks: cache blocks that are rewritten while the old ones are still held.
         caches: names of the caches (`CacheSpec`) that its window consists of.
-        state_bytes: what the newest state holds beside cache blocks, at most.
-        chunk_bytes: what each chunk adds to that which can be gone back to, and is not shared.
+        state_bytes: the most that the newest state holds besides cache blocks.
+        chunk_bytes: what each chunk that can be restored holds and does not share.
         example_prompts: prompts that it understands, which a client offers to people.
-        example_turns: likewise texts that can be said to it.
+        example_turns: likewise turns that it answers.
 
-    A loop without a video or audio stream keeps to no viewer's playhead; a parameter of it may have
-    a `ParameterRole`. Its `window_blocks` count the blocks of a peer that its states keep.
+    A loop without a video or audio stream is not paced by a viewer's playhead; a parameter of it
+    may have a `ParameterRole`. Its `window_blocks` count the blocks of a peer that its states keep.
     """
 
     name: str
@@ -120,7 +120,7 @@ class LoopSpec:
     def blocks_a_session(self, history_chunks: int) -> int:
         """Return the cache blocks to hold for one session, so that its steps cannot run out.
 
-        A full window, one chunk in the making, what older chunk states share no longer, and a
+        A full window, one chunk in progress, blocks that only older chunk states refer to, and a
         window that is being rebuilt.
         """
         in_use = self.window_blocks + self.chunk_blocks * (1 + history_chunks)

@@ -1,7 +1,7 @@
 """How a model could be spread over devices, and how an operator asks for it.
 
-This version runs each instance on one device, so that the one plan that a deployment can name is
-`ONE_DEVICE`; a model's description says what its sizes would allow.
+This version runs each instance on one device, so `ONE_DEVICE` is the only plan that a deployment
+can ask for. A model's description says what its sizes would allow.
 """
 
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ class ParallelPlan:
     Attributes:
         tensor: devices that share the heads of every layer.
         sequence: devices that share the tokens of a call.
-        data: devices that each hold the whole model, and sessions of their own.
+        data: devices that each hold the whole model and other sessions.
     """
 
     tensor: int = 1
@@ -29,12 +29,12 @@ ONE_DEVICE = ParallelPlan()
 
 @dataclass(frozen=True, slots=True)
 class ParallelSpec:
-    """What a model has to share out; a plan's degree must divide it. 1 cannot be split.
+    """Into how many parts a model can be split: a plan's degree must divide it; 1 cannot be split.
 
     Attributes:
         tensor: attention heads of every layer.
-        sequence: tokens of a call, the least number that there is.
-        data: copies that make sense.
+        sequence: tokens of the shortest call.
+        data: copies of the model.
     """
 
     tensor: int = 1
@@ -49,14 +49,16 @@ class ParallelSpec:
         """
         for field in fields(plan):
             degree, parts = getattr(plan, field.name), getattr(self, field.name)
-            where = f"parallel.{field.name} is {degree}"
+            where = f"parallel.{field.name}"
             if degree < 1:
-                raise OptionError(f"{where}, and 1 is the least")
+                raise OptionError(f"{where} must be at least 1, not {degree}")
             if degree > 1 and parts == 1:
-                raise OptionError(f"{where}, and {model} cannot be split so")
+                raise OptionError(f"{where} must be 1: {model} cannot be split that way")
             if parts % degree:
                 what = _PARTS[field.name]
-                raise OptionError(f"{where}, and {model} has {parts} {what}: not a multiple")
+                raise OptionError(
+                    f"{where} must divide the {parts} {what} of {model}, not {degree}"
+                )
 
 
 UNSPLIT = ParallelSpec()
@@ -71,8 +73,9 @@ def require_one_device(plan: ParallelPlan) -> None:
     for field in fields(plan):
         if (degree := getattr(plan, field.name)) != 1:
             raise OptionError(
-                f"parallel.{field.name} is {degree}, and this version runs a model on one device"
+                f"parallel.{field.name} must be 1, not {degree}: this version runs a "
+                "model on one device"
             )
 
 
-_PARTS = {"tensor": "attention heads", "sequence": "tokens a call", "data": "copies"}
+_PARTS = {"tensor": "attention heads", "sequence": "tokens of a call", "data": "copies"}

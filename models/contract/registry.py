@@ -28,7 +28,7 @@ _PARTS = ("spec", "load", "kernel")
 
 
 class ModelFamily(Protocol):
-    """Everything that the runtime needs of a model."""
+    """Everything that the runtime needs from a model."""
 
     @property
     def spec(self) -> ModelSpec:
@@ -55,10 +55,10 @@ def find_family(name: str, plan: ParallelPlan = ONE_DEVICE) -> ModelFamily:
 
     Args:
         name: an installed family, `package.module:Name`, or `path/to/file.py:Name`.
-        plan: how it is to be spread over devices.
+        plan: how the model is spread over devices.
 
     Raises:
-        UnknownModelError: there is none of that name, or what has it is no family.
+        UnknownModelError: there is none of that name, or the object is not a family.
         SpecError: its description contradicts itself.
         OptionError: the model cannot follow the plan, or this version cannot.
     """
@@ -69,7 +69,7 @@ def find_family(name: str, plan: ParallelPlan = ONE_DEVICE) -> ModelFamily:
 
 
 def _described(name: str, family: ModelFamily) -> ModelSpec:
-    """Return the description that a stranger's object has, if it is a family."""
+    """Return the description of an object that a third party made, if it is a family."""
     try:
         missing = [part for part in _PARTS if not hasattr(family, part)]
         spec: object = None if missing else family.spec
@@ -77,24 +77,24 @@ def _described(name: str, family: ModelFamily) -> ModelSpec:
         raise _broken(name, error) from error
     if isinstance(spec, ModelSpec):
         return spec
-    lacks = f"it has no {' and no '.join(missing)}" if missing else "its spec is no ModelSpec"
-    raise UnknownModelError(f"{name!r} makes no model family: {lacks}")
+    lacks = f"it has no {' and no '.join(missing)}" if missing else "its spec is not a ModelSpec"
+    raise UnknownModelError(f"{name!r} does not make a model family: {lacks}")
 
 
 def _from_entry_point(name: str) -> ModelFamily:
     families = installed_families()
     if name not in families:
         known = ", ".join(sorted(families)) or "none"
-        hint = f"; in a file, name the family too: {name}:NAME" if name.endswith(".py") else ""
-        raise UnknownModelError(f"no model called {name!r}; installed: {known}{hint}")
+        hint = f"; to load a file, write {name}:NAME" if name.endswith(".py") else ""
+        raise UnknownModelError(f"unknown model {name!r}; installed: {known}{hint}")
     try:
         return families[name]()
-    except Exception as error:  # what a stranger's module does as it is imported
+    except Exception as error:  # a third party's module may raise anything on import
         raise _broken(name, error) from error
 
 
 def _broken(name: str, error: Exception) -> UnknownModelError:
-    """Return what is said of a family whose own code raised; in one line."""
+    """Return a one-line error for a family whose own code raised."""
     what = str(error).partition("\n")[0]
     if not isinstance(error, ImportError | OSError | SyntaxError | ModelError):
         what = f"{type(error).__name__}: {what}" if what else type(error).__name__
@@ -117,7 +117,9 @@ def _from_location(location: str) -> ModelFamily:
     if make is None:
         raise UnknownModelError(f"cannot load model {location!r}: {place} has no {attribute!r}")
     if not callable(make) or not _takes_nothing(make):
-        raise UnknownModelError(f"{location!r} cannot be called without arguments to make a family")
+        raise UnknownModelError(
+            f"{location!r} must be callable without arguments and return a family"
+        )
     try:
         return cast(Callable[[], ModelFamily], make)()
     except Exception as error:  # as above
@@ -129,7 +131,7 @@ def _takes_nothing(make: Callable[..., object]) -> bool:
         inspect.signature(make).bind()
     except TypeError:
         return False
-    except ValueError:  # something built in that tells no signature
+    except ValueError:  # a builtin without a signature
         pass
     return True
 

@@ -1,7 +1,7 @@
 """Randomness as a function of (seed, stream, index), and of nothing else.
 
-No step may draw from a global generator: then neighbours in a batch, a pause or a restart cannot
-change what a session sees.
+No step may draw from a global generator, so that other sessions of a batch, a pause or a restart
+cannot change what a session generates.
 """
 
 from collections.abc import Callable

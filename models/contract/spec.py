@@ -1,9 +1,9 @@
-"""What a model family is, said before anything of it is loaded.
+"""The description of a model family, available before anything of it is loaded.
 
 A `ModelSpec` names components, loops, programs and capabilities. `ModelSpec.validate` refuses a
-description that contradicts itself, so that a server learns of it at start and not in a session.
-Everything that a description is made of can be imported from here; it is defined in `streams.py`,
-`loop_spec.py` and `parallel.py`, and what is refused in `spec_validation.py` and `spec_values.py`.
+description that contradicts itself, so that a server fails at start and not in a session.
+Every class of a description can be imported from here. They are defined in `streams.py`,
+`loop_spec.py` and `parallel.py`; the checks are in `spec_validation.py` and `spec_values.py`.
 """
 
 from dataclasses import dataclass, replace
@@ -74,13 +74,13 @@ class ModelSpec:
     """A model family, validated before any weight is read.
 
     Attributes:
-        licence: of the family, as it is here.
-        precisions: that it computes in, the one that a CPU gets first.
-        caches: kinds of cache blocks; none named is one a loop with a window.
-        parallel: what it has to share out among devices.
-        weights_licence: of the public weights; empty where it is not known or is told elsewhere.
-        guided: whether its operator chooses how sessions are guided (`LoadOptions.guidance`).
-        context_option: whether its operator chooses how far it looks back (`LoadOptions.context`).
+        licence: of this implementation of the family.
+        precisions: those that it computes in, the default of a CPU first.
+        caches: kinds of cache blocks; empty: one for each loop with a window.
+        parallel: how it could be split over devices.
+        weights_licence: of the public weights; empty where it is unknown or stated elsewhere.
+        guided: whether its operator chooses how guidance is computed (`LoadOptions.guidance`).
+        context_option: whether its operator chooses the context length (`LoadOptions.context`).
         games: that an operator can say the weights were trained on (`LoadOptions.game`).
         has_parts: whether its weights may be a file, with what else they need in another folder
             (`LoadOptions.parts`).
@@ -121,7 +121,7 @@ class ModelSpec:
         return _named(self.programs, name, f"model {self.name} has no program {name!r}")
 
     def program_parameters(self, name: str) -> tuple[ParameterSpec, ...]:
-        """Return what can be changed in a program, with its own defaults; of equals the first.
+        """Return the parameters of a program with its own defaults; of one name the first.
 
         Raises:
             SpecError: the model has no program of that name.
@@ -168,7 +168,7 @@ class ModelSpec:
     def bytes_a_session(self, history_chunks: int, precision: str) -> int | None:
         """Return the memory of one session, whichever of the programs it runs.
 
-        Computed from the description alone; None when only loaded weights tell.
+        Computed from the description; None when it is known only from the loaded weights.
         """
         blocks = self.blocks_a_session(history_chunks)
         shapes = {cache.shape for cache in self.caches}
@@ -197,7 +197,7 @@ class ModelSpec:
         ):
             check_kinds(model, kind, items)
         if not self.programs:
-            raise SpecError(f"{model} has no programs: nothing of it can be run")
+            raise SpecError(f"{model} has no programs, so nothing can run")
         check_precisions(model, self.precisions, BYTES)
         check_capabilities(model, self.capabilities)
         check_shares(model, self.parallel)

@@ -1,7 +1,7 @@
-"""Single values of a model's description that mean nothing, whatever stands beside them.
+"""Single values of a model's description that are invalid by themselves.
 
-Names that cannot be written down, numbers without an end, sizes of half a pixel: each would be
-noticed much later, by somebody who did not write it. Each function raises `SpecError` at the first.
+Names that no command can contain, infinite numbers, sizes of half a pixel: without these checks
+each would fail much later, in a session. Each function raises `SpecError` for the first one.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,54 +28,54 @@ WIDEST = 8192
 
 
 def check_kinds(owner: str, kind: type, items: Iterable[object]) -> None:
-    """Refuse what is no description of its kind, or has no name to be called by."""
+    """Refuse an item that is not of class `kind`, or that has no valid name."""
     for item in items:
         if not isinstance(item, kind):
-            raise SpecError(f"{owner} has {item!r} where a {kind.__name__} belongs")
+            raise SpecError(f"{owner}: {item!r} is not a {kind.__name__}")
         check_name(owner, kind.__name__, getattr(item, "name", None))
 
 
 def check_name(owner: str, what: str, name: object) -> None:
-    """Refuse a name that nobody could write in a command."""
+    """Refuse a name that a command could not contain."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise SpecError(f"{owner}: a {what} is called {name!r}, which is no name")
+        raise SpecError(f"{owner}: the name of a {what} must be printable text, not {name!r}")
 
 
 def check_precisions(model: str, precisions: Collection[str], known: Collection[str]) -> None:
-    """Refuse a model that computes in nothing, or in what nobody knows."""
+    """Refuse a model without a precision, or with an unknown one."""
     if not precisions:
-        raise SpecError(f"{model} computes in no precision; there are {', '.join(known)}")
+        raise SpecError(f"{model} has no precision; known: {', '.join(known)}")
     for name in precisions:
         if name not in known:
             there = ", ".join(known)
-            raise SpecError(f"{model} computes in {name!r}, which is unknown; there are {there}")
+            raise SpecError(f"{model} has the unknown precision {name!r}; known: {there}")
 
 
 def check_capabilities(model: str, capabilities: CapabilityMatrix) -> None:
-    """Refuse a capability that there is not."""
+    """Refuse an unknown capability."""
     known = [str(capability) for capability in Capability]
     for loop, row in capabilities.rows.items():
         if unknown := sorted(str(name) for name in row if name not in known):
-            there = f"there are {', '.join(known)}"
-            raise SpecError(f"{model}: loop {loop} has no capability {unknown[0]!r}; {there}")
+            there = f"known: {', '.join(known)}"
+            raise SpecError(f"{model}: loop {loop}: unknown capability {unknown[0]!r}; {there}")
 
 
 def check_shares(model: str, parallel: ParallelSpec) -> None:
-    """Refuse parts to share out that are none."""
+    """Refuse numbers of parts below 1."""
     for field in fields(parallel):
         if not _whole(value := getattr(parallel, field.name), 1):
-            raise SpecError(f"{model}: parallel.{field.name} is {value!r}, and 1 is the least")
+            raise SpecError(f"{model}: parallel.{field.name} must be at least 1, not {value!r}")
 
 
 def check_shape(model: str, cache: CacheSpec) -> None:
-    """Refuse a cache block without room."""
+    """Refuse a cache block without elements."""
     if not all(_whole(side, 1) for side in cache.shape):
-        why = "whole numbers from 1"
-        raise SpecError(f"cache {cache.name} of {model}: a block of {cache.shape} is not {why}")
+        what = f"cache {cache.name} of {model}"
+        raise SpecError(f"{what}: shape must be whole numbers from 1, not {cache.shape}")
 
 
 def check_values(where: str, loop: LoopSpec) -> None:
-    """Look at each number and name of a loop."""
+    """Check each number and name of a loop."""
     check_kinds(where, StreamSpec, loop.streams)
     check_kinds(where, InputSpec, loop.inputs)
     check_kinds(where, ControlSpec, loop.controls)
@@ -83,15 +83,15 @@ def check_values(where: str, loop: LoopSpec) -> None:
     counts = ("chunk_frames", "window_blocks", "chunk_blocks", "prompt_tokens")
     for name in (*counts, "rebuild_blocks", "state_bytes", "chunk_bytes"):
         if not isinstance(value := getattr(loop, name), int):
-            raise SpecError(f"{where}: {name} is {value!r}, and is a whole number")
+            raise SpecError(f"{where}: {name} must be a whole number, not {value!r}")
     streams: tuple[StreamSpec | InputSpec, ...] = (*loop.streams, *loop.inputs)
     for stream in streams:
         _check_picture(f"{where}: {stream.kind} stream {stream.name}", stream)
     if loop.takes_turns and all(stream.kind is not StreamKind.TEXT for stream in loop.streams):
-        raise SpecError(f"{where} takes turns, and has no text stream to answer in")
+        raise SpecError(f"{where} takes turns but has no text stream for the answers")
     for example in (*loop.example_prompts, *loop.example_turns):
         if not isinstance(example, str) or not example.strip():
-            raise SpecError(f"{where} has the example {example!r}, which is no text")
+            raise SpecError(f"{where}: an example must be text that is not empty, not {example!r}")
     for parameter in loop.parameters:
         _check_parameter(f"{where}: parameter {parameter.name}", parameter)
     for control in loop.controls:
@@ -100,38 +100,42 @@ def check_values(where: str, loop: LoopSpec) -> None:
 
 def _check_picture(what: str, stream: StreamSpec | InputSpec) -> None:
     if stream.kind is StreamKind.TEXT and stream.rate_hz:
-        raise SpecError(f"{what} has a rate of {stream.rate_hz:g}, and words have none")
+        raise SpecError(f"{what}: rate_hz must be 0 for text, not {stream.rate_hz:g}")
     if stream.kind is not StreamKind.VIDEO:
         return
     for name in ("width", "height"):
         value = getattr(stream, name)
         if not isinstance(value, int) or value > WIDEST:
-            raise SpecError(f"{what}: {name} is {value!r}, and is whole, {WIDEST} at most")
+            raise SpecError(f"{what}: {name} must be a whole number up to {WIDEST}, not {value!r}")
 
 
 def _check_parameter(what: str, parameter: ParameterSpec) -> None:
     if not (isfinite(parameter.low) and isfinite(parameter.high)):
-        raise SpecError(f"{what} has no finite range: {parameter.low} to {parameter.high}")
+        raise SpecError(
+            f"{what}: the range must be finite, not {parameter.low} to {parameter.high}"
+        )
     if not isinstance(parameter.role, ParameterRole):
-        raise SpecError(f"{what} has the role {parameter.role!r}, which is no ParameterRole")
+        raise SpecError(f"{what}: role must be a ParameterRole, not {parameter.role!r}")
     values = (parameter.default, parameter.low, parameter.high)
     if parameter.integer and not all(float(value).is_integer() for value in values):
-        raise SpecError(f"{what} is an integer, and its default or range is not whole: {values}")
+        raise SpecError(f"{what}: default and range of an integer must be whole, not {values}")
 
 
 def _check_control(what: str, control: ControlSpec) -> None:
     if control.merge not in (Merge.EDGES, Merge.SUM):
-        raise SpecError(f"{what} is edges or sum, not {control.merge}")
+        raise SpecError(f"{what}: merge must be edges or sum, not {control.merge}")
     if control.merge is Merge.SUM and not (isfinite(control.low) and isfinite(control.high)):
-        raise SpecError(f"{what} has no finite range: {control.low} to {control.high}")
+        raise SpecError(f"{what}: the range must be finite, not {control.low} to {control.high}")
     for key in control.keys:
-        if not isinstance(key, str) or not key:  # a space is one
-            raise SpecError(f"{what} has the key {key!r}, which is no name")
+        if not isinstance(key, str) or not key:  # a space is a key
+            raise SpecError(f"{what}: a key must be text that is not empty, not {key!r}")
     if not isinstance(control.drag, Drag):
-        raise SpecError(f"{what} is dragged {control.drag!r}, which is no Drag")
+        raise SpecError(f"{what}: drag must be a Drag, not {control.drag!r}")
     for key, codes in control.bindings.items():
         if isinstance(codes, str) or not all(fullmatch(_CODE, str(code)) for code in codes):
-            raise SpecError(f"{what} binds {key} to {codes!r}, which are no codes of keys")
+            raise SpecError(
+                f"{what}: the bindings of {key} must be KeyboardEvent codes, not {codes!r}"
+            )
 
 
 def _whole(value: object, least: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a loop puts out and what it takes: pictures, sound and words, described."""
+"""The descriptions of a loop's output and input streams: pictures, sound and text."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,13 +23,13 @@ class StreamSpec:
     """An output of a loop.
 
     Attributes:
-        name: how events and commands call the stream.
+        name: of the stream in events and commands.
         kind: what it carries.
         width: pixels; 0 for anything but video.
         height: pixels; 0 for anything but video.
         rate_hz: frames or samples a second of media time; 0 for text. Samples: 8000 to 96,000, a
             whole number.
-        channels: of sound, 1 or 2; nothing to any other stream.
+        channels: of sound, 1 or 2; ignored for other streams.
     """
 
     name: str
@@ -45,17 +45,17 @@ class InputSpec:
     """An input stream of a loop: media that a person pushes while it runs.
 
     Attributes:
-        name: how commands call the stream, such as `camera`.
+        name: of the stream in commands, such as `camera`.
         kind: `VIDEO` (single pictures included) or `AUDIO`.
         merge: `LATEST` for a camera, where only the newest counts; `FIFO` for a clip, where every
             frame does.
         capacity: frames or pieces that may wait. Beyond it `LATEST` drops the oldest, `FIFO`
-            refuses the newcomer. 0 hands the loop nothing: the session itself listens.
+            refuses the new one. With 0 the loop receives nothing: only the session listens.
         width: pixels that pictures are scaled to; 0 for audio.
         height: likewise.
         rate_hz: samples a second that sound is resampled to; frames a second of a `FIFO` clip.
-        channels: of sound: 1, or 2 for left and right; sound that comes otherwise is mixed.
-        label: what a person is shown.
+        channels: of sound: 1, or 2 for left and right; other sound is mixed.
+        label: the text that a client shows.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A unit of work as planned: its kind, what it does, and which others may share its pass."""
+"""A planned unit of work: its kind, what it does, and which others may share its forward pass."""
 
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
@@ -35,7 +35,7 @@ class BatchKey:
             loop: whose units they are.
             kind: of the units.
             shape: what else must be equal.
-            adapters: those in force and their strengths, as `Adapters.versions` says them.
+            adapters: the active ones and their strengths, as `Adapters.versions` returns them.
         """
         return cls(
             instance.name,
@@ -60,7 +60,7 @@ class PlanOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """One unit of work, described and not yet run.
+    """One unit of work that has not run yet.
 
     Attributes:
         kind: `denoise`, `decode`, `context`, `encode_text`, ...
@@ -98,6 +98,6 @@ class WorkPlan:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """There is nothing to do until a control comes; `reason` is for traces."""
+    """There is nothing to do until a control arrives; `reason` is for traces."""
 
     reason: str

@@ -1,4 +1,4 @@
-"""From what a person does to what the network is told."""
+"""Converts controls to actions of the network."""
 
 import torch
 from torch import Tensor
@@ -24,14 +24,14 @@ BINDINGS = {
     "fire": ("Space",),
     "space": ("Space",),
     "shift": ("ShiftLeft", "ShiftRight"),
-    "ctrl": ("KeyC",),  # with Ctrl itself held, W closes the tab, and no page can prevent it
+    "ctrl": ("KeyC",),  # with Ctrl, W would close the browser tab, which a page cannot prevent
     "left_click": ("MouseLeft",),
     "right_click": ("MouseRight",),
 }
 
 
 def control_specs(game: GameConfig) -> tuple[ControlSpec, ...]:
-    """Return what a game can be told."""
+    """Return the controls of a game."""
     bindings = {key: BINDINGS[key] for key in game.keys if key in BINDINGS}
     keys = ControlSpec(KEYS, Merge.EDGES, keys=game.keys, label="Keys", bindings=bindings)
     if not game.world.multi_hot:
@@ -44,7 +44,7 @@ def control_specs(game: GameConfig) -> tuple[ControlSpec, ...]:
 
 
 def parameter_specs(game: GameConfig) -> tuple[ParameterSpec, ...]:
-    """Return what of a game can be set."""
+    """Return the parameters of a game."""
     if game.fine is None:
         return ()
     return (ParameterSpec(QUALITY, 0, 0, 1, integer=True, label="Quality: 0 fast, 1 fine"),)
@@ -70,10 +70,10 @@ def action_of(controls: Controls, game: GameConfig) -> Tensor:
 
 
 def _single(keys: KeyInput, game: GameConfig) -> int:
-    """Return the one action that keys make together: 0 when they make none.
+    """Return the one action of the pressed keys: 0 when there is none.
 
-    A tap counts first, because the next step will not see it; then the newest press. A key is left
-    out when the game has no action in which it is down together with those before it.
+    A tap has precedence, because the next step does not see it; then the newest press. A key is
+    ignored when the game has no action that combines it with those before it.
     """
     first_to_last = [*_taps(keys), *reversed(keys.held)]
     presses = [presses_of(action) for action in game.actions]
@@ -86,7 +86,7 @@ def _single(keys: KeyInput, game: GameConfig) -> int:
 
 
 def _pressed(keys: KeyInput, game: GameConfig) -> set[str]:
-    """Return what counts of the keys that are held or were tapped, the oldest press first."""
+    """Return the keys that are held or were tapped; of opposite keys the first one counts."""
     pressed: set[str] = set()
     for key in (*keys.held, *_taps(keys)):
         if not any(pair <= pressed | {key} for pair in game.opposites if key in pair):

@@ -1,8 +1,8 @@
-"""What an Atari agent's actions mean: its game's minimal action set, and which keys make each.
+"""The actions of Atari agents: each game's minimal action set, and the keys of each action.
 
-Agents were trained with the actions that a game has a use for, so that the same number means
-something else in every game: 2 is right in Pong and up in Freeway. The sets are facts of the Arcade
-Learning Environment (ale-py 0.12.1, `getMinimalActionSet`), for the 26 games of Atari 100k.
+Agents were trained with a game's minimal action set, so the same number is another action in every
+game: 2 is right in Pong and up in Freeway. The sets are those of the Arcade Learning Environment
+(ale-py 0.12.1, `getMinimalActionSet`), for the 26 games of Atari 100k.
 """
 
 import re
@@ -60,13 +60,13 @@ ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The names of each game's actions, in the order of their numbers."""
 
 FULL = ("noop", *_ALL.split())
-"""All that a joystick can do. A set of that many actions can only be this one."""
+"""All actions of a joystick. No other set has as many."""
 
 
 def game_called(name: str) -> str | None:
-    """Return which game a name is of, such as `Pong`, `bank_heist` or `PongNoFrameskip-v4`.
+    """Return the game in a name such as `Pong`, `bank_heist` or `PongNoFrameskip-v4`.
 
-    None is returned when the name is of no game in `ACTIONS`, or of several.
+    None is returned when the name contains no game of `ACTIONS`, or several.
     """
     words = [word.lower() for word in _WORDS.findall(name)]
     runs = {
@@ -79,12 +79,12 @@ def game_called(name: str) -> str | None:
 
 
 def numbered(count: int) -> tuple[str, ...]:
-    """Return names for `count` actions that nothing is known of: a key for each number."""
+    """Return names for `count` unknown actions: a key for each number."""
     return ("noop", *(str(number) for number in range(1, count)))
 
 
 def keys_of(actions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the keys that a person needs for these actions; pairs and triples are no keys."""
+    """Return the keys for these actions; combinations have no keys of their own."""
     needed = set[str]().union(*map(presses_of, actions))
     return tuple(key for key in PRIMITIVES if key in needed) or actions[1:]
 

@@ -1,4 +1,4 @@
-"""A public agent on a disk: its files, compared with the networks and then loaded."""
+"""A public agent: its files, compared with the networks and then loaded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -51,8 +51,8 @@ class Agent:
 
     Attributes:
         files: its weights.
-        folder: where they are.
-        starts: the folder of what its game begins with.
+        folder: of the weights.
+        starts: the folder of its start pictures and spawns.
     """
 
     files: tuple[Path, ...]
@@ -61,11 +61,11 @@ class Agent:
 
     @classmethod
     def find(cls, path: Path, parts: str | None = None) -> "Agent":
-        """Find an agent that is named by its file or its folder.
+        """Find the agent at a path.
 
         Args:
             path: the file or the folder.
-            parts: the folder of what its game begins with; None: that is next to it.
+            parts: the folder of start pictures and spawns; None: they are next to the agent.
 
         Raises:
             CheckpointError: there is none, or there are several.
@@ -77,17 +77,17 @@ class Agent:
             return cls((path,), path.parent, starts or path.parent)
         files = WEIGHTS["world"].find(path)
         if not files:
-            raise CheckpointError(f"{path} holds no agent (*.pt)")
+            raise CheckpointError(f"{path} contains no agent (*.pt)")
         if len(files) > 1:
             names = ", ".join(file.name for file in files[:SHOWN])
             raise CheckpointError(
-                f"{path} holds {len(files)} agents ({names}): name the file of one as checkpoint"
+                f"{path} contains {len(files)} agents ({names}): set checkpoint to one of the files"
             )
         return cls(files, path, starts or path)
 
     @property
     def version(self) -> str:
-        """What tells these weights from others."""
+        """Identifies these weights."""
         stats = [file.stat() for file in self.files]
         return "-".join(f"{stat.st_size:x}.{stat.st_mtime_ns:x}" for stat in stats)
 
@@ -100,17 +100,17 @@ class Agent:
         return WEIGHTS[part].tensors(self.files)
 
     def actions(self, count: int, wanted: str) -> tuple[str, ...]:
-        """Return the names of an Atari agent's actions; numbers where its game is not known.
+        """Return the names of an Atari agent's actions; numbers where its game is unknown.
 
         Raises:
-            OptionError: the game that is wanted has another number of actions.
+            OptionError: the requested game has another number of actions.
         """
         if wanted != AUTO:
             game = game_called(wanted)
             known = ACTIONS[game] if game else ()
             if len(known) != count:
-                has = f"has {len(known)} actions" if known else "is none of Atari 100k"
-                raise OptionError(f"game: {wanted} {has}, and {self.files[0]} knows {count}")
+                has = f"has {len(known)} actions" if known else "is not a game of Atari 100k"
+                raise OptionError(f"game: {wanted} {has}, but {self.files[0]} has {count} actions")
             return known
         if count == len(FULL):
             return FULL
@@ -139,7 +139,7 @@ def load_agent(
 
 
 def random_components(device: torch.device, seed: int = 0) -> DiamondComponents:
-    """Make a tiny game that has learnt nothing; the same for the same seed."""
+    """Make a tiny game with random weights; the same for the same seed."""
     assert TINY.upsampler is not None, "the tiny game has both"
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -155,7 +155,7 @@ def random_components(device: torch.device, seed: int = 0) -> DiamondComponents:
 
 @dataclass(frozen=True, slots=True)
 class AgentContents:
-    """An agent's networks, compared with the public ones and not read yet."""
+    """An agent's networks, compared with the public ones; they are read on demand."""
 
     networks: tuple[tuple[Denoiser, Mapping[str, StoredTensor]], ...]
     report: CheckpointReport

@@ -16,13 +16,12 @@ class UNetConfig:
         depths: residual blocks of each level.
         attention: whether a level's blocks attend.
         condition: channels of the condition.
-        steps: pictures and actions that it looks back on.
+        steps: past pictures and actions that it takes.
         actions: kinds of actions; 0 for the upsampler, which has none.
-        multi_hot: several actions may be on at once.
-        noisy_past: it is told how noisy the pictures are that it looks back on; 0 when they are
-            not.
-        extra: channels of a further picture that it is given (the upsampler's low resolution).
-        sigma_offset: noise that is assumed to be everywhere.
+        multi_hot: several actions may be active at once.
+        noisy_past: it takes the noise level of the past pictures as an input; 0 without noise.
+        extra: channels of another input picture (the upsampler's low resolution).
+        sigma_offset: noise that every picture is assumed to have.
     """
 
     channels: tuple[int, ...] = (64, 64, 64, 64)
@@ -45,8 +44,8 @@ class SamplerConfig:
     Attributes:
         steps: denoise calls; Heun's method makes two of each but the last.
         heun: Heun's method, else Euler's.
-        churn: noise that is added anew, spread over the steps; only where the level lies between
-            `churn_low` and `churn_high`, scaled by `churn_noise`.
+        churn: fresh noise, spread over the steps whose level is between `churn_low` and
+            `churn_high`, scaled by `churn_noise`.
         past_sigma: noise that is added to the pictures of the past, 0 for none.
     """
 
@@ -74,18 +73,18 @@ class SamplerConfig:
 
 @dataclass(frozen=True, slots=True)
 class GameConfig:
-    """A game: its world, and the upsampler when the world is made small.
+    """A game: its world model, and the upsampler if there is one.
 
     Attributes:
         height: pixels of the world's pictures.
         factor: how much larger the upsampler makes them; 1 without one.
-        keys: what a person can press. In a game with `multi_hot` actions they are the first
-            numbers of a row, and the places of the mouse follow.
+        keys: the keys of the game. With `multi_hot` actions they are the first numbers of a row,
+            followed by the positions of the mouse.
         actions: names of the actions by their number, in a game that takes one at a time; see
             `atari.py` for the keys that make each.
         opposites: keys of which only the one pressed first counts.
-        fine: a slower sampler that a session may ask for (`quality`); None without one.
-        fine_upsampling: the upsampler's of it.
+        fine: a slower sampler that a session may choose (`quality`); None without one.
+        fine_upsampling: the slower sampler of the upsampler.
     """
 
     name: str
@@ -115,7 +114,7 @@ _X = (2.0, 4.0, 10.0, 20.0, 30.0, 60.0, 100.0, 200.0, 300.0, 500.0, 1000.0)
 _Y = (2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 200.0)
 MOUSE_X = (*(-place for place in reversed(_X)), 0.0, *_X)
 MOUSE_Y = (*(-place for place in reversed(_Y)), 0.0, *_Y)
-"""Movements of the mouse in a step that the game was recorded with; one of each is on."""
+"""Movements of the mouse in a step, as in the training data; one of each is active."""
 
 _OPPOSITES = (
     frozenset("ws"), frozenset("ad"), frozenset("12"), frozenset("13"), frozenset("23"),

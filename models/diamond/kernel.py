@@ -1,7 +1,7 @@
 """The loop `world_model` of DIAMOND: one picture a chunk, one denoise call a unit.
 
-The first call takes the controls; the last call of the world model commits. Where the world is made
-small, the upsampler's calls follow, off the state that the next picture is made from.
+The first call takes the controls; the last call of the world model commits. With an
+upsampler its calls follow; the next picture does not depend on their result.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from reverie.models.contract.spec import LoopSpec
 from reverie.models.diamond.actions import QUALITY, action_of
 from reverie.models.diamond.components import DiamondComponents
 from reverie.models.diamond.config import SamplerConfig
-from reverie.models.diamond.sampler import SamplingState, advanced, calls_left
+from reverie.models.diamond.sampler import SamplingState, advance, calls_left
 from reverie.models.diamond.starts import enlarged
 from reverie.models.diamond.state import DiamondPhase, DiamondState
 
@@ -37,7 +37,7 @@ Result = StepResult[DiamondState]
 
 
 class DiamondKernel(LoopKernel[DiamondState]):
-    """A game, played."""
+    """The world model of a game, driven by keys and mouse."""
 
     def __init__(
         self, spec: LoopSpec, components: DiamondComponents, instance: ModelInstance
@@ -46,11 +46,9 @@ class DiamondKernel(LoopKernel[DiamondState]):
         self._components, self._game, self._instance = components, components.game, instance
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> DiamondState:
-        """Bind the seed, and the start that it chooses."""
-        start, device = (
-            self._components.starts[request.seed % len(self._components.starts)],
-            instance.device,
-        )
+        """Bind the seed, which selects the start."""
+        starts, device = self._components.starts, instance.device
+        start = starts[request.seed % len(starts)]
         return DiamondState(
             request.seed,
             start.pictures_PCHW.to(device).unbind(),
@@ -60,7 +58,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         )
 
     def plan_step(self, state: DiamondState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `DiamondPhase`."""
+        """Plan the next unit, in the order of `DiamondPhase`."""
         match state.phase:
             case DiamondPhase.BEGIN:
                 return self._plan("begin", streams=("video",), commits=True, shows=True)
@@ -85,7 +83,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         return (self._game.fine if state.fine else None) or self._game.sampler
 
     def _left(self, state: DiamondState) -> int:
-        assert state.drawing is not None, "a picture is in the making"
+        assert state.drawing is not None, "a picture is in progress"
         return calls_left(state.drawing, self._sampler(state))
 
     def _run(self, unit: StepUnit[DiamondState]) -> Result:
@@ -107,9 +105,9 @@ class DiamondKernel(LoopKernel[DiamondState]):
                 actions=(*state.actions[:-1], action),
                 drawing=SamplingState(self._noise(state, "picture", 0, state.pictures[-1].shape)),
             )
-        assert state.drawing is not None, "a picture is in the making"
+        assert state.drawing is not None, "a picture is in progress"
         sampler = self._sampler(state)
-        drawing = advanced(
+        drawing = advance(
             state.drawing,
             sampler,
             partial(self._world, state),
@@ -133,8 +131,8 @@ class DiamondKernel(LoopKernel[DiamondState]):
         return StepResult(state, checks=(made,))
 
     def _world(self, state: DiamondState, x_CHW: Tensor, sigma: float) -> Tensor:
-        """Denoise; the past is noisy where the network was trained so, more with every step."""
-        assert state.drawing is not None, "a picture is in the making"
+        """Denoise; for networks trained with a noisy past, add more noise with every step."""
+        assert state.drawing is not None, "a picture is in progress"
         level = self._sampler(state).past_sigma
         past = torch.stack(state.pictures)[None]
         for step in range(state.drawing.step + 1 if level else 0):
@@ -149,7 +147,7 @@ class DiamondKernel(LoopKernel[DiamondState]):
         drawing = state.enlarging
         if drawing is None:
             drawing = SamplingState(self._noise(state, "large", 0, state.shown_CHW.shape))
-        drawing = advanced(
+        drawing = advance(
             drawing,
             config,
             partial(self._large, state),

@@ -1,8 +1,8 @@
-"""A picture from noise, one denoise call at a time: Euler's or Heun's method.
+"""Samples a picture from noise, one denoise call at a time: Euler's or Heun's method.
 
-A call is a work unit; what is between two calls is a `SamplingState`. The public sampler tells the
-network the level before churn, not the one after it; so does this one. Pictures begin as plain
-normal noise, whatever the first level is: so they do there.
+A call is a work unit, and a `SamplingState` is the state between two calls. As in the public
+sampler, the network is given the level before churn, and pictures begin as plain normal noise at
+any first level.
 
 Shapes: C channels, H x W pixels.
 """
@@ -19,18 +19,18 @@ Denoise = Callable[[Tensor, float], Tensor]
 """From a noisy picture and its level to the clean one."""
 
 Noise = Callable[[int], Tensor]
-"""Fresh noise of the picture's shape for the step of that number."""
+"""Fresh noise of the picture's shape, by the number of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingState:
-    """A picture in the making.
+    """A picture in progress.
 
     Attributes:
-        x_CHW: where it is.
-        step: the step that comes next, or that Heun's method is in the middle of.
+        x_CHW: the noisy picture.
+        step: the next step, or the one between the two calls of Heun's method.
         guess_CHW: Euler's result of the step, when Heun's second call is due.
-        slope_CHW: the slope that led to it.
+        slope_CHW: the slope of that result.
     """
 
     x_CHW: Tensor
@@ -39,19 +39,19 @@ class SamplingState:
     slope_CHW: Tensor | None = None
 
     def done(self, config: SamplerConfig) -> bool:
-        """Whether it is finished."""
+        """Whether the picture is finished."""
         return self.step == config.steps
 
 
 def calls_left(drawing: SamplingState, config: SamplerConfig) -> int:
-    """Return how many denoise calls it takes to finish."""
+    """Return how many denoise calls are left."""
     left = config.steps - drawing.step
     if not config.heun:
         return left
     return 2 * left - 1 - (drawing.guess_CHW is not None)
 
 
-def advanced(
+def advance(
     drawing: SamplingState, config: SamplerConfig, denoise: Denoise, noise: Noise
 ) -> SamplingState:
     """Make one denoise call."""
@@ -59,7 +59,7 @@ def advanced(
     sigma, after = sigmas[drawing.step], sigmas[drawing.step + 1]
     churned = sigma * (1 + _gamma(sigma, config))
     if drawing.guess_CHW is not None:
-        assert drawing.slope_CHW is not None, "a guess came of a slope"
+        assert drawing.slope_CHW is not None, "a guess has a slope"
         second = (drawing.guess_CHW - denoise(drawing.guess_CHW, after)) / after
         moved = drawing.x_CHW + (drawing.slope_CHW + second) / 2 * (after - churned)
         return SamplingState(moved, drawing.step + 1)

@@ -1,12 +1,12 @@
-"""What DIAMOND is, and how it is loaded.
+"""The DIAMOND family: its description, and how it is loaded.
 
 reverie serve --model diamond --checkpoint PATH     a public agent (a *.pt, or the folder of one)
                                                     with start pictures next to it (*.png), or with
                                                     the spawns of Counter-Strike
-reverie serve --model diamond --checkpoint random   tiny random weights: noise, to try paths
+reverie serve --model diamond --checkpoint random   tiny random weights: noise, to try the server
 
-An Atari agent's game is told by the name of its file or folder, such as Pong.pt, or by `--game`;
-see `atari.py` for what that decides.
+The name of an Atari agent's file or folder, such as Pong.pt, or `--game` determines its game;
+see `atari.py` for the effect.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ from reverie.models.services.placement import device_of
 RANDOM = "random"
 FLOAT32 = 4
 DRAWING = 3
-"""Pictures that one in the making consists of, at most; see `sampler.Drawing`."""
+"""The most pictures that a picture in progress consists of; see `sampler.SamplingState`."""
 
 
 def diamond_spec(game: GameConfig) -> ModelSpec:
@@ -84,7 +84,7 @@ class Diamond:
     Args:
         atari: the sizes of Atari agents.
         csgo: the sizes of the Counter-Strike agent.
-        draw: where sessions get their noise from.
+        draw: the source of the sessions' noise.
     """
 
     spec = diamond_spec(ATARI)
@@ -103,11 +103,11 @@ class Diamond:
 
         Raises:
             CheckpointError: nothing is named, a file is missing, or one does not fit.
-            OptionError: there is no such device or attention, or the game has other actions.
+            OptionError: the device or attention is not supported, or the game has other actions.
         """
         if options.checkpoint is None:
             raise CheckpointError(
-                "diamond has no weights of its own: name an agent as checkpoint, or `random`"
+                "diamond ships no weights: set checkpoint to an agent, or to `random`"
             )
         device = device_of(options)
         if options.checkpoint == RANDOM:
@@ -144,28 +144,30 @@ class Diamond:
 
         Args:
             path: the file of an agent, or its folder.
-            parts: the folder of what it begins with; None: that is next to it.
+            parts: the folder of its start pictures and spawns; None: they are next to it.
 
         Raises:
-            CheckpointError: there is none, or there are several.
+            CheckpointError: there is no agent, or there are several.
         """
         agent = Agent.find(Path(path), parts)
         return compared(agent, self._game_of(agent, AUTO)).report
 
     def _game_of(self, agent: Agent, wanted: str) -> GameConfig:
-        """Return the game: its network says which kind, `wanted` or a name which of Atari's."""
+        """Return the game: the network implies the kind, and `wanted` or a name the Atari game."""
         stored = agent.stored("world")
         if "inner_model.noise_cond_emb.weight" in stored:
             if wanted != AUTO:
-                raise OptionError(f"game: {agent.files[0]} plays Counter-Strike, not {wanted}")
+                raise OptionError(
+                    f"game: {agent.files[0]} is an agent of Counter-Strike, not of {wanted}"
+                )
             return self._csgo
         table = stored.get("inner_model.act_emb.0.weight")
         if table is None or not table.shape:
-            raise CheckpointError(f"{agent.files[0]} is no DIAMOND agent: it has no actions")
+            raise CheckpointError(f"{agent.files[0]} is not a DIAMOND agent: it has no actions")
         count = table.shape[0]
         if not 2 <= count <= len(FULL):
             raise CheckpointError(
-                f"{agent.files[0]} knows {count} actions, and Atari has 2 to {len(FULL)}"
+                f"{agent.files[0]} has {count} actions, but Atari games have 2 to {len(FULL)}"
             )
         actions = agent.actions(count, wanted)
         world = replace(self._atari.world, actions=count)

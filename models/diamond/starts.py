@@ -1,7 +1,7 @@
-"""What a world begins with: the pictures and actions that its first step looks back on.
+"""The start of a world: the past pictures and actions of its first step.
 
-The public Counter-Strike weights come with spawns, folders of arrays with real pasts in both sizes.
-A single picture serves as well: it is the whole past then, and nothing was done in it.
+The public Counter-Strike weights come with spawns, folders of arrays with recorded pasts in both
+sizes. A single picture works as well: the past is that picture repeated, without actions.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ _SPAWNS = "spawn/*/low_res.npy"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A past.
+    """The past that a world begins with.
 
     Attributes:
         pictures_PCHW: -1 to 1, oldest first.
-        actions: what was done before the picture that follows each: ids [P], or rows [P, E].
-        shown_CHW: the newest picture, in the size that a person sees.
+        actions: between each picture and the next: ids [P], or rows [P, E].
+        shown_CHW: the newest picture, in the size that is shown.
     """
 
     pictures_PCHW: Tensor
@@ -39,7 +39,7 @@ class Start:
 
 
 def start_of(picture_CHW: Tensor, game: GameConfig) -> Start:
-    """Make one picture a whole past."""
+    """Return a start whose past is one picture."""
     steps = game.world.steps
     idle = idle_action(game)
     shown = enlarged(picture_CHW, game.factor).clamp(-1, 1)
@@ -48,14 +48,14 @@ def start_of(picture_CHW: Tensor, game: GameConfig) -> Start:
 
 
 def enlarged(picture_CHW: Tensor, factor: int) -> Tensor:
-    """Return a picture as the upsampler is given it."""
+    """Return a picture scaled as the upsampler's input."""
     if factor == 1:
         return picture_CHW
     return functional.interpolate(picture_CHW[None], scale_factor=factor, mode="bicubic")[0]
 
 
 def check_starts(folder: Path, game: GameConfig) -> CheckpointReport:
-    """Look whether a folder has anything to begin with, and whether it can be read."""
+    """Check that a folder has spawns or start pictures, and that they can be read."""
     files = (*_spawns(folder, game), *sorted(folder.glob(PICTURES)))
     if not files:
         return replace(NOTHING, lacking=(LACKING,))
@@ -75,7 +75,7 @@ def read_starts(folder: Path, game: GameConfig) -> tuple[Start, ...]:
     spawned = [_spawned(path, game) for path in _spawns(folder, game)]
     drawn = [start_of(_picture(path, game), game) for path in sorted(folder.glob(PICTURES))]
     if not spawned and not drawn:
-        raise CheckpointError(f"{folder} holds no start picture ({PICTURES})")
+        raise CheckpointError(f"{folder} has no start picture ({PICTURES})")
     return (*spawned, *drawn)
 
 
@@ -96,7 +96,7 @@ def _spawned(folder: Path, game: GameConfig) -> Start:
 
 
 def _array(path: Path, shape: tuple[int, ...], steps: int) -> Tensor:
-    """Read the last `steps` of an array that has at least so many, of one shape."""
+    """Read the last `steps` elements of an array, which must have at least as many of one shape."""
     refuse_stand_in(path)
     try:
         array = np.load(path, allow_pickle=False)
@@ -104,7 +104,7 @@ def _array(path: Path, shape: tuple[int, ...], steps: int) -> Tensor:
         raise CheckpointError(f"cannot read {path}: {error}") from error
     if array.shape[1:] != shape or len(array) < steps:
         wanted = f"at least {steps} of {' x '.join(map(str, shape))}"
-        raise CheckpointError(f"{path} is {' x '.join(map(str, array.shape))}, and not {wanted}")
+        raise CheckpointError(f"{path} must be {wanted}, not {' x '.join(map(str, array.shape))}")
     return torch.from_numpy(array[-steps:].astype(np.float32))
 
 

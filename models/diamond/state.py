@@ -1,4 +1,4 @@
-"""What a session of DIAMOND is between two units of work.
+"""The state of a DIAMOND session between two units of work.
 
 Shapes: C channels, H x W pixels; pictures are -1 to 1.
 """
@@ -13,33 +13,32 @@ from reverie.models.diamond.sampler import SamplingState
 
 
 class DiamondPhase(Enum):
-    """What comes next."""
+    """The next unit."""
 
     BEGIN = auto()
-    """The start picture is to be shown."""
+    """Show the start picture."""
     FRAME = auto()
-    """A picture is to begin."""
+    """Begin a picture."""
     DENOISE = auto()
-    """A picture is in the making."""
+    """Continue the picture in progress."""
     UPSAMPLE = auto()
-    """It is to be made large."""
+    """Upsample it."""
     SHOW = auto()
-    """It is to go out."""
+    """Put it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiamondState:
-    """A session's state; there is no cache: pictures are all the memory there is.
+    """A session's state; there is no cache, the past pictures are all of its memory.
 
     Attributes:
-        frame: pictures that are final.
+        frame: the number of final pictures.
         pictures: the past, oldest first.
-        actions: what was done before each picture that follows them; the newest leads to the one
-            in the making.
-        drawing: the picture in the making.
-        enlarging: the same, as the upsampler makes it.
-        shown_CHW: the newest picture in the size that a person sees.
-        fine: the picture in the making, or the newest, is made by the slower samplers.
+        actions: between each picture and the next; the newest leads to the picture in progress.
+        drawing: the picture in progress.
+        enlarging: the upsampled picture in progress.
+        shown_CHW: the newest picture, in the size that is shown.
+        fine: whether the slower samplers make the picture.
     """
 
     seed: int
@@ -54,5 +53,5 @@ class DiamondState:
 
     @property
     def blocks(self) -> tuple[BlockId, ...]:
-        """There are none."""
+        """None: there is no cache."""
         return ()

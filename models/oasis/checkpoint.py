@@ -1,4 +1,4 @@
-"""A checkpoint of Oasis on a disk: its files, compared with the networks and then loaded."""
+"""A checkpoint of Oasis: its files, compared with the networks and then loaded."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ TINY_STEPS = 3
 
 
 def _own_name(name: str) -> str | None:
-    """Leave out the angles, which are computed."""
+    """Return the name of a tensor; None for the rotary angles, which are computed."""
     return None if "rotary" in name else name
 
 
@@ -35,7 +35,7 @@ WEIGHTS = {
     "vae": CheckpointManifest("ViT-VAE 20", ("vit-l-20*.safetensors",), _own_name),
 }
 NAMES = {"transformer": "transformers", "vae": "VAEs"}
-"""What several of them are called."""
+"""The plural of a part, for errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class _CheckpointContents:
 
 @dataclass(frozen=True, slots=True)
 class OasisCheckpoints:
-    """Reads checkpoints whose networks have these sizes."""
+    """Checks and loads checkpoints of these sizes."""
 
     dit: DitConfig
     vae: VaeConfig
     draw: Draw
 
     def look(self, places: CheckpointPaths) -> _CheckpointContents:
-        """Look at every part, before any is read."""
+        """Check all parts, before any is read."""
         networks = [self._find(places.checkpoint, "transformer")]
         report = networks[0].report
         if WEIGHTS["vae"].find(places.parts):
@@ -81,7 +81,7 @@ class OasisCheckpoints:
             raise CheckpointError(f"{place}: no such file or folder")
         files = (place,) if place.is_file() else manifest.find(place)
         if not files:
-            raise CheckpointError(f"{place} holds no {' or '.join(manifest.files)}")
+            raise CheckpointError(f"{place} has no {' or '.join(manifest.files)}")
         folder = files[0].parent
         files = one_network(folder, NAMES[part], files)
         stored = manifest.tensors(files)
@@ -89,13 +89,13 @@ class OasisCheckpoints:
             model = OasisTransformer(self.dit) if part == "transformer" else OasisVae(self.vae)
         report = inspect(manifest.layout, stored, model)
         if part == "vae" and not report.matched:
-            raise CheckpointError(f"{files[0]} is no VAE of Oasis: it has none of its tensors")
+            raise CheckpointError(f"{files[0]} is not a VAE of Oasis: none of its tensors match")
         return _NetworkContents(files, report.of_part(part, folder, files), model, stored)
 
     def load(
         self, places: CheckpointPaths, device: torch.device, dtype: torch.dtype
     ) -> tuple[OasisComponents, str]:
-        """Load what fits; return it with the version of its weights."""
+        """Load a checkpoint that fits; return it with the version of its weights."""
         found = self.look(places)
         found.report.require_fit()
         for network in found.networks:
@@ -111,7 +111,7 @@ class OasisCheckpoints:
 
 
 def random_components(device: torch.device, seed: int = 0) -> OasisComponents:
-    """Make a tiny Oasis that has learnt nothing; the same for the same seed."""
+    """Make a tiny Oasis with random weights; the same for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         transformer, vae = OasisTransformer(TINY_DIT), OasisVae(TINY_VAE)

@@ -1,4 +1,4 @@
-"""Sizes of Oasis, and what a step of it is told."""
+"""Sizes of Oasis, and the meaning of its action rows."""
 
 from dataclasses import dataclass
 
@@ -23,15 +23,16 @@ ACTIONS = (
     "pickItem",
     "drop",
 )
-"""The 25 numbers of an action row, in order: 0 or 1, the two of the camera -1 to 1."""
+"""The 25 numbers of an action row, in order: 0 or 1; the two of the camera are -1 to 1."""
 
 CAMERA = {"cameraX": "Pitch", "cameraY": "Yaw"}
-"""The camera's two numbers, as they are called there, and what they turn: X is the axis of pitch.
+"""The camera's two numbers and what they turn: X is pitch, Y is yaw.
 
-So they were recorded (MineRL: `camera` is pitch, then yaw). Down and right are positive.
+The names are those of the recordings (MineRL: `camera` is pitch, then yaw). Down and right are
+positive.
 """
 DRAGS = {"cameraX": Drag.Y, "cameraY": Drag.X}
-"""Which way a person drags the picture to turn the camera."""
+"""The direction in which the picture is dragged to turn the camera."""
 KEYS = tuple(name for name in ACTIONS if name not in CAMERA)
 BINDINGS = {
     "attack": ("MouseLeft",),
@@ -39,7 +40,7 @@ BINDINGS = {
     "jump": ("Space",),
     "sneak": ("ShiftLeft", "ShiftRight"),
 }
-"""The keys and mouse buttons of the game that are not named by the action."""
+"""Keys and mouse buttons of actions whose names are not keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class DitConfig:
         heads: attention heads.
         mlp: how much wider a feed-forward is.
         actions: numbers of an action row.
-        window: frames that a call sees, the one in the making included.
+        window: frames that a call attends to, including the one in progress.
     """
 
     channels: int = 16
@@ -99,7 +100,7 @@ class VaeConfig:
         encoder: blocks of the encoder.
         decoder: blocks of the decoder.
         heads: attention heads.
-        scale: what a latent is multiplied with.
+        scale: factor of the latents.
     """
 
     latent: int = 16

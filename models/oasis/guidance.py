@@ -1,6 +1,6 @@
-"""Guidance by the action: how much more than standing still a key changes the next frame.
+"""Guidance by the action: increases the effect of keys and mouse on the next frame.
 
-The branch without the action is that of an idle row; both look back on the same past.
+The branch without the action has an idle action row; both branches attend to the same past.
 """
 
 import torch
@@ -20,11 +20,11 @@ from reverie.models.services.guidance.policies import (
 
 SPACE = CombineSpace.VELOCITY
 WEIGHT = "action_guidance"
-"""The parameter that weighs the action; 1 is no guidance."""
+"""The parameter for the guidance scale; 1 is no guidance."""
 
 
 def policy_of(weight: float) -> CFGPolicy:
-    """Return how a session is guided."""
+    """Return the guidance policy for a scale."""
     return (
         NoGuidance(SPACE)
         if weight == 1

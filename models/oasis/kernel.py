@@ -1,9 +1,9 @@
 """The loop `world_model` of Oasis: one frame a chunk, one denoise call a unit.
 
-The start picture is encoded; from then on a frame is its denoise calls (the first takes the
-controls, the last commits), then it is decoded and goes out, then the context pass makes it part of
-the past. While the window fills, that pass computes the newest frame alone; once frames have left
-it, all that remain are computed anew, for what a frame is depends on those before it.
+First the start picture is encoded. Each frame consists of denoise calls (the first takes the
+controls, the last commits), a decode that puts it out, and a context pass that adds it to the past.
+While the window fills, that pass computes only the newest frame. Once frames have left the window,
+it recomputes all that remain, because the keys and values of a frame depend on those before it.
 """
 
 from collections.abc import Sequence
@@ -40,21 +40,23 @@ Result = StepResult[OasisState]
 
 
 class OasisKernel(LoopKernel[OasisState]):
-    """Oasis, played."""
+    """The world model of Oasis, driven by keys and camera."""
 
     def __init__(
         self, spec: LoopSpec, components: OasisComponents, instance: ModelInstance
     ) -> None:
         self.spec = spec
         self._components, self._instance = components, instance
-        self._past = components.transformer.config.window - 1  # frames that one in the making sees
+        self._past = (
+            components.transformer.config.window - 1
+        )  # frames that the one in progress attends to
 
     def init_state(self, request: LoopRequest, instance: ModelInstance) -> OasisState:
         """Bind seed and parameters."""
         return OasisState(request.seed, action_guidance=request.parameters.get(WEIGHT, 1.0))
 
     def plan_step(self, state: OasisState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `OasisPhase`."""
+        """Plan the next unit, in the order of `OasisPhase`."""
         last = state.step + 1 == len(self._components.ddim.levels)
         match state.phase:
             case OasisPhase.BEGIN:

@@ -1,8 +1,8 @@
-"""Noise levels of Oasis and one DDIM step: a frame from noise under a sigmoid schedule.
+"""The DDIM sampler of Oasis, with a sigmoid noise schedule.
 
 The network predicts v; from a level with cumulative alpha a,
     x0 = sqrt(a) x - sqrt(1 - a) v,   eps = (sqrt(1 / a) x - x0) / sqrt(1 / a - 1).
-Frames before the one in the making are labelled with a low level and have no noise added.
+Past frames are given a low level, but no noise is added to them.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ NOISE_LIMIT = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Ddim:
-    """The table of levels, and which of them a frame goes through.
+    """The noise schedule, and the levels of a frame's steps.
 
     Attributes:
         alphas: cumulative alpha of each level.
-        levels: from the noisiest to the last; the one behind the last is clean.
+        levels: from the noisiest to the last; the result of the last step is clean.
     """
 
     alphas: Tensor
@@ -30,7 +30,7 @@ class Ddim:
 
     @classmethod
     def of(cls, steps: int) -> "Ddim":
-        """Make the table for so many steps a frame."""
+        """Return the schedule for a number of steps a frame."""
         spread = torch.linspace(-1, LEVELS - 1, steps + 1).long().tolist()
         return cls(_cumulative_alphas(), tuple(reversed(spread[1:])))
 

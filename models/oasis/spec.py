@@ -1,8 +1,8 @@
-"""What Oasis is, and how it is loaded.
+"""The Oasis family: its description, and how it is loaded.
 
 reverie serve --model oasis --checkpoint DIR      oasis500m.safetensors, vit-l-20.safetensors and
                                                   start pictures, *.png, 640 x 360
-reverie serve --model oasis --checkpoint random   tiny random weights: noise, to try paths
+reverie serve --model oasis --checkpoint random   tiny random weights: noise, to try the server
 """
 
 from typing import Any
@@ -95,9 +95,9 @@ class Oasis:
     """The family behind the entry point `oasis`.
 
     Args:
-        dit: the sizes of the transformer; a checkpoint does not hold all of them.
-        vae: the same of the codec.
-        draw: where sessions get their noise from.
+        dit: the sizes of the transformer; a checkpoint does not contain all of them.
+        vae: the sizes of the codec.
+        draw: the source of the sessions' noise.
     """
 
     spec = oasis_spec(DitConfig(), VaeConfig())
@@ -113,11 +113,11 @@ class Oasis:
 
         Raises:
             CheckpointError: nothing is named, a file is missing, or one does not fit.
-            OptionError: there is no such device, precision or attention.
+            OptionError: the device, precision or attention is not supported.
         """
         if options.checkpoint is None:
             raise CheckpointError(
-                "oasis has no weights of its own: name a folder as checkpoint, or `random`"
+                "oasis ships no weights: set checkpoint to a folder, or to `random`"
             )
         device = device_of(options)
         if options.checkpoint == RANDOM:
@@ -156,9 +156,9 @@ class Oasis:
 
         Args:
             path: a folder, or the file of the transformer.
-            parts: the folder of VAE and pictures; None: they are next to it.
+            parts: the folder of VAE and start pictures; None: they are next to it.
 
         Raises:
-            CheckpointError: there is no transformer of it.
+            CheckpointError: there is no transformer.
         """
         return self._networks.look(CheckpointPaths.of(path, parts)).report

@@ -1,4 +1,4 @@
-"""What a session of Oasis is between two units of work.
+"""The state of an Oasis session between two units of work.
 
 Shapes: Z latent channels on a grid h x w, E numbers of an action row.
 """
@@ -12,18 +12,18 @@ from reverie.models.contract.blocks import BlockId
 
 
 class OasisPhase(Enum):
-    """What comes next."""
+    """The next unit."""
 
     BEGIN = auto()
-    """The start picture is to be encoded."""
+    """Encode the start picture."""
     DECODE = auto()
-    """The newest frame is final, and to be shown."""
+    """Decode the newest final frame and put it out."""
     CONTEXT = auto()
-    """It is to become part of the past."""
+    """Add it to the past."""
     FRAME = auto()
-    """A frame is to begin."""
+    """Begin a frame."""
     DENOISE = auto()
-    """A frame is in the making."""
+    """Continue the frame in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class ContextFrame:
 
 @dataclass(frozen=True, slots=True)
 class OasisState:
-    """A session's state; see `OasisPhase` for the order of things.
+    """A session's state; see `OasisPhase` for the order of units.
 
     Attributes:
-        frame: frames that are final.
-        step: denoise calls that the frame in the making has behind it.
-        point_Zhw: the frame in the making.
-        action_E: what leads to it.
-        window: what it will see, oldest first.
-        blocks: for each frame of the window its temporal keys and values.
-        action_guidance: how much more than itself the action counts; 1 is no guidance.
-        slid: frames have left the window, so that those which remain must be computed anew.
+        frame: the number of final frames.
+        step: denoise calls that the frame in progress has had.
+        point_Zhw: the frame in progress.
+        action_E: the action that leads to it.
+        window: the frames that it attends to, oldest first.
+        blocks: the temporal keys and values of each frame of the window.
+        action_guidance: guidance scale of the action; 1 is no guidance.
+        slid: whether frames have left the window, so that the rest must be recomputed.
     """
 
     seed: int

@@ -1,4 +1,4 @@
-"""Differences that an adapter adds to whole parameters, beside a layer that stays as it is."""
+"""What an adapter adds to the output of a layer, whose own weights stay unchanged."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from reverie.models.services.lora import LoraAddition, LoraPair
 
 @dataclass(frozen=True, slots=True)
 class PlacedPair:
-    """A pair on the device of its layer, in the layer's type."""
+    """A LoRA pair on the device of its layer, in the layer's type."""
 
     down: Tensor
     up: Tensor
@@ -26,30 +26,30 @@ class PlacedPair:
         """Read a pair for a layer.
 
         Raises:
-            CheckpointError: it holds numbers that are not finite in the layer's type.
+            CheckpointError: it has values that are not finite in the layer's type.
         """
         weight = layer.weight
         down, up = (half.read().to(weight.device, weight.dtype) for half in (pair.down, pair.up))
         if not (down.isfinite().all() and up.isfinite().all()):
-            raise CheckpointError("it holds numbers that are not finite")
+            raise CheckpointError("it has values that are not finite")
         return cls(down, up, pair.scale)
 
     def change(self, x: Tensor, strength: float) -> Tensor:
-        """Return what is added to the layer's output."""
+        """Return the change of the layer's output."""
         low = functional.linear(x, self.down)
         return functional.linear(low, self.up) * (self.scale * strength)
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedAddition:
-    """What is added to the parameters of one layer as a whole, on the layer's device.
+    """Changes of whole parameters of one layer, on the layer's device.
 
-    A layer is taken to be affine in its parameters, as linear layers, convolutions and norms are:
-    so what it makes of the differences, less what it makes of nothing, is what its output grows by.
+    The layer must be affine in its parameters, as linear layers, convolutions and norms are: then
+    its output with the differences as parameters, minus its output with zeros, is the change.
 
     Attributes:
         grown: the layer with the differences in place of its parameters.
-        blank: the layer with zeros; None for a linear layer, which makes nothing of them.
+        blank: the layer with zeros; None for a linear layer, whose output is then 0.
     """
 
     grown: nn.Module
@@ -60,7 +60,7 @@ class PlacedAddition:
         """Read additions by the names that the layer gives its parameters.
 
         Raises:
-            CheckpointError: one is no layer of its own, or not finite in the layer's type.
+            CheckpointError: one can only be merged, or is not finite in the layer's type.
         """
         own = dict(layer.named_parameters(recurse=False))
         if any(layer.children()) or not own.keys() <= {"weight", "bias"}:
@@ -70,7 +70,7 @@ class PlacedAddition:
         for name, addition in additions.items():
             change = addition.change(1.0, own[name].device).to(own[name].dtype)
             if not change.isfinite().all():
-                raise CheckpointError(f"{addition.name} holds numbers that are not finite")
+                raise CheckpointError(f"{addition.name} has values that are not finite")
             grown[name] = change
         linear = isinstance(layer, nn.Linear)
         if linear and "weight" not in additions:
@@ -79,7 +79,7 @@ class PlacedAddition:
         return cls(_twin(layer, grown), None if blank is None else _twin(layer, blank))
 
     def change(self, x: Tensor, strength: float) -> Tensor:
-        """Return what is added to the layer's output."""
+        """Return the change of the layer's output."""
         change: Tensor = self.grown(x)
         if self.blank is not None:
             change = change - self.blank(x)
@@ -87,7 +87,7 @@ class PlacedAddition:
 
 
 class _Shift(nn.Module):
-    """The same numbers whatever comes in: a linear layer whose bias alone has grown."""
+    """A linear layer of which only the bias changes: a constant output."""
 
     def __init__(self, bias: Tensor) -> None:
         super().__init__()

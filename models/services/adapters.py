@@ -1,13 +1,13 @@
-"""Adapters beside a model's weights, chosen by each session while it runs.
+"""Adapters that each session chooses while it runs, without changing the model's weights.
 
-Every adapter that an operator serves is a parameter `lora_<name>` of the loops: its strength. The
-strengths of a session are its `Mix`, a value in its state. A kernel computes under it:
+Every adapter that an operator serves is a parameter `lora_<name>` of the loops, its strength. The
+strengths of a session are its `Mix`, a value in its state. A kernel computes with it:
 
     with adapters.applied(state.mix):
         transformer(...)
 
-and whoever keeps what was computed, keys it by the mix or computes it anew when the mix changes. At
-strength 0 a layer computes exactly what it computes without the adapter.
+A cache of such results must be keyed by the mix, or be rebuilt when the mix changes. At strength 0
+a layer computes exactly what it computes without the adapter.
 """
 
 import threading
@@ -28,10 +28,10 @@ from reverie.models.services.lora_files import read_lora
 from reverie.models.services.merging import MergedWeights
 
 PREFIX = "lora_"
-"""What the parameter of an adapter is called, before the adapter's own name."""
+"""The prefix of an adapter's parameter, before the adapter's own name."""
 
 Mix = tuple[tuple[str, float], ...]
-"""Adapters in force and their strengths, in the operator's order; none of strength 0."""
+"""Active adapters and their strengths, in the operator's order; none has strength 0."""
 
 OFF: Mix = ()
 
@@ -42,7 +42,7 @@ class ServedAdapter:
 
     Attributes:
         version: a hash of its content.
-        components: those that it changes.
+        components: the ones that it changes.
     """
 
     option: AdapterOption
@@ -53,7 +53,7 @@ class ServedAdapter:
     def parameter(self) -> ParameterSpec:
         """The number that a session sets."""
         option = self.option
-        label = f"Strength of {option.name}: 0 is without it"
+        label = f"Strength of {option.name}: 0 is off"
         return ParameterSpec(
             f"{PREFIX}{option.name}", option.strength, 0.0, option.most, label=label
         )
@@ -63,19 +63,19 @@ Placed = PlacedPair | PlacedAddition
 
 
 class Adapters:
-    """The adapters of one instance. Which are in force is a matter of the thread that computes."""
+    """The adapters of one instance. The active mix belongs to the computing thread."""
 
     def __init__(
         self, served: Sequence[tuple[AdapterOption, LoraFile]] = (), root: nn.Module | None = None
     ):
-        """Put adapters beside the layers that they name; all of them are known to fit.
+        """Attach adapters to the layers that they name; all of them must fit.
 
         Args:
             served: in the order in which strengths are added up.
             root: holds the components by their names.
 
         Raises:
-            CheckpointError: one holds numbers that are not finite; no layer has changed.
+            CheckpointError: one has values that are not finite; no layer has changed.
         """
         self._served = {
             option.name: ServedAdapter(option, file.version, file.components)
@@ -84,11 +84,11 @@ class Adapters:
         self._here = threading.local()
         layers: dict[str, dict[str, list[Placed]]] = {}
         for option, file in served:
-            for path, placed in _placed(option, file, root):
-                layers.setdefault(path, {}).setdefault(option.name, []).append(placed)
-        for path, beside in layers.items():
+            for path, addition in _placed(option, file, root):
+                layers.setdefault(path, {}).setdefault(option.name, []).append(addition)
+        for path, placed in layers.items():
             assert root is not None, "something was placed in it"
-            root.get_submodule(path).register_forward_hook(partial(self._added, beside))
+            root.get_submodule(path).register_forward_hook(partial(self._added, placed))
 
     def __bool__(self) -> bool:
         return bool(self._served)
@@ -109,14 +109,14 @@ class Adapters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names and versions of all, whatever their strength."""
+        """Names and versions of all adapters, active or not."""
         return tuple(f"{name}:{adapter.version}" for name, adapter in self._served.items())
 
     def versions(self, mix: Mix, component: str | None = None) -> tuple[str, ...]:
-        """Return what a cache key says of a mix.
+        """Return the mix as part of a cache key.
 
         Args:
-            component: leave out adapters that do not touch it; None names all.
+            component: leave out adapters that do not change it; None includes all.
         """
         return tuple(
             f"{name}@{strength!r}:{self._served[name].version}"
@@ -126,7 +126,7 @@ class Adapters:
 
     @contextmanager
     def applied(self, mix: Mix) -> Iterator[None]:
-        """Let this thread compute under a mix."""
+        """Activate a mix for this thread."""
         before: Mix = getattr(self._here, "mix", OFF)
         self._here.mix = mix
         try:
@@ -136,7 +136,7 @@ class Adapters:
 
     def _added(
         self,
-        beside: Mapping[str, Sequence[Placed]],
+        of_layer: Mapping[str, Sequence[Placed]],
         layer: nn.Module,
         inputs: tuple[Tensor, ...],
         output: Tensor,
@@ -145,7 +145,7 @@ class Adapters:
         changes = [
             placed.change(inputs[0], strength)
             for name, strength in mix
-            for placed in beside.get(name, ())
+            for placed in of_layer.get(name, ())
         ]
         return sum(changes, output) if changes else None
 
@@ -153,7 +153,7 @@ class Adapters:
 def _placed(
     option: AdapterOption, file: LoraFile, root: nn.Module | None
 ) -> Iterator[tuple[str, Placed]]:
-    """Read what an adapter adds, by the layers whose output grows."""
+    """Read an adapter's changes, by the layers whose output they change."""
     for path, pair in file.pairs.items():
         with _about(option, path):
             yield path, PlacedPair.of(pair, _layer(root, path))
@@ -172,19 +172,19 @@ NO_ADAPTERS = Adapters()
 
 @dataclass(frozen=True, slots=True)
 class FittedAdapters:
-    """What came of an operator's adapters.
+    """An operator's adapters after loading.
 
     Attributes:
-        beside: those that sessions choose.
-        merged: names, strengths and versions of those that are part of the weights now.
+        selectable: those that sessions choose.
+        merged: names, strengths and versions of those that were merged into the weights.
     """
 
-    beside: Adapters
+    selectable: Adapters
     merged: tuple[str, ...] = ()
 
     def version(self, weights: str) -> str:
         """Return the version of weights that these were merged into, or can be chosen with."""
-        return "+".join((weights, *self.merged, *self.beside.names))
+        return "+".join((weights, *self.merged, *self.selectable.names))
 
 
 NONE_FITTED = FittedAdapters(NO_ADAPTERS)
@@ -196,16 +196,16 @@ def fit_adapters(
     rename: Rename,
     base: Callable[[str], Tensor] | None = None,
 ) -> FittedAdapters:
-    """Merge adapters into weights, or put them beside; nothing changes unless all of them fit.
+    """Merge adapters into weights or attach them; nothing changes unless all of them fit.
 
     Args:
-        options: what the operator serves.
+        options: the adapters that the operator serves.
         components: modules by name.
         rename: from the public name of a weight to its name here, the component in front.
         base: see `MergedWeights`.
 
     Raises:
-        CheckpointError: a file cannot be read, or does not fit; it says all that is wrong.
+        CheckpointError: a file cannot be read, or does not fit; names everything that is wrong.
     """
     if not options:
         return NONE_FITTED
@@ -218,15 +218,15 @@ def fit_adapters(
         files.append((option, file))
     merged = [(option, file) for option, file in files if option.merged]
     MergedWeights(root, base).merge([(file, option.strength) for option, file in merged])
-    beside = Adapters([(option, file) for option, file in files if not option.merged], root)
+    selectable = Adapters([(option, file) for option, file in files if not option.merged], root)
     return FittedAdapters(
-        beside, tuple(f"{o.name}@{o.strength!r}:{file.version}" for o, file in merged)
+        selectable, tuple(f"{o.name}@{o.strength!r}:{file.version}" for o, file in merged)
     )
 
 
 @contextmanager
 def _about(option: AdapterOption, *where: str) -> Iterator[None]:
-    """Say in an error which adapter it is about."""
+    """Name the adapter in an error."""
     try:
         yield
     except CheckpointError as error:

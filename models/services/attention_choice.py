@@ -1,4 +1,4 @@
-"""What an instance attends with: a backend of `kernels`, chosen once, when it is loaded."""
+"""The attention backend of an instance, chosen once when it is loaded."""
 
 import torch
 
@@ -22,15 +22,15 @@ def attention_of(
     fast: str = AUTO,
     tables: bool = False,
 ) -> AttentionBackend:
-    """Return what the model attends with.
+    """Return the attention backend of a model.
 
     Args:
-        fast: the backend that `auto` means for this model.
-        tables: the model can attend to cache blocks where they lie. `triton` then names what
-            `block_attention_of` gives, and here, where there is no cache to read, means `auto`.
+        fast: the backend that `auto` chooses for this model.
+        tables: whether the model can attend to cache blocks in place. `triton` then selects what
+            `block_attention_of` returns; attention without a cache is `auto` then.
 
     Raises:
-        OptionError: there is no such backend, or not here.
+        OptionError: the backend is unknown, or cannot run here.
     """
     given = options.attention
     name = fast if given == AUTO or (tables and given == TRITON) else given
@@ -44,10 +44,10 @@ def attention_of(
 def block_attention_of(
     options: LoadOptions, device: torch.device, dtype: torch.dtype
 ) -> BlockAttention | None:
-    """Return what attends to cache blocks where they lie; None when windows are to be copied.
+    """Return the attention over cache blocks in place; None when windows are copied.
 
     Raises:
-        OptionError: it was asked for, and cannot run here.
+        OptionError: it was requested and cannot run here.
     """
     if options.attention != TRITON:
         return None

@@ -1,7 +1,7 @@
-"""How many sessions fit a device beside the weights that lie there already.
+"""How many sessions fit on a device next to the weights that are already there.
 
-What a session takes is known from a model's description. So what an operator asks for is a most,
-and a server on a smaller device starts with fewer sessions rather than not at all.
+The memory of a session is known from a model's description. An operator's number of sessions is a
+maximum: a server on a smaller device starts with fewer sessions.
 """
 
 import logging
@@ -17,15 +17,15 @@ from reverie.models.contract.spec import ModelSpec
 logger = logging.getLogger(__name__)
 
 SPARE = 0.15
-"""Part of the free memory that is left to what steps compute in between."""
+"""Share of the free memory that is left for temporary tensors of the steps."""
 
 
 def room_for(
     spec: ModelSpec, options: LoadOptions, device: torch.device, dtype: torch.dtype
 ) -> MemoryBudget:
-    """Return the most of what is asked for that a device can hold. Call it with the weights there.
+    """Return how many of the requested sessions fit. Call it when the weights are loaded.
 
-    Memory of a CPU is not looked at: it is shared, and may be swapped.
+    The memory of a CPU is not checked: it is shared, and may be swapped.
 
     Raises:
         OptionError: not even one session fits.
@@ -37,7 +37,7 @@ def room_for(
 
 
 def free_bytes_of(device: torch.device) -> int:
-    """Return what of a device's memory caches may take; of a CPU's, half of what is free."""
+    """Return how much of a device's memory caches may take; of a CPU's, half of what is free."""
     if device.type == "cuda":
         free_bytes, _ = torch.cuda.mem_get_info(device)
         return int(free_bytes * (1 - SPARE))
@@ -45,7 +45,7 @@ def free_bytes_of(device: torch.device) -> int:
 
 
 def fitted(spec: ModelSpec, precision: str, wanted: MemoryBudget, free_bytes: int) -> MemoryBudget:
-    """Return the most of `wanted` that fits: all sessions with less history, before fewer of them.
+    """Return how much of `wanted` fits: less history first, then fewer sessions.
 
     Raises:
         OptionError: not even one session fits.
@@ -61,12 +61,12 @@ def fitted(spec: ModelSpec, precision: str, wanted: MemoryBudget, free_bytes: in
     if room.sessions < 1:
         needed, free = each / 2**30, free_bytes / 2**30
         raise OptionError(
-            f"a session of {spec.name} takes {needed:.1f} GiB in {precision} with one chunk to go "
-            f"back to, and {free:.1f} GiB are free beside the weights"
+            f"sessions: one session of {spec.name} needs {needed:.1f} GiB in {precision}, with a "
+            f"history of one chunk, but {free:.1f} GiB are free next to the weights"
         )
     if room != wanted:
         logger.warning(
-            "%s: %d of %d sessions fit the device, with %d of %d chunks to go back to",
+            "%s: %d of %d sessions fit on the device, with a history of %d of %d chunks",
             spec.name, room.sessions, wanted.sessions, room.history_chunks, wanted.history_chunks,
         )  # fmt: skip
     return room

@@ -1,7 +1,7 @@
-"""The list of models that can be served, for people to read.
+"""The list of installed models, as `reverie models` prints it.
 
-What is listed follows from a family's description alone: no weights are read, and none need be
-there. A family of several public sizes has a description of each in `variants`.
+It follows from the descriptions of the families: no weights are read or needed. A family with
+several public sizes has a description of each in `variants`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ class CatalogueEntry:
     """One model, in words.
 
     Attributes:
-        loops: what each can do, by its name.
+        loops: the capabilities of each loop, by its name.
         memory: of one session, by size of the model; a size without a name is the only one.
         licence: of the family.
-        weights_licence: of the weights that are public, in the family's own words.
-        weights: what the cards of public weights say, where it is known.
-        fault: why the model cannot be served; empty when it can, or when nobody has tried.
+        weights_licence: of the public weights, in the family's own words.
+        weights: the licences of public weights, where they are known.
+        fault: why the model cannot be served; empty when it can, or when it was not tried.
         speed: what was measured and chosen when it was loaded; None where nothing was.
     """
 
@@ -48,28 +48,28 @@ class CatalogueEntry:
 
 
 def catalogue(*, load: bool = False) -> list[CatalogueEntry]:
-    """Describe every installed model; one that is broken is listed with its fault.
+    """Describe every installed model; a broken one is listed with its fault.
 
     Args:
-        load: load each as well, to learn whether it could be served here as it is.
+        load: also load each model, to see whether it can be served here.
     """
     return [_entry(name, load=load) for name in sorted(installed_families())]
 
 
 def as_text(entries: Sequence[CatalogueEntry]) -> str:
-    """Lay entries out, a paragraph each."""
+    """Return entries as text, a paragraph each."""
     return "\n\n".join("\n".join(_lines(entry)) for entry in entries)
 
 
 def memory_of(spec: ModelSpec) -> str:
-    """Return what one session takes, in words: in half precision where the model has it."""
+    """Return the memory of one session, in words; in half precision where the model has it."""
     usual, precision = spec.kept_chunks(LoadOptions().history_chunks), spec.precisions[-1]
     most, least = (spec.bytes_a_session(chunks, precision) for chunks in (usual, 1))
     if most is None or least is None:
-        return "as the weights say"
+        return "depends on the weights"
     if not most:
-        return "next to nothing"
-    return f"{_size(most)} in {precision} with {usual} chunks to go back to, {_size(least)} with 1"
+        return "almost none"
+    return f"{_size(most)} in {precision} with a history of {usual} chunks, {_size(least)} with 1"
 
 
 def _entry(name: str, *, load: bool) -> CatalogueEntry:
@@ -79,7 +79,7 @@ def _entry(name: str, *, load: bool) -> CatalogueEntry:
         sizes: Mapping[str, ModelSpec] = getattr(family, "variants", {"": spec})
         loaded = _loaded(family) if load else spec
         memory = tuple((size, memory_of(variant)) for size, variant in sizes.items())
-    except Exception as error:  # variants are a stranger's code: the list goes on without it
+    except Exception as error:  # variants are a third party's code: the list continues without it
         return CatalogueEntry(name, fault=_said(error))
     return CatalogueEntry(
         name=name,
@@ -108,7 +108,7 @@ def _loaded(family: ModelFamily) -> ModelSpec | str:
 
 
 def _said(error: Exception) -> str:
-    """Return an error in a line; one that was not written for people, with its kind."""
+    """Return an error in one line; an unexpected one with its class."""
     if isinstance(error, ModelError):
         return str(error)
     return f"{type(error).__name__}: {error}".partition("\n")[0]
@@ -119,11 +119,11 @@ def _lines(entry: CatalogueEntry) -> Iterator[str]:
     if entry.programs:
         yield f"  programs   {', '.join(entry.programs)}"
     for name, capabilities in entry.loops:
-        yield f"  loop       {name}: {', '.join(capabilities) or 'steps forward, no more'}"
+        yield f"  loop       {name}: {', '.join(capabilities) or 'no capabilities'}"
     for size, memory in entry.memory:
-        yield f"  a session  {f'{size}: ' if size else ''}{memory}"
+        yield f"  memory     {f'{size}: ' if size else ''}{memory}"
     if entry.loops and entry.weights:
-        yield f"  licence    {entry.licence}; of public weights:"
+        yield f"  licence    {entry.licence}; licences of public weights:"
         yield from (f"    {weights}" for weights in entry.weights)
     elif entry.loops:
         yield f"  licence    {entry.licence}; public weights: {entry.weights_licence}"
@@ -135,7 +135,7 @@ def _lines(entry: CatalogueEntry) -> Iterator[str]:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in a unit that leaves 1 to 1023 of it."""
+    """Return a number of bytes with the unit in which it is 1 to 1023."""
     power = min((count.bit_length() - 1) // 10, len(_UNITS) - 1) if count else 0
     value = count / 1024**power
     return f"{value:.0f} {_UNITS[power]}" if value >= 100 else f"{value:.3g} {_UNITS[power]}"

@@ -1,4 +1,4 @@
-"""Whether a checkpoint fits, and which of the installed models: only headers are read for it."""
+"""Which installed model a checkpoint belongs to, and whether it fits; only headers are read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,10 @@ from reverie.models.services.weight_files import refuse_no_weights
 
 
 class CheckpointChecker(Protocol):
-    """A family that can look at a checkpoint without loading it."""
+    """A family that can check a checkpoint without loading it."""
 
     def check(self, path: str) -> CheckpointReport:
-        """Return how the checkpoint fits; raise `CheckpointError` when it is none."""
+        """Return how the checkpoint fits; raise `CheckpointError` when it is not one."""
 
 
 class PartsChecker(Protocol):
@@ -31,7 +31,7 @@ class PartsChecker(Protocol):
 
 
 class AdapterChecker(Protocol):
-    """A family that can look at a LoRA without loading it."""
+    """A family that can check a LoRA without loading it."""
 
     def check_adapter(
         self, path: str, base: str | None, adapter: str | None = None
@@ -44,13 +44,13 @@ class AdapterChecker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A checkpoint or a LoRA to look at.
+    """A checkpoint or a LoRA to check.
 
     Attributes:
         path: a folder or a file.
-        parts: of a checkpoint, the folder of what else it needs; None: it is next to it.
-        base: of a LoRA, the checkpoint that it is for.
-        adapter: of a file with several LoRAs, which one.
+        parts: of a checkpoint, the folder of the other files that it needs; None: its own.
+        base: of a LoRA, the checkpoint that it adapts.
+        adapter: of a file with several LoRAs, the name of one.
     """
 
     path: str
@@ -59,23 +59,23 @@ class CheckRequest:
     adapter: str | None = None
 
 
-def checked(model: str, request: CheckRequest) -> CheckpointReport:
+def check(model: str, request: CheckRequest) -> CheckpointReport:
     """Compare a checkpoint, or a LoRA, with the family called `model`.
 
     Raises:
-        UnknownModelError: there is no such family, or it cannot look at checkpoints.
-        CheckpointError: there is no checkpoint that it knows.
+        UnknownModelError: there is no such family, or it cannot check checkpoints.
+        CheckpointError: there is no checkpoint in a layout that it knows.
     """
     return _look(model, find_family(model), request)
 
 
-def recognised(request: CheckRequest) -> tuple[str, CheckpointReport]:
-    """Find the installed model that a checkpoint, or a LoRA, is of; return its name and the report.
+def recognise(request: CheckRequest) -> tuple[str, CheckpointReport]:
+    """Find the installed model of a checkpoint, or of a LoRA; return its name and the report.
 
-    Of several the one that it fits, or else that which knows most of its tensors.
+    Of several models it is the one that fits, or else the one that has most of the tensors.
 
     Raises:
-        CheckpointError: it is of none; says why of each, and how to name one.
+        CheckpointError: no model matches; says why for each, and how to name one.
     """
     path = Path(request.path)
     if not path.exists():
@@ -89,11 +89,11 @@ def recognised(request: CheckRequest) -> tuple[str, CheckpointReport]:
         try:
             family = find_family(name)
             if not hasattr(family, part):
-                continue  # it has weights of its own, or takes no LoRA
+                continue  # it ships its weights, or takes no LoRA
             report = _look(name, family, request)
         except ModelError as error:
             refused.append(f"  {name}: {error}")
-        except Exception as error:  # a stranger's check may raise anything
+        except Exception as error:  # a third party's check may raise anything
             refused.append(f"  {name}: {type(error).__name__}: {error}")
         else:
             if report.matched:
@@ -101,7 +101,7 @@ def recognised(request: CheckRequest) -> tuple[str, CheckpointReport]:
             else:
                 refused.append(f"  {name}: {'; '.join(report.lines())}")
     if not found:
-        none = f"no installed model can serve {path} as it is (--model NAME asks one alone):"
+        none = f"no installed model can serve {path} (--model NAME checks one model alone):"
         raise CheckpointError("\n".join([none, *refused]))
     return max(found, key=lambda one: (one[1].fits, one[1].matched))
 
@@ -109,14 +109,18 @@ def recognised(request: CheckRequest) -> tuple[str, CheckpointReport]:
 def _look(model: str, family: ModelFamily, request: CheckRequest) -> CheckpointReport:
     if is_lora(Path(request.path)):
         if not hasattr(family, "check_adapter"):
-            raise UnknownModelError(f"model {model!r} takes no LoRA, which {request.path} is")
+            raise UnknownModelError(
+                f"{request.path} is a LoRA, which model {model!r} does not support"
+            )
         checks = cast(AdapterChecker, family)
         named = () if request.adapter is None else (request.adapter,)
         return checks.check_adapter(request.path, request.base, *named)
     if not hasattr(family, "check"):
-        raise UnknownModelError(f"model {model!r} cannot check a checkpoint; --model names another")
+        raise UnknownModelError(
+            f"model {model!r} cannot check checkpoints; name another with --model"
+        )
     if request.parts is None:
         return cast(CheckpointChecker, family).check(request.path)
     if not family.spec.has_parts:
-        raise OptionError(f"--parts: a checkpoint of {model} is in one place")
+        raise OptionError(f"--parts: checkpoints of {model} are in one folder")
     return cast(PartsChecker, family).check(request.path, request.parts)

@@ -8,7 +8,7 @@ from pathlib import Path
 from reverie.models.contract.errors import CheckpointError
 
 SHOWN = 8
-"""Names of a kind that a report lists before it only counts."""
+"""Names of a kind that a report lists; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +16,15 @@ class CheckpointReport:
     """How a checkpoint fits a model.
 
     Attributes:
-        matched: tensors that fit.
-        unmatched: names that the model does not have.
-        missing: names of the model that the checkpoint does not have.
+        matched: how many tensors fit.
+        unmatched: names of tensors that the model does not have.
+        missing: names of tensors that the checkpoint does not have.
         misshapen: a line for each tensor of another shape.
         dtypes: how many tensors there are of each type.
-        lacking: what else is needed to serve it and is not there, in words.
+        lacking: other files that are needed to serve it and are missing, in words.
         faults: what is wrong with a part as a whole, or between two parts, in words.
-        parts: which file is which part.
-        unused: files that look like weights and are left alone, and why, in words.
+        parts: the names of parts and their files.
+        unused: files that look like weights and are not read, and why, in words.
     """
 
     layout: str
@@ -40,12 +40,12 @@ class CheckpointReport:
 
     @property
     def fits(self) -> bool:
-        """Whether each tensor has its place, each place its tensor, and nothing is lacking."""
+        """Whether all tensors match the model and no file is missing."""
         wrong = (self.unmatched, self.missing, self.misshapen, self.lacking, self.faults)
         return not any(wrong)
 
     def joined(self, other: "CheckpointReport") -> "CheckpointReport":
-        """Return what both say, of two parts of one model."""
+        """Return one report for two parts of a model."""
         return CheckpointReport(
             layout=", with ".join(filter(None, (self.layout, other.layout))),
             matched=self.matched + other.matched,
@@ -60,11 +60,11 @@ class CheckpointReport:
         )
 
     def of_part(self, part: str, folder: Path, files: Sequence[Path]) -> "CheckpointReport":
-        """Return the same, said of one part of a checkpoint and of its files.
+        """Return the same report for a named part of a checkpoint, with its files.
 
         Args:
-            part: what it is called.
-            folder: what the files are named from, as far as they are in it.
+            part: its name.
+            folder: files inside it are named relative to it.
             files: those of the part.
         """
         where = shown_files(folder, files)
@@ -81,39 +81,39 @@ class CheckpointReport:
         )
 
     def lines(self) -> Iterator[str]:
-        """Say it for a person."""
+        """Yield the report as lines for people."""
         types = ", ".join(f"{count} {dtype}" for dtype, count in sorted(self.dtypes.items()))
         yield f"layout {self.layout}: {self.matched} tensors fit ({types})"
         for what, names in (
-            ("not in the model", self.unmatched),
-            ("not in the checkpoint", self.missing),
-            ("of another shape", self.misshapen),
+            ("tensors that the model does not have", self.unmatched),
+            ("tensors missing from the checkpoint", self.missing),
+            ("tensors of another shape", self.misshapen),
         ):
             if names:
                 more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-                yield f"{len(names)} {what}: {', '.join(names[:SHOWN])}{more}"
+                yield f"{what} ({len(names)}): {', '.join(names[:SHOWN])}{more}"
         if self.lacking:
-            yield f"to be served it lacks {'; '.join(self.lacking)}"
+            yield f"files missing to serve it: {'; '.join(self.lacking)}"
         yield from self.faults
 
-    def told(self) -> Iterator[str]:
-        """Say all of it for a person who asked: which file is which part, too."""
+    def full_lines(self) -> Iterator[str]:
+        """Yield the report with the file of each part, and the files that are not read."""
         yield from self.lines()
         yield from (f"  {part}: {where}" for part, where in self.parts)
-        yield from (f"  not used: {what}" for what in self.unused)
+        yield from (f"  not read: {what}" for what in self.unused)
 
     def require_fit(self) -> None:
-        """Refuse what does not fit.
+        """Refuse a checkpoint that does not fit.
 
         Raises:
-            CheckpointError: says all that is wrong.
+            CheckpointError: names everything that is wrong.
         """
         if not self.fits:
             raise CheckpointError("; ".join(self.lines()))
 
 
 def shown_files(folder: Path, files: Sequence[Path]) -> str:
-    """Name files of a folder for a person; of many the first."""
+    """Return names of files for people; of many files the first and a count."""
     first = files[0]
     name = str(first.relative_to(folder)) if first.is_relative_to(folder) else str(first)
     return name if len(files) == 1 else f"{name} and {len(files) - 1} more"
@@ -124,5 +124,5 @@ NOTHING = CheckpointReport("", 0, (), (), (), {})
 
 
 def of_fault(fault: CheckpointError) -> CheckpointReport:
-    """Return the report of a part that could not be looked at."""
+    """Return the report of a part that could not be read."""
     return replace(NOTHING, faults=(str(fault),))

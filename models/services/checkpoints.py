@@ -1,8 +1,8 @@
-"""Public checkpoints: what is in them, whether it fits, and loading it tensor by tensor.
+"""Public checkpoints: their tensors, whether these fit a model, and loading them one by one.
 
-A `CheckpointManifest` describes one public layout: where its tensors are and what they are called
-here. `inspect` compares names, shapes and types with a model that has no memory yet (device
-`meta`), so that a report costs a look at headers. Only formats that cannot run code are read:
+A `CheckpointManifest` describes one public layout: where its tensors are, and their names here.
+`inspect` compares names, shapes and types with a model that has no memory yet (device `meta`), so
+that a report reads only headers. Only formats that cannot run code are read:
 safetensors, and torch files with `weights_only`.
 """
 
@@ -27,7 +27,7 @@ from reverie.models.services.weight_files import refuse_no_weights, refuse_stand
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """One tensor of a checkpoint, not read yet."""
+    """One tensor of a checkpoint, which is read on demand."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -39,10 +39,10 @@ class CheckpointManifest:
     """One public layout.
 
     Attributes:
-        layout: what people call it.
+        layout: its name for people.
         files: patterns below the checkpoint's folder; the first that matches anything is taken,
             with all files that match it.
-        rename: from a stored name to the model's own; None leaves a tensor out on purpose.
+        rename: from a stored name to the model's own; None leaves a tensor out.
         tops: keys of a torch file's dictionary that may hold the tensors, best first.
     """
 
@@ -52,7 +52,7 @@ class CheckpointManifest:
     tops: tuple[str, ...] = ()
 
     def find(self, folder: Path) -> tuple[Path, ...]:
-        """Return the files of this layout in a folder; none when it is another layout."""
+        """Return the files of this layout in a folder; none if it has another layout."""
         for pattern in self.files:
             if found := sorted(folder.glob(pattern)):
                 return tuple(found)
@@ -64,10 +64,10 @@ class CheckpointManifest:
         return tuple(sorted(found))
 
     def tensors(self, files: tuple[Path, ...]) -> dict[str, StoredTensor]:
-        """Return what the files hold, under the model's own names.
+        """Return the tensors of files, under the model's own names.
 
         Raises:
-            CheckpointError: a file cannot be read, holds none, or two tensors have one name.
+            CheckpointError: a file cannot be read or has no tensors, or two tensors have one name.
         """
         stored: dict[str, StoredTensor] = {}
         for path in files:
@@ -76,7 +76,7 @@ class CheckpointManifest:
                 if own is None:
                     continue
                 if own in stored:
-                    raise CheckpointError(f"{path}: two tensors are called {own}")
+                    raise CheckpointError(f"{path}: two tensors have the name {own}")
                 stored[own] = tensor
         if not stored:
             raise CheckpointError(
@@ -125,10 +125,10 @@ def fill(
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read a JSON object beside a checkpoint.
+    """Read a JSON object of a checkpoint.
 
     Raises:
-        CheckpointError: it is missing or no JSON object.
+        CheckpointError: it is missing or not a JSON object.
     """
     refuse_stand_in(path)
     try:
@@ -136,7 +136,7 @@ def read_config(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise CheckpointError(f"cannot read {path}: {error}") from error
     if not isinstance(values, dict):
-        raise CheckpointError(f"{path} holds no JSON object")
+        raise CheckpointError(f"{path} is not a JSON object")
     return values
 
 
@@ -147,8 +147,8 @@ def _stored(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, StoredTens
             yield from _from_safetensors(path)
         else:
             yield from _from_torch(path, tops)
-    except UnpicklingError as error:  # the library's own words say how to let it run code
-        why = "it holds more than tensors, and nothing that could run code is read"
+    except UnpicklingError as error:  # the library's message says how to let it run code
+        why = "it contains more than tensors, and objects that can run code are not loaded"
         raise CheckpointError(f"cannot read {path}: {why}") from error
     except (OSError, SafetensorError, RuntimeError, EOFError) as error:
         why = str(error).partition("\n")[0]
@@ -177,7 +177,7 @@ def _from_torch(path: Path, tops: tuple[str, ...]) -> Iterator[tuple[str, Stored
             values = values[top]
             break
     if not isinstance(values, dict):
-        raise CheckpointError(f"{path} holds no dictionary of tensors")
+        raise CheckpointError(f"{path} is not a dictionary of tensors")
     for name, tensor in values.items():
         if isinstance(tensor, Tensor):
             dtype = str(tensor.dtype).removeprefix("torch.")

@@ -1,8 +1,8 @@
-"""Trouble of a device, told from a model's own mistakes by what libraries raise for it.
+"""Device failures, told from a model's own errors by what libraries raise for them.
 
-Memory that ran out comes back once something is let go of. A device that has failed does not: after
-an illegal access, say, every later call of the process fails, whoever makes it, so all that helps
-is another process.
+After running out of memory a device recovers once something is freed. A failed device does not:
+after an illegal access, for example, every later call of the process fails, and only another
+process helps.
 """
 
 import errno
@@ -36,19 +36,19 @@ _REFUSED = re.compile(
     r"invalid (argument|configuration|device|resource|value)|no kernel image|too many resources"
     r"|not supported|stream is capturing|peer access"
 )
-"""What a device refuses by itself: nothing has run, and it goes on."""
+"""Calls that the device refuses: nothing has run, and the device keeps working."""
 
 _ASKED = re.compile(r"([Tt]ried|Unable) to allocate ([\d.]+) (bytes|[KMGTPE]iB)")
 _UNITS = {"bytes": 0, "KiB": 1, "MiB": 2, "GiB": 3, "TiB": 4, "PiB": 5, "EiB": 6}
 
 
-def told_apart(error: Exception, device: torch.device | None = None) -> Exception:
-    """Return an error of a model as it is, or as `DeviceMemoryError` when memory ran out.
+def classify(error: Exception, device: torch.device | None = None) -> Exception:
+    """Return a model's error unchanged, or as `DeviceMemoryError` when memory ran out.
 
     Args:
         error: what a model raised.
-        device: where it computes. One that fails while nobody waits is asked, for a model may have
-            raised something else over it.
+        device: where it computes. It is synchronised, because it may have failed asynchronously
+            while the model raised another error.
 
     Raises:
         DeviceLostError: the device has failed, and nothing more can be done in this process.
@@ -66,38 +66,38 @@ def told_apart(error: Exception, device: torch.device | None = None) -> Exceptio
     return error
 
 
-def with_room_made(work: Callable[[], T], device: torch.device | None = None) -> T:
-    """Call `work`; when memory runs out, let go of what is only kept and call it once more.
+def retry_out_of_memory(work: Callable[[], T], device: torch.device | None = None) -> T:
+    """Call `work`; when memory runs out, free cached memory and call it once more.
 
     Raises:
         DeviceMemoryError: memory ran out again.
         DeviceLostError: the device has failed.
-        Exception: whatever else `work` raises, as it is.
+        Exception: any other error of `work`, unchanged.
     """
     for attempt in range(2):
         try:
             return work()
         except Exception as error:
-            told = told_apart(error, device)
+            told = classify(error, device)
             if not isinstance(told, DeviceMemoryError):
                 raise
             if attempt:
                 raise told from None
             logger.warning("%s; trying again", told)
-        # Only now are the tensors gone that the error's frames held.
-        let_go()
+        # Only now are the tensors freed that the error's frames held.
+        free_cached()
     raise AssertionError("the second attempt returns or raises")
 
 
-def let_go() -> None:
-    """Give memory back that nothing uses any more and that is only kept for later."""
+def free_cached() -> None:
+    """Free memory that is cached for later use."""
     gc.collect()
     if _has_cuda():
         torch.cuda.empty_cache()
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those that it was raised over, newest first."""
+    """Yield an error and its causes, newest first."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
@@ -132,7 +132,7 @@ def _require_device(error: Exception, device: torch.device | None) -> None:
 
 
 def _memory_error(error: BaseException, device: torch.device | None) -> DeviceMemoryError:
-    """Return what to say of it; it holds no frames, and with them no tensors."""
+    """Return the error to report; it holds no frames, and so no tensors."""
     if found := _ASKED.search(str(error)):
         _, number, unit = found.groups()
         asked = round(float(number) * 1024 ** _UNITS[unit])
@@ -141,8 +141,8 @@ def _memory_error(error: BaseException, device: torch.device | None) -> DeviceMe
     on_host = isinstance(error, MemoryError | OSError) or "DefaultCPU" in str(error)
     where = torch.device("cpu") if on_host or device is None else device
     there = free_bytes(where)
-    wanted = f"{in_words(asked)} were asked for, " if asked is not None else ""
-    left = f"{in_words(there)} are free" if there is not None else "it is not known what is free"
+    wanted = f"{in_words(asked)} were requested, " if asked is not None else ""
+    left = f"{in_words(there)} are free" if there is not None else "the free memory is unknown"
     return DeviceMemoryError(f"out of memory on {where}: {wanted}{left}", asked, there)
 
 

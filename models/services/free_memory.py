@@ -1,4 +1,4 @@
-"""How much memory there is: of a device, or of the machine as far as this process may use it."""
+"""How much memory is free on a device, or on the host for this process."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Return what is free; None where that cannot be found out."""
+    """Return how many bytes are free; None where that is unknown."""
     if device.type == "cuda":
         try:
             free, _ = torch.cuda.mem_get_info(device)
@@ -21,7 +21,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def in_words(size_bytes: int) -> str:
-    """Return a size for a person."""
+    """Return a size in words."""
     size = float(size_bytes)
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if size < 1024:
@@ -40,9 +40,9 @@ def _available() -> int | None:
 
 
 def _left_to_group() -> int | None:
-    """Return what is left of the limit that a container has, if any."""
+    """Return how much is left of a container's limit, if there is one."""
     try:
         most = int((_CGROUP / "memory.max").read_text())
         return max(0, most - int((_CGROUP / "memory.current").read_text()))
-    except (OSError, ValueError):  # there is no such file, or it says "max"
+    except (OSError, ValueError):  # there is no such file, or it contains "max"
         return None

@@ -1,8 +1,8 @@
-"""What the public weights of the shipped families allow, each with the page that says so.
+"""The licences of public weights of the shipped families, each with the page that states it.
 
-The licence of a family is that of its code here. Weights have one of their own, and some of those
-that people use most are not for commercial use. What no page says is not guessed; of a folder it is
-not told whose weights it holds.
+The licence of a family is that of its code here. Weights have their own, and some of the most used
+ones exclude commercial use. Licences are not guessed, and the weights in a folder are not
+identified.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ NC = "CC BY-NC-SA 4.0"
 
 @dataclass(frozen=True, slots=True)
 class PublicWeights:
-    """Weights that were published.
+    """Published weights.
 
     Attributes:
-        name: what their publisher calls them.
+        name: as their publisher calls them.
         licence: its name.
-        source: the page that names the licence.
-        commercial: whether it allows commercial use.
-        remark: what else is to be known of it.
+        source: the page that states the licence.
+        commercial: whether the licence allows commercial use.
+        remark: what else matters about the licence.
     """
 
     name: str
@@ -31,7 +31,7 @@ class PublicWeights:
     remark: str = ""
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return one line for people."""
         limits = "" if self.commercial else ", not for commercial use"
         remark = f"; {self.remark}" if self.remark else ""
         return f"{self.name}: {self.licence}{limits} ({self.source}){remark}"
@@ -50,7 +50,7 @@ PUBLIC_WEIGHTS: Mapping[str, tuple[PublicWeights, ...]] = MappingProxyType(
                 NC,
                 f"{_HUB}Efficient-Large-Model/LongLive-1.3B",
                 commercial=False,
-                remark="their code is Apache-2.0 since November 2025",
+                remark="their code has been Apache-2.0 since November 2025",
             ),
             PublicWeights("TAEHV (taew2_1)", "MIT", "https://github.com/madebyollin/taehv"),
         ),
@@ -59,7 +59,7 @@ PUBLIC_WEIGHTS: Mapping[str, tuple[PublicWeights, ...]] = MappingProxyType(
                 "DIAMOND, Atari and CS:GO",
                 "MIT",
                 "https://github.com/eloialonso/diamond",
-                remark="that is their repository's; the card of the weights names none",
+                remark="licence of their repository; the card of the weights names none",
             ),
         ),
         "oasis": (PublicWeights("Oasis-500M", "MIT", f"{_HUB}Etched/oasis-500m"),),
@@ -69,6 +69,6 @@ PUBLIC_WEIGHTS: Mapping[str, tuple[PublicWeights, ...]] = MappingProxyType(
 
 
 def public_weights(family: object, name: str) -> tuple[PublicWeights, ...]:
-    """Return what is known of the weights of a family; nothing of one that a package added."""
+    """Return the public weights of a shipped family; none for a family that a package adds."""
     ours = type(family).__module__.startswith("reverie.models.")
     return PUBLIC_WEIGHTS.get(name, ()) if ours else ()

@@ -1,10 +1,11 @@
-"""LoRA files: what is in them, whether they fit a model, and reading them pair by pair.
+"""LoRAs: their pairs and additions, whether these fit a model, and reading them one by one.
 
-A LoRA adds `scale * B A x` to what a linear layer makes of x (Hu et al. 2021, arXiv:2106.09685).
-Read are folders as peft (`adapter_config.json` beside the tensors) and diffusers write them, and
-single files, safetensors or torch, with or without a dictionary around the tensors. A file may also
-add to parameters as a whole (`.diff`, `.diff_b`), as those that shorten sampling do. Only headers
-are looked at until somebody asks for a tensor, except for the hash that names the content.
+A LoRA adds `scale * B A x` to the output of a linear layer for x (Hu et al. 2021,
+arXiv:2106.09685). Folders as peft (`adapter_config.json` next to the tensors) and diffusers write
+them are supported, and single files, safetensors or torch, with or without a dictionary around the
+tensors. A file may also add to whole parameters (`.diff`, `.diff_b`), as those that shorten
+sampling do. Only headers are read until a tensor is needed, except for the hash that identifies the
+content.
 """
 
 from collections import Counter
@@ -31,12 +32,12 @@ Rename = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class LoraPair:
-    """What is added to one linear layer.
+    """The low-rank change of one linear layer.
 
     Attributes:
         down: A, [rank, features in].
         up: B, [features out, rank].
-        scale: what their product is multiplied with at strength 1.
+        scale: factor of their product at strength 1.
     """
 
     down: StoredTensor
@@ -44,11 +45,11 @@ class LoraPair:
     scale: float
 
     def change(self, strength: float, device: torch.device | None = None) -> Tensor:
-        """Return what a weight grows by, [features out, features in], float32.
+        """Return the change of the weight, [features out, features in], float32.
 
         Args:
-            strength: 1 is as it was trained.
-            device: where to compute it; None: where it was read to.
+            strength: 1 is as trained.
+            device: where to compute it; None: where the tensors are.
         """
         up, down = (half.read().to(device, torch.float32) for half in (self.up, self.down))
         return (up @ down) * (self.scale * strength)
@@ -56,11 +57,11 @@ class LoraPair:
 
 @dataclass(frozen=True, slots=True)
 class LoraAddition:
-    """What is added to one parameter as a whole: the difference of two trainings.
+    """The change of one whole parameter: the difference of two trainings.
 
     Attributes:
         name: in the file.
-        names: what the parameter may be called here, likeliest first.
+        names: possible names of the parameter here, likeliest first.
     """
 
     name: str
@@ -69,22 +70,22 @@ class LoraAddition:
     scale: float = 1.0
 
     def change(self, strength: float, device: torch.device | None = None) -> Tensor:
-        """Return what the parameter grows by, float32; see `LoraPair.change`."""
+        """Return the change of the parameter, float32; see `LoraPair.change`."""
         return self.difference.read().to(device, torch.float32) * (self.scale * strength)
 
 
 @dataclass(frozen=True)
 class LoraFile:
-    """One adapter, looked at and not read yet.
+    """One adapter, whose tensors are read on demand.
 
     Attributes:
         weights: the file with the tensors.
-        pairs: by the path of the linear layer that they are for.
+        pairs: by the path of their linear layer.
         additions: to parameters of any kind.
-        odd: names of tensors that are nothing of both.
-        halves: names of halves that the file should have and does not.
-        ranks: a line for each pair whose rank is not the one that the configuration says.
-        adapter: which one it is of a file with several; empty for the only one.
+        odd: names of tensors that are neither.
+        halves: names of halves that the file lacks.
+        ranks: a line for each pair whose rank differs from the configuration.
+        adapter: its name in a file with several; empty for the only one.
     """
 
     weights: Path
@@ -98,7 +99,7 @@ class LoraFile:
 
     @cached_property
     def version(self) -> str:
-        """A hash of the content: of the tensors' file, and of what scales them."""
+        """A hash of the content: of the tensors' file and of the scales."""
         digest = blake2b(f"{self.settings!r}{self.adapter}".encode(), digest_size=8)
         try:
             with self.weights.open("rb") as file:
@@ -110,12 +111,12 @@ class LoraFile:
 
     @property
     def components(self) -> frozenset[str]:
-        """The parts of a model that it changes: what the names begin with."""
+        """The components of a model that it changes: the first parts of the names."""
         names = (*self.pairs, *(addition.names[0] for addition in self.additions))
         return frozenset(name.partition(".")[0] for name in names)
 
     def placed(self, model: nn.Module) -> dict[str, LoraAddition]:
-        """Return additions by the parameters that they are for, as far as a model has them."""
+        """Return additions by the names of their parameters, as far as a model has them."""
         known = dict(model.named_parameters(remove_duplicate=False))
         found = {}
         for addition in self.additions:
@@ -131,7 +132,7 @@ class LoraFile:
         for path, pair in sorted(self.pairs.items()):
             module = modules.get(path)
             if not isinstance(module, nn.Linear):
-                unmatched.append(path if module is None else f"{path} (no linear layer)")
+                unmatched.append(path if module is None else f"{path} (not a linear layer)")
                 continue
             wrong = list(_misfits(path, pair, module))
             misshapen += wrong
@@ -156,7 +157,7 @@ class LoraFile:
         )
 
     def _types(self) -> dict[str, str]:
-        """Return the types of all halves and additions, by the names of what they change."""
+        """Return the types of all halves and additions, by the names of their parameters."""
         types = {addition.name: addition.difference.dtype for addition in self.additions}
         for path, pair in self.pairs.items():
             types |= {f"{path} (down)": pair.down.dtype, f"{path} (up)": pair.up.dtype}

@@ -1,7 +1,7 @@
-"""The tensors of a LoRA file, sorted out by the names that public tools give them.
+"""The tensors of a LoRA file, sorted by the names that public tools give them.
 
-A file may hold several adapters, each with a name of its own in the names of its tensors. They are
-told apart here: taking one tensor of each would be an adapter that nobody has trained.
+A file may contain several adapters, whose names are part of the names of their tensors. They are
+kept apart here: a mix of their tensors would be an adapter that was never trained.
 """
 
 import math
@@ -26,14 +26,14 @@ _HALVES = {"A": DOWN, "B": UP, "down": DOWN, "up": UP}
 
 @dataclass(slots=True)
 class LoraContent:
-    """What a file holds, under the public names.
+    """The content of a file, under the public names.
 
     Attributes:
         halves: by adapter, module and half.
         biases: of the second half, by adapter and module.
         differences: by module and kind.
         alphas: by module.
-        odd: names of all others.
+        odd: names of all other tensors.
     """
 
     weights: Path
@@ -44,10 +44,10 @@ class LoraContent:
     odd: list[str] = field(default_factory=list)
 
     def chosen(self, adapter: str | None) -> str:
-        """Return which adapter to take.
+        """Return the name of the adapter to use.
 
         Raises:
-            CheckpointError: there are several, and none is called `adapter`.
+            CheckpointError: there are several, and none has the name `adapter`.
         """
         if len(self.halves) < 2:
             return next(iter(self.halves), "")
@@ -57,19 +57,19 @@ class LoraContent:
         told = " and ".join(name or "one without a name" for name in names)
         named = next(name for name in names if name)
         raise CheckpointError(
-            f"{self.weights} holds {len(names)} adapters, {told}: the one that is served by its "
-            f"own name is taken, such as --lora {named}={self.weights}"
+            f"{self.weights} contains {len(names)} adapters, {told}: choose one by its name, such "
+            f"as --lora {named}={self.weights}"
         )
 
 
-def sorted_out(weights: Path, stored: Mapping[str, StoredTensor]) -> LoraContent:
-    """Sort the tensors of a file.
+def sort_tensors(weights: Path, stored: Mapping[str, StoredTensor]) -> LoraContent:
+    """Sort the tensors of a file by adapter, layer and kind.
 
     Raises:
-        CheckpointError: one half is there twice, or a scale is no number.
+        CheckpointError: a half occurs twice, or a scale is not a number.
     """
     content = LoraContent(weights)
-    spelt: dict[tuple[str, str, str], str] = {}
+    full_names: dict[tuple[str, str, str], str] = {}
     for name, tensor in stored.items():
         if match := HALF.match(name):
             adapter, module = match["adapter"] or "", match["module"]
@@ -80,7 +80,7 @@ def sorted_out(weights: Path, stored: Mapping[str, StoredTensor]) -> LoraContent
                 else:
                     content.odd.append(name)
                 continue
-            if (other := spelt.setdefault((adapter, module, half), name)) != name:
+            if (other := full_names.setdefault((adapter, module, half), name)) != name:
                 raise CheckpointError(f"{weights}: {other} and {name} are the same half of a pair")
             content.halves.setdefault(adapter, {}).setdefault(module, {})[half] = tensor
         elif match := DIFFERENCE.match(name):

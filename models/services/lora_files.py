@@ -1,4 +1,4 @@
-"""Which file a LoRA is in, and what its tensors are for."""
+"""Finds the file of a LoRA, and assembles its tensors into pairs and additions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,15 +6,22 @@ from pathlib import Path
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.services.checkpoints import CheckpointManifest, read_config
 from reverie.models.services.lora import LAYOUT, LoraAddition, LoraFile, LoraPair, Rename
-from reverie.models.services.lora_content import DIFFERENCE, DOWN, HALF, UP, LoraContent, sorted_out
+from reverie.models.services.lora_content import (
+    DIFFERENCE,
+    DOWN,
+    HALF,
+    UP,
+    LoraContent,
+    sort_tensors,
+)
 from reverie.models.services.lora_settings import LoraSettings
 
 CONFIG = "adapter_config.json"
 FILES = ("adapter_model.safetensors", "adapter_model.bin")
 PORTED = ("pytorch_lora_weights.safetensors", "pytorch_lora_weights.bin")
-"""What diffusers saves, without a configuration beside it."""
+"""What diffusers saves, without a configuration file."""
 PEFT = "base_model.model."
-"""What peft puts in front of the names of the model that it has wrapped."""
+"""The prefix that peft adds to the names of the model that it wraps."""
 
 
 _FILE = CheckpointManifest(
@@ -43,20 +50,20 @@ def is_lora(path: Path) -> bool:
 def read_lora(
     path: Path, rename: Rename = lambda name: name, adapter: str | None = None
 ) -> LoraFile:
-    """Look at an adapter.
+    """Read the headers of an adapter.
 
     Args:
         path: a folder as peft or diffusers writes it, or a file.
         rename: from a public weight name to the model's own.
-        adapter: which one to take, of a file that holds several.
+        adapter: the name of one adapter, for a file with several.
 
     Raises:
-        CheckpointError: it cannot be read, is no LoRA, or holds several and none of that name.
+        CheckpointError: it cannot be read, is not a LoRA, or has several and none of that name.
     """
     weights, settings = _found(path)
-    content = sorted_out(weights, _FILE.tensors((weights,)))
+    content = sort_tensors(weights, _FILE.tensors((weights,)))
     if not (content.halves or content.differences):
-        raise CheckpointError(f"{path} is no LoRA: none of its tensors is half of a pair")
+        raise CheckpointError(f"{path} is not a LoRA: it has no lora_A and lora_B tensors")
     taken = content.chosen(adapter)
     return _assembled(settings, content, taken, rename)
 
@@ -77,7 +84,7 @@ def _assembled(
             ranks.append(f"{module} has rank {rank}, not {wanted}")
         own = rename(f"{module}.weight").removesuffix(".weight")
         if own in pairs:
-            raise CheckpointError(f"{content.weights}: two pairs are for {own}")
+            raise CheckpointError(f"{content.weights}: two pairs for the same layer, {own}")
         scale = settings.scale(module, max(1, rank), content.alphas.get(module))
         pairs[own] = LoraPair(down, up, scale)
         if (bias := content.biases.get((taken, module))) is not None:
@@ -87,7 +94,7 @@ def _assembled(
         own = rename(f"{module}.weight").removesuffix(".weight")
         names = (f"{own}.bias",) if kind == "diff_b" else (f"{own}.weight", own, rename(module))
         additions.append(LoraAddition(f"{module}.{kind}", names, difference))
-    _refuse_two_for_one(content.weights, additions)
+    _refuse_duplicates(content.weights, additions)
     known = content.halves.get(taken, {}).keys()
     odd = [*content.odd, *(f"{module}.alpha" for module in content.alphas.keys() - known)]
     odd += [f"{m}.lora_B.bias" for a, m in content.biases if a == taken and m not in known]
@@ -103,18 +110,19 @@ def _assembled(
     )
 
 
-def _refuse_two_for_one(weights: Path, additions: Sequence[LoraAddition]) -> None:
+def _refuse_duplicates(weights: Path, additions: Sequence[LoraAddition]) -> None:
     first: dict[str, str] = {}
     for addition in additions:
         other = first.setdefault(addition.names[0], addition.name)
         if other != addition.name:
             raise CheckpointError(
-                f"{weights}: {other} and {addition.name} are for one parameter, {addition.names[0]}"
+                f"{weights}: {other} and {addition.name} change the same parameter, "
+                f"{addition.names[0]}"
             )
 
 
 def _found(path: Path) -> tuple[Path, LoraSettings]:
-    """Return the file with the tensors, and what scales them."""
+    """Return the file with the tensors, and their scales."""
     if path.is_dir():
         weights = _file_in(path)
     elif path.is_file():
@@ -133,10 +141,12 @@ def _file_in(folder: Path) -> Path:
         for names in (FILES, PORTED)
     )
     if peft is not None and ported is not None:
-        raise CheckpointError(f"{folder} holds 2 LoRAs, {peft.name} and {ported.name}: name one")
+        raise CheckpointError(
+            f"{folder} contains 2 LoRAs, {peft.name} and {ported.name}: name one of the files"
+        )
     if ported is not None:
         return ported
     if peft is None or not (folder / CONFIG).is_file():
         known = f"{CONFIG} with {' or '.join(FILES)}, or {' or '.join(PORTED)}"
-        raise CheckpointError(f"{folder} holds no LoRA: {known}")
+        raise CheckpointError(f"{folder} contains no LoRA: expected {known}")
     return peft

@@ -1,4 +1,4 @@
-"""What scales the pairs of a LoRA, as peft and diffusers write it down."""
+"""The scales of a LoRA's pairs, as peft and diffusers save them."""
 
 import json
 import math
@@ -26,24 +26,24 @@ _OF_TRAINING = frozenset(
         "eva_config", "corda_config", "loftq_config", "lora_ga_config", "lora_bias",
     )
 )  # fmt: skip
-"""Fields that say how or where the pairs were trained, and nothing of what they mean now; or, as
-`lora_bias`, what the tensors themselves say."""
+"""Fields about how the pairs were trained, which do not change what they mean now. The tensors
+themselves show `lora_bias`."""
 
 _NEUTRAL = {"bias": ("none",), "init_lora_weights": (True, "gaussian", "eva", "orthogonal")}
-"""Of other fields the values that change nothing; of all: null, false, and nothing at all. Other
-ways to begin change the weights below as well, so that the pairs alone mean something else."""
+"""Values of other fields that have no effect, besides null, false and empty ones. Other
+initialisations change the base weights as well, so that the pairs alone mean something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoraSettings:
-    """What scales the pairs of an adapter.
+    """The ranks and scales of an adapter's pairs.
 
     Attributes:
-        rank: of every pair; None: as the tensors say.
+        rank: of every pair; None: taken from the tensors.
         alpha: None: the rank, so that the scale is 1.
-        rooted: divide by the root of the rank, not by the rank (rsLoRA, arXiv:2312.03732).
-        ranks: for layers whose path ends like the key.
-        alphas: likewise.
+        rooted: divide by the square root of the rank (rsLoRA, arXiv:2312.03732).
+        ranks: for layers whose path ends with the key.
+        alphas: for layers whose path ends with the key.
     """
 
     rank: int | None = None
@@ -57,16 +57,14 @@ class LoraSettings:
         """Read a peft configuration.
 
         Raises:
-            CheckpointError: it is of another kind of adapter, or asks for what is not done here.
+            CheckpointError: it is another kind of adapter, or has unsupported settings.
         """
         kind = values.get("peft_type", "LORA")
         if kind != "LORA":
-            raise CheckpointError(f"{where}: peft_type {kind!r}: only LORA is understood")
+            raise CheckpointError(f"{where}: peft_type must be LORA, not {kind!r}")
         for name in sorted(values.keys() - _READ - _OF_TRAINING):
             if not _changes_nothing(name, values[name]):
-                raise CheckpointError(
-                    f"{where}: {name} is {values[name]!r}, which is not understood"
-                )
+                raise CheckpointError(f"{where}: {name} {values[name]!r} is not supported")
         try:
             for pattern in (
                 *(values.get("rank_pattern") or ()),
@@ -88,14 +86,14 @@ class LoraSettings:
             raise CheckpointError(f"{where}: {error}") from error
 
     def rank_of(self, module: str) -> int | None:
-        """Return the rank that the configuration says, for a layer by its public name."""
+        """Return the configured rank of a layer, by its public name."""
         return next((rank for key, rank in self.ranks if _names(key, module)), self.rank)
 
     def scale(self, module: str, rank: int, alpha: float | None) -> float:
         """Return the scale of a pair.
 
         Args:
-            alpha: what the file itself says beside the pair; it comes first.
+            alpha: the value in the file of the pair, which takes precedence.
         """
         if alpha is None:
             alpha = next((a for key, a in self.alphas if _names(key, module)), self.alpha)
@@ -105,7 +103,7 @@ class LoraSettings:
 
     @classmethod
     def written_inside(cls, weights: Path) -> "LoraSettings":
-        """Read what diffusers writes into the header of a safetensors file; others say nothing.
+        """Read the settings in the header of a safetensors file, where diffusers writes them.
 
         Raises:
             CheckpointError: the file cannot be read, or see `from_peft`.
@@ -130,47 +128,49 @@ def _changes_nothing(name: str, value: object) -> bool:
 
 
 def _of_one_part(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without the part of the model that they are said for.
+    """Return settings without the names of the model's parts.
 
     Raises:
-        ValueError: two parts have different ones.
+        ValueError: two parts have different settings.
     """
     plain: dict[str, Any] = {}
     for name, value in values.items():
         part, _, own = str(name).rpartition(".")
         if own in plain and own in _READ and plain[own] != value:
-            raise ValueError(f"{HEADER}: {own} is {value!r} for {part}, and {plain[own]!r} else")
+            raise ValueError(
+                f"{HEADER}: {own} is {value!r} for {part}, but {plain[own]!r} elsewhere"
+            )
         plain[own] = value
     return plain
 
 
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} is {value!r}, and is a whole number from 1")
+        raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
     return value
 
 
 def _switch(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}, and is true or false")
+        raise ValueError(f"{name} must be true or false, not {value!r}")
     return value
 
 
 def finite(name: str, value: Any) -> float:
-    """Return a scale that pairs can be multiplied with.
+    """Return a scale as a finite number.
 
     Raises:
-        ValueError: it is no number, or none that ends; names it.
+        ValueError: it is not one; names it.
     """
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{name} is {value!r}, and is a finite number")
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
     return number
 
 
 def _names(key: str, module: str) -> bool:
-    """Tell whether a pattern of peft's names a layer: all of its path, or the end of it."""
+    """Tell whether a pattern of peft matches a layer: its whole path, or the end of it."""
     return re.match(rf"(?:.*\.)?(?:{key})$", module) is not None

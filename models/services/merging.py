@@ -1,7 +1,7 @@
-"""LoRAs as part of a model's weights, without rounding traces of those that were there before.
+"""Merges LoRAs into a model's weights, without rounding errors from earlier merges.
 
-What is merged can never be taken out again exactly, so every choice starts from the true weights:
-kept copies of those that were changed, or the checkpoint read anew, as the operator likes.
+A merge cannot be undone exactly, so every merge starts from the original weights: kept copies of
+the changed ones, or the checkpoint read again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,13 +18,13 @@ class MergedWeights:
     """The parameters of a model that LoRAs are merged into."""
 
     def __init__(self, root: nn.Module, base: Callable[[str], Tensor] | None = None) -> None:
-        """Change nothing yet.
+        """Bind a model; `merge` changes it.
 
         Args:
-            root: the model, with its true weights.
-            base: reads the true weight of a linear layer by the layer's path, in any floating
-                type. None keeps copies, in the memory of the host, of the weights that are changed,
-                as is always done of all other parameters.
+            root: the model, with its original weights.
+            base: reads the original weight of a linear layer by the layer's path, in any floating
+                type. None keeps copies of the changed weights in host memory, as is always done for
+                all other parameters.
         """
         self._root = root
         self._base = base
@@ -33,16 +33,16 @@ class MergedWeights:
 
     @torch.no_grad()
     def merge(self, loras: Sequence[tuple[LoraFile, float]]) -> None:
-        """Make the weights those of the model with these LoRAs, and with no others.
+        """Set the weights to the original ones with exactly these LoRAs.
 
-        Each weight is summed up in float32 and rounded once.
+        Each weight is summed in float32 and rounded once.
 
         Args:
-            loras: files that fit, and their strengths; none takes the true weights back.
+            loras: files that fit, and their strengths; none restores the original weights.
 
         Raises:
             CheckpointError: a layer shares its weight with another module, which would change too;
-                or a sum is not finite. Weights before it are changed then: load the model anew.
+                or a sum is not finite. Weights before it are changed then: load the model again.
         """
         changes: dict[str, list[Callable[[torch.device], Tensor]]] = {}
         for file, strength in loras:
@@ -58,7 +58,7 @@ class MergedWeights:
                 total = total + change(total.device)
             if not total.isfinite().all():
                 path = name.removesuffix(".weight")
-                raise CheckpointError(f"{path} with what is merged into it is not finite")
+                raise CheckpointError(f"{path} is not finite after the merge")
             parameter.copy_(total)
         self._changed = set(changes)
 
@@ -80,4 +80,6 @@ class MergedWeights:
             shared = len(names) > 1 and [name for name in names if name in wanted]
             if shared:
                 others = ", ".join(name for name in names if name != shared[0])
-                raise CheckpointError(f"cannot merge into {shared[0]}, which is also {others}")
+                raise CheckpointError(
+                    f"cannot merge into {shared[0]}, which shares its weight with {others}"
+                )

@@ -1,4 +1,4 @@
-"""Where an instance computes, how precisely, and with how many threads."""
+"""The device, precision and CPU threads of an instance."""
 
 import ctypes
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from reverie.models.contract.instance import LoadOptions
 
 AUTO = "auto"
 CPU_THREADS = 1
-"""Threads wait for each other at every operation: two are twice as fast on two quiet cores, and
-beside a server and a browser a tenth as fast."""
+"""Threads wait for each other at every operation: two are twice as fast on two idle cores, but a
+tenth as fast next to a server and a browser."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT_BYTES = 2**29
@@ -20,10 +20,10 @@ _TYPES: Mapping[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch
 
 
 def device_of(options: LoadOptions) -> torch.device:
-    """Return the device to load to, and settle how many threads a step has on a CPU.
+    """Return the device to load to; for a CPU, also set the number of threads of a step.
 
     Raises:
-        OptionError: there is no such device here.
+        OptionError: the device cannot be used here.
     """
     name = options.device
     if name == AUTO:
@@ -41,10 +41,10 @@ def device_of(options: LoadOptions) -> torch.device:
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep what tensors free, for the next ones.
+    """Keep memory that tensors free in this process, for the next ones.
 
-    The C library gives large pieces back as they are freed, and is handed pages that are to be
-    zeroed for the next: 3,000 faults a frame of `pocket`, an eighth of its time. Does nothing where
+    The C library returns large pieces to the system when they are freed, and the next ones must be
+    zeroed again: 3,000 page faults a frame of `pocket`, an eighth of its time. Does nothing where
     the library is not glibc (mallopt(3)).
     """
     try:
@@ -61,17 +61,17 @@ def precision_of(
     """Return the type to compute in.
 
     Args:
-        known: names of the precisions that the model has.
-        fast: what `auto` means on this device.
+        known: names of the precisions that the model supports.
+        fast: what `auto` chooses on this device.
 
     Raises:
-        OptionError: the model has no such precision.
+        OptionError: the model does not support the precision.
     """
     if options.precision == AUTO:
         return fast
     if options.precision not in known:
         names = ", ".join((AUTO, *known))
-        raise OptionError(f"{model} has no precision {options.precision!r}; it has {names}")
+        raise OptionError(f"precision: {model} supports {names}, not {options.precision!r}")
     return _TYPES[options.precision]
 
 

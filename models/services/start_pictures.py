@@ -1,4 +1,4 @@
-"""Pictures that a world begins with: PNG files next to its weights."""
+"""Start pictures of a world: PNG files next to its weights."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ LACKING = f"a start picture ({PICTURES})"
 
 
 def read_picture(path: Path, width: int, height: int) -> Tensor:
-    """Return a picture in a size, [3, height, width], 0 to 1.
+    """Return a picture scaled to a size, [3, height, width], 0 to 1.
 
     Raises:
         CheckpointError: it cannot be read.
@@ -26,7 +26,7 @@ def read_picture(path: Path, width: int, height: int) -> Tensor:
     try:
         with Image.open(path) as picture:
             fitted = picture.convert("RGB").resize((width, height))
-    except Exception as error:  # of a broken file the library raises what its readers raise
+    except Exception as error:  # the library's readers raise anything for a broken file
         raise CheckpointError(f"cannot read {path}: {error}") from error
     return torch.from_numpy(np.array(fitted)).permute(2, 0, 1) / 255
 
@@ -39,12 +39,12 @@ def read_starts(folder: Path, width: int, height: int) -> Tensor:
     """
     pictures = [read_picture(path, width, height) for path in _files(folder)]
     if not pictures:
-        raise CheckpointError(f"{folder} holds no start picture ({PICTURES})")
+        raise CheckpointError(f"{folder} has no start picture ({PICTURES})")
     return torch.stack(pictures)
 
 
 def check_starts(folder: Path) -> CheckpointReport:
-    """Look whether there are start pictures that can be read."""
+    """Check that there are start pictures and that they can be read."""
     files = _files(folder)
     if not files:
         return replace(NOTHING, lacking=(LACKING,))

@@ -1,9 +1,8 @@
 """Folders as the library transformers saves them: whether weights fit, and the tokenizer.
 
-The library renames, joins and ties the tensors of many checkpoints as it loads them. So whether
-they fit is asked of its own loader, with tensors that have shapes and no numbers. What a checkpoint
-lacks the library would make up at random, and say so only in a log. No code of a checkpoint is ever
-run.
+The library renames, joins and ties the tensors of many checkpoints as it loads them. So its own
+loader is run to check whether they fit, on tensors that have shapes but no values. The library
+initialises missing tensors at random and says so only in a log. No code of a checkpoint is run.
 """
 
 import json
@@ -29,26 +28,26 @@ from reverie.models.services.weight_files import refuse_stand_in
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.*", "spiece.model", "*.bpe.model",
               "tekken.json", "*.tiktoken")  # fmt: skip
-"""Files that any of the library's tokenizers is made from; its settings alone are none."""
+"""Files that the library's tokenizers are made from; settings alone are not enough."""
 
 _log: Any = library_log  # typed in part
 
 _LAYER = re.compile(r"^(.*?)\.\d+\.")
 _COMPUTED = "rotary_emb.inv_freq"
-"""Angles that older checkpoints carry along."""
+"""Angles that older checkpoints also contain."""
 _ONE_THREAD = "HF_DEACTIVATE_ASYNC_LOAD"
-"""What has the library load on the calling thread: tensors without numbers know no other."""
+"""Makes the library load on the calling thread, where tensors without values are supported."""
 
 
 def weights_report(
     kind: type[PreTrainedModel], config: Any, stored: Mapping[str, StoredTensor]
 ) -> CheckpointReport:
-    """Return how tensors fit a model of the library; none of them is read.
+    """Return how tensors fit a model of the library, without reading them.
 
     Args:
         kind: class of the model.
         config: the library's, of that model.
-        stored: under the names that they have in the file.
+        stored: by their names in the file.
 
     Raises:
         CheckpointError: the library cannot make the model, or cannot convert the tensors.
@@ -66,7 +65,7 @@ def weights_report(
                 ignore_mismatched_sizes=True,
             )
             names = list(model.state_dict())
-    except Exception as error:  # each model of the library has checks of its own
+    except Exception as error:  # each model of the library raises its own errors
         why = _first_line(error)
         raise CheckpointError(f"the weights do not make a {kind.__name__}: {why}") from error
     unmatched = _within_layers(told["unexpected_keys"], names)
@@ -83,14 +82,14 @@ def weights_report(
 
 
 def lacking_tokenizer(folder: Path) -> tuple[str, ...]:
-    """Return what is missing of a tokenizer, in words."""
+    """Return which files of a tokenizer are missing, in words."""
     if tokenizer_files(folder):
         return ()
     return (f"a tokenizer ({', '.join(TOKENIZERS)})",)
 
 
 def tokenizer_files(folder: Path) -> tuple[Path, ...]:
-    """Return the files that the words of a tokenizer are in."""
+    """Return the files that contain a tokenizer's vocabulary."""
     return tuple(sorted({path for pattern in TOKENIZERS for path in folder.glob(pattern)}))
 
 
@@ -98,11 +97,10 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """Load a tokenizer; nothing is downloaded, and no code of the folder runs.
 
     Raises:
-        CheckpointError: there is none, its files cannot be read, or it is nothing without code of
-            its own.
+        CheckpointError: there is none, its files cannot be read, or it needs code of its own.
     """
-    if without := lacking_tokenizer(folder):  # the library would make up one that knows no words
-        raise CheckpointError(f"{folder} lacks {without[0]}")
+    if without := lacking_tokenizer(folder):  # the library would make one with an empty vocabulary
+        raise CheckpointError(f"{folder} is missing {without[0]}")
     for path in (*tokenizer_files(folder), *sorted(folder.glob("tokenizer*.json"))):
         refuse_stand_in(path)
         if path.suffix == ".json":
@@ -113,41 +111,41 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
             tokenizer: PreTrainedTokenizerBase = read(
                 folder, local_files_only=True, trust_remote_code=False
             )
-    except Exception as error:  # a file of another kind makes the library's readers raise anything
+    except Exception as error:  # the library's readers raise anything for other files
         why = _first_line(error)
         if "trust_remote_code" in str(error):
-            why = "it needs code of its own (auto_map), and no code of a checkpoint is run"
+            why = "it needs its own code (auto_map), and code of a checkpoint is not run"
         raise CheckpointError(f"the tokenizer in {folder} cannot be read: {why}") from error
     return tokenizer
 
 
 def require_words_fit(folder: Path, tokenizer: PreTrainedTokenizerBase, words: int) -> None:
-    """Refuse a tokenizer that numbers more words than a model knows.
+    """Refuse a tokenizer with a larger vocabulary than the model.
 
-    What was added to the ordinary vocabulary is left alone: many models never say it.
+    Added tokens are not checked, because many models never produce them.
 
     Raises:
-        CheckpointError: it is of another model.
+        CheckpointError: it belongs to another model.
     """
     if tokenizer.vocab_size > words:
         raise CheckpointError(
-            f"the tokenizer in {folder} is of another model: it has {tokenizer.vocab_size} words, "
-            f"and the model knows {words}"
+            f"the tokenizer in {folder} belongs to another model: it has {tokenizer.vocab_size} "
+            f"tokens, and the model has {words}"
         )
 
 
 def _weights(config: Any, stored: Mapping[str, StoredTensor]) -> dict[str, str]:
-    """Return the types of what the library would cast; what it unpacks by itself is left to it."""
+    """Return the types of tensors that the library would cast, but not of those that it unpacks."""
     if getattr(config, "quantization_config", None) is not None:
         return {}
     return {name: t.dtype for name, t in stored.items() if name.endswith(".weight")}
 
 
 def _within_layers(unexpected: set[str], names: list[str]) -> tuple[str, ...]:
-    """Return the names that belong to layers of the model, and find no place there.
+    """Return the names that belong to layers of the model but do not match any tensor there.
 
-    They would be missed. Whole other parts (pictures, a decoder) are what a larger model was saved
-    with.
+    Other unexpected names are parts of a larger model (for pictures, a decoder) that this one does
+    not need.
     """
     layers = {match[1] for name in names if (match := _LAYER.match(name))}
     return tuple(
@@ -161,7 +159,7 @@ def _require_json(path: Path) -> None:
     try:
         json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is cut short, or no JSON: {error}") from error
+        raise CheckpointError(f"{path} is incomplete or not JSON: {error}") from error
 
 
 def _first_line(error: Exception) -> str:
@@ -171,7 +169,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let the library load on this thread, and tell nobody: what it has to say is in the report."""
+    """Make the library load on this thread without logging: the report has its messages."""
     before, level = os.environ.get(_ONE_THREAD), _log.get_verbosity()
     bars = _log.is_progress_bar_enabled()
     os.environ[_ONE_THREAD] = "1"

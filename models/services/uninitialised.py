@@ -1,4 +1,4 @@
-"""Networks whose weights come from a file, made without drawing any first."""
+"""Networks whose weights come from a file, made without drawing random ones first."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 @contextmanager
 def uninitialised() -> Iterator[None]:
-    """Make modules in this block with whatever is in memory instead of drawn weights.
+    """Make modules in this block with uninitialised memory instead of drawn weights.
 
     On the device `meta`, drawing also makes torch import its compiler, as does arithmetic; that
     takes longer than the rest of a worker's start.
@@ -28,7 +28,7 @@ class _NothingDrawn(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Leave out what would fill a tensor with drawn numbers."""
+        """Skip functions that would fill a tensor with random numbers."""
         given = kwargs or {}
         if getattr(func, "__module__", "") == init.__name__:
             return args[0] if args else given["tensor"]

@@ -1,8 +1,8 @@
-"""What a file is at first sight, before a library opens it; and which files hold one network.
+"""Checks a weight file before a library opens it, and finds the files of one network.
 
-A download often leaves something else in a file's place: the pointer that git-lfs keeps, the page
-of a site that asks to log in, or the first half. Libraries tell none of them from a file that they
-do not know. Only the first bytes are read here.
+A failed download often leaves something else in a file's place: a git-lfs pointer, the login page
+of a site, or the first half. Libraries report all of them as unknown files. Only the first bytes
+are read here.
 """
 
 import json
@@ -14,22 +14,22 @@ from pathlib import Path
 from reverie.models.contract.errors import CheckpointError
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-"""Of files that may hold weights."""
+"""Suffixes of files that may contain weights."""
 
 _SHARD = re.compile(r"-\d+-of-\d+$")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _PAGES = (b"<!doctype", b"<html", b"<?xml", b"<head")
 _ZIP = b"PK\x03\x04"
 _ZIP_ENDS = 65_557
-"""Bytes from the end within which a zip archive has the record that ends it."""
+"""Bytes from the end within which a zip archive has its end record."""
 _LENGTH = 8
 _LONGEST_HEADER = 100_000_000
-"""Of a safetensors file, as the format says."""
+"""Bytes of a safetensors header, as the format limits them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPaths:
-    """Where an operator says that a checkpoint is.
+    """The paths of a checkpoint that an operator has set.
 
     Attributes:
         checkpoint: a folder, or the file of the transformer.
@@ -41,26 +41,26 @@ class CheckpointPaths:
 
     @classmethod
     def of(cls, checkpoint: str | Path, parts: str | Path | None = None) -> "CheckpointPaths":
-        """Read the settings; without `parts` they are next to the transformer."""
+        """Return the paths; without `parts` the other parts are next to the transformer."""
         path = Path(checkpoint)
         return cls(path, Path(parts) if parts else path.parent if path.is_file() else path)
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where the transformer's own configuration may be, best first."""
+        """The folders that may have the transformer's configuration, best first."""
         own = self.checkpoint.parent if self.checkpoint.is_file() else self.checkpoint
         return (own,) if own == self.parts else (own, self.parts)
 
 
 def refuse_stand_in(path: Path) -> None:
-    """Refuse what a download leaves in place of a file of any kind.
+    """Refuse a file that a failed download has left.
 
     Raises:
         CheckpointError: it cannot be read, or is empty, a git-lfs pointer or a web page.
     """
     start = _start(path)
     if not start:
-        raise CheckpointError(f"{path} is no checkpoint that is read here: it is empty")
+        raise CheckpointError(f"{path} is not a supported checkpoint: it is empty")
     if start.startswith(_POINTER):
         raise CheckpointError(
             f"{path} is a git-lfs pointer, not the file itself: `git lfs pull` fetches it"
@@ -70,7 +70,7 @@ def refuse_stand_in(path: Path) -> None:
 
 
 def refuse_no_weights(path: Path) -> None:
-    """Refuse a file that cannot hold tensors, or holds a part of them alone.
+    """Refuse a file that has no tensors, or only a part of them.
 
     Raises:
         CheckpointError: says what it is instead.
@@ -83,24 +83,24 @@ def refuse_no_weights(path: Path) -> None:
         with path.open("rb") as file:
             file.seek(max(0, size - _ZIP_ENDS))
             if b"PK\x05\x06" not in file.read():
-                raise CheckpointError(f"{path} is cut short: the end of its archive is missing")
+                raise CheckpointError(f"{path} is incomplete: the end of its archive is missing")
     else:
-        kinds = "neither safetensors nor what torch.save writes since version 1.6"
-        raise CheckpointError(f"{path} is no checkpoint that is read here: {kinds}")
+        kinds = "neither safetensors nor a file of torch.save since version 1.6"
+        raise CheckpointError(f"{path} is not a supported checkpoint: it is {kinds}")
 
 
 def files_of(
     folder: Path, stem: str, suffixes: Sequence[str] = (".safetensors", ".bin")
 ) -> tuple[Path, ...]:
-    """Return the files of one network, as diffusers and transformers save it: whole, or in shards.
+    """Return the files of one network as diffusers and transformers save it: one file, or shards.
 
     Args:
-        folder: what it was saved into.
-        stem: how its files begin.
-        suffixes: how they may end, best first.
+        folder: where it was saved.
+        stem: the beginning of its file names.
+        suffixes: possible ends of the file names, best first.
 
     Raises:
-        CheckpointError: there are none, some are missing, or it is there more than once.
+        CheckpointError: there are none, some are missing, or there are several copies.
     """
     for suffix in suffixes:
         whole, index = folder / f"{stem}{suffix}", folder / f"{stem}{suffix}.index.json"
@@ -111,22 +111,22 @@ def files_of(
         found = [group for group in ([whole] if whole.is_file() else [], shards) if group]
         found += [[other] for other in sorted(others)]
         if len(found) > 1:
-            raise twice(folder, [group[0] for group in found])
+            raise duplicates(folder, [group[0] for group in found])
         if found:
             return tuple(found[0])
-    raise CheckpointError(f"{folder} holds no {stem}.safetensors, whole or in parts")
+    raise CheckpointError(f"{folder} has no {stem}.safetensors, neither one file nor shards")
 
 
 def one_network(folder: Path, what: str, files: Sequence[Path]) -> tuple[Path, ...]:
-    """Return files if they are one network: a file, or shards that are numbered.
+    """Return files if they are one network: a file, or numbered shards.
 
     Args:
         folder: where they are.
-        what: they are called, of several.
+        what: the plural of their kind, for the error.
         files: at least one.
 
     Raises:
-        CheckpointError: they are several; names all, and how to choose.
+        CheckpointError: they are several networks; names all, and how to choose.
     """
     first: dict[str, Path] = {}
     for file in files:
@@ -137,20 +137,20 @@ def one_network(folder: Path, what: str, files: Sequence[Path]) -> tuple[Path, .
 
 
 def several(folder: Path, what: str, files: Sequence[Path]) -> CheckpointError:
-    """Return what is said of a folder in which more than one file could be meant."""
+    """Return the error for a folder with several files to choose from."""
     names = _names(folder, files)
     return CheckpointError(
-        f"{folder} holds {len(files)} {what}, {names}: choose one by its path, such as "
-        f"--checkpoint {files[0]}; what else it needs is looked for next to it, or where --parts "
-        "says"
+        f"{folder} contains {len(files)} {what}, {names}: choose one by its path, such as "
+        f"--checkpoint {files[0]}; other files that it needs are expected next to it, or in the "
+        "folder of --parts"
     )
 
 
-def twice(folder: Path, files: Sequence[Path]) -> CheckpointError:
-    """Return what is said of a folder in which a part is there more than once."""
+def duplicates(folder: Path, files: Sequence[Path]) -> CheckpointError:
+    """Return the error for a folder with several copies of a part."""
     names = _names(folder, files)
     return CheckpointError(
-        f"{folder} holds the same part more than once, {names}: leave one of them there"
+        f"{folder} contains the same part more than once, {names}: keep one of them"
     )
 
 
@@ -164,11 +164,13 @@ def _listed(index: Path) -> list[Path]:
         names = json.loads(index.read_text())["weight_map"].values()
         shards = sorted({index.with_name(str(name)) for name in names})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CheckpointError(f"{index}: weight_map names no files") from error
+        raise CheckpointError(f"{index} has no weight_map of files") from error
     if lost := [shard.name for shard in shards if not shard.is_file()]:
-        raise CheckpointError(f"{index.parent} lacks {', '.join(lost)}, which {index.name} names")
+        raise CheckpointError(
+            f"{index.parent} is missing {', '.join(lost)}, which {index.name} lists"
+        )
     if not shards:
-        raise CheckpointError(f"{index}: weight_map names no files")
+        raise CheckpointError(f"{index} has no weight_map of files")
     return shards
 
 
@@ -181,14 +183,14 @@ def _start(path: Path) -> bytes:
 
 
 def _refuse_half_safetensors(path: Path, size: int) -> None:
-    no = f"{path} is no safetensors file"
+    no = f"{path} is not a safetensors file"
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH), "little")
         if length > _LONGEST_HEADER:
-            raise CheckpointError(f"{no}: it begins with something else")
+            raise CheckpointError(f"{no}: it does not begin with a header")
         header = file.read(length)
     if header[:1] != b"{":
-        raise CheckpointError(f"{no}: it begins with something else")
+        raise CheckpointError(f"{no}: it does not begin with a header")
     try:
         whole = _LENGTH + length
         if len(header) == length:
@@ -197,4 +199,4 @@ def _refuse_half_safetensors(path: Path, size: int) -> None:
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         raise CheckpointError(f"{no}: its header cannot be read") from error
     if size < whole:
-        raise CheckpointError(f"{path} is cut short: {size} bytes are there of {whole} or more")
+        raise CheckpointError(f"{path} is incomplete: it has {size} of at least {whole} bytes")

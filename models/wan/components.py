@@ -13,26 +13,26 @@ from reverie.models.wan.noise import Noise
 
 
 class PromptEncoder(Protocol):
-    """From a prompt to the rows that the transformer reads."""
+    """Encodes a prompt to the rows that the transformer reads."""
 
     def encode(self, prompt: str) -> Tensor:
-        """Return [rows, text_dim], no padding among them."""
+        """Return [rows, text_dim], without padding."""
 
 
 class LatentDecoder(Protocol):
-    """From latents to pictures, a latent frame of each of B videos at a time."""
+    """Decodes one latent frame of each of B videos to pictures."""
 
     def decode(
         self, latents_BZhw: Tensor, cache: FeatureCache | None
     ) -> tuple[Tensor, FeatureCache]:
         """Return pictures [B, F, H, W, 3] in -1..1 and the next cache; see `StreamingVae.decode`.
 
-        The tensors of a cache have a row for each video, so that caches can be joined and parted.
+        The tensors of a cache have a row for each video, so that caches can be stacked and split.
         """
 
 
 class LatentEncoder(Protocol):
-    """From pictures to latents, a latent frame of each of B videos at a time."""
+    """Encodes the pictures of one latent frame of each of B videos."""
 
     def encode(
         self, pictures_BFHWC: Tensor, cache: FeatureCache | None
@@ -42,7 +42,7 @@ class LatentEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WanComponents:
-    """Networks and configuration.
+    """The networks and the configuration of a loaded causal Wan.
 
     Attributes:
         grid: rows and columns of the latents.

@@ -1,4 +1,4 @@
-"""Sizes of the Wan transformer, and how its causal descendants look back.
+"""Sizes of the Wan transformer, and the block-by-block settings of its causal versions.
 
 Source: the public configurations of Wan 2.1 (1.3B, 14B), Self-Forcing and LongLive 1.0.
 """
@@ -16,7 +16,7 @@ GRID = (60, 104)
 """Rows and columns of the latents: 480 x 832 pixels."""
 CELL_PX = 8
 RANDOM = "random"
-"""The checkpoint that is no file: tiny random weights."""
+"""The checkpoint name for tiny random weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class WanConfig:
         freq_dim: channels of the time features.
         patch: latent cells along one side of a token; in time a token is one latent frame.
         eps: of every norm.
-        takes_guidance: the scale of guidance is an input, as in weights that were distilled from
-            guided predictions. No public ones are known.
+        takes_guidance: whether the guidance scale is an input, as in weights that were distilled
+            from guided predictions. No public ones are known.
     """
 
     dim: int = 1536
@@ -59,23 +59,23 @@ class WanConfig:
 
     @classmethod
     def from_public(cls, values: Mapping[str, Any]) -> "WanConfig":
-        """Read the fields of a public `config.json`; what is not a size is left alone.
+        """Read the sizes in a public `config.json`; other fields are ignored.
 
         Raises:
-            ValueError: the file is of another kind of model, or sizes contradict each other.
+            ValueError: it belongs to another kind of model, or sizes contradict each other.
         """
         if values.get("model_type", "t2v") != "t2v":
-            raise ValueError(f"model_type {values['model_type']!r}: only t2v is understood")
+            raise ValueError(f"model_type must be t2v, not {values['model_type']!r}")
         patch = tuple(values.get("patch_size", (1, 2, 2)))
         if len(patch) != 3 or patch[0] != 1 or patch[1] != patch[2]:
-            raise ValueError(f"patch_size {patch}: only (1, n, n) is understood")
+            raise ValueError(f"patch_size must be (1, n, n), not {patch}")
         known = {field.name for field in fields(cls)} - {"patch"}
         config = cls(**{key: values[key] for key in known & values.keys()}, patch=patch[1])
         if config.num_heads < 1:
-            raise ValueError(f"num_heads is {config.num_heads}, and is a whole number from 1")
+            raise ValueError(f"num_heads must be a whole number from 1, not {config.num_heads}")
         if config.dim % config.num_heads or config.head_size % 2:
-            heads = f"num_heads is {config.num_heads}"
-            raise ValueError(f"{heads}, and they do not share {config.dim} channels evenly")
+            channels = f"the {config.dim} channels evenly"
+            raise ValueError(f"num_heads must divide {channels}, not {config.num_heads}")
         return config
 
 
@@ -85,21 +85,20 @@ T2V_14B = WanConfig(dim=5120, ffn_dim=13824, num_heads=40, num_layers=40)
 
 @dataclass(frozen=True, slots=True)
 class CausalConfig:
-    """How video is made block by block, and what a block looks back on.
+    """How video is made block by block, and which frames a block attends to.
 
     Attributes:
         block: latent frames that are denoised together.
-        local: latent frames that attention sees, the block in the making included; those of the
-            sink count as well.
+        local: latent frames that attention sees, including the block in progress and the sink.
         sink: the first latent frames of the video, which never leave the window.
         levels: the timesteps of the denoise calls, before the warp by `shift`.
         shift: of the noise schedule.
-        context_level: the timestep that the context pass is labelled with. Nothing is added.
+        context_level: the timestep that the context pass is given; no noise is added.
         recache: whether a new prompt recomputes the keys and values of the window (LongLive).
-        global_sink: whether a recache leaves the sink's keys and values as they are.
+        global_sink: whether a recache keeps the sink's keys and values.
         first_alone: whether the first block is a single frame.
-        positions: how far frames are numbered before the window begins to count from 0 again; the
-            public models know no higher numbers.
+        positions: how far frames are numbered before the window is renumbered from 0; the public
+            models support no higher numbers.
     """
 
     block: int = 3
@@ -114,35 +113,39 @@ class CausalConfig:
     positions: int = 1024
 
     def __post_init__(self) -> None:
-        """Refuse a window that cannot hold what must be in it.
+        """Refuse sizes that contradict each other.
 
         Raises:
             ValueError: names the sizes that contradict each other.
         """
         self._require_types()
         if min(self.block, self.local) < 1 or self.sink < 0 or not self.levels:
-            raise ValueError("block, local and the number of levels are at least 1, sink 0")
+            raise ValueError(
+                "block, local and the number of levels must be at least 1, and sink at least 0"
+            )
         if self.local < self.sink + self.block:
             raise ValueError(
-                f"a window of {self.local} frames cannot hold a sink of {self.sink} "
-                f"and a block of {self.block}"
+                f"local must be at least sink + block: {self.local} frames cannot hold a sink of "
+                f"{self.sink} and a block of {self.block}"
             )
         if self.positions < self.sink + self.local + self.block:
-            raise ValueError(f"{self.positions} positions do not hold a sink, a window and a block")
+            raise ValueError(
+                f"positions must be at least sink + local + block, not {self.positions}"
+            )
 
     def _require_types(self) -> None:
         for name in ("block", "local", "sink", "positions"):
             if type(value := getattr(self, name)) is not int:
-                raise ValueError(f"{name} is {value!r}, and is a whole number")
+                raise ValueError(f"{name} must be a whole number, not {value!r}")
         for name in ("recache", "global_sink", "first_alone"):
             if type(value := getattr(self, name)) is not bool:
-                raise ValueError(f"{name} is {value!r}, and is true or false")
+                raise ValueError(f"{name} must be true or false, not {value!r}")
         for name in ("shift", "context_level"):
             value = getattr(self, name)
             if type(value) not in (int, float) or not isfinite(value):
-                raise ValueError(f"{name} is {value!r}, and is a number")
+                raise ValueError(f"{name} must be a number, not {value!r}")
         if self.shift <= 0 or not 0 <= self.context_level <= TIMES:
-            raise ValueError(f"shift is above 0, and context_level is 0 to {TIMES}")
+            raise ValueError(f"shift must be above 0, and context_level 0 to {TIMES}")
         self._require_levels()
 
     def _require_levels(self) -> None:
@@ -151,8 +154,8 @@ class CausalConfig:
         falling = whole and all(high > low for high, low in pairwise(levels))
         if not falling or not all(0 <= level <= TIMES for level in levels):
             given = list(levels) if isinstance(levels, tuple) else levels
-            wanted = f"whole numbers that fall, none above {TIMES} or below 0"
-            raise ValueError(f"levels is {given!r}, and is a list of {wanted}")
+            wanted = f"a list of descending whole numbers from {TIMES} to 0"
+            raise ValueError(f"levels must be {wanted}, not {given!r}")
 
 
 SELF_FORCING = CausalConfig()

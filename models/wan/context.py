@@ -1,8 +1,8 @@
-"""What blocks look back on, read for several sessions at once and used by row.
+"""The windows of several sessions, read at once and used by row.
 
-The window is read once a block. Each session's state keeps a row of what was read; as long as the
-same sessions go on together, nothing is copied again. Where attention can read cache blocks in
-place, nothing is copied at all, and a row is their ids.
+The window is read once a block. Each session's state keeps its row of the result, so that nothing
+is copied again while the same sessions form a batch. With attention in place nothing is copied at
+all, and a row is the ids of cache blocks.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Layers = tuple[KeysAndValues, ...]
 
 @dataclass(frozen=True, slots=True)
 class ContextRow:
-    """One session's row of frames that were read for several."""
+    """One session's row of windows that were read together."""
 
     layers: Layers
     row: int
@@ -29,7 +29,7 @@ class ContextRow:
 
 @dataclass(frozen=True, slots=True)
 class ContextBlocks:
-    """One session's cache blocks, left where they lie: whoever has this holds them."""
+    """One session's cache blocks, to be read in place; the state refers to them."""
 
     blocks: tuple[BlockId, ...]
 
@@ -40,7 +40,7 @@ Past = ContextRow | ContextBlocks
 def read_rows(
     pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]
 ) -> list[ContextRow] | list[None]:
-    """Read windows of equal length; nothing where they are empty."""
+    """Return copies of windows of equal length; None where they are empty."""
     if not windows or not windows[0]:
         return [None] * len(windows)
     frames = len(windows[0])
@@ -50,16 +50,16 @@ def read_rows(
 
 
 def left_in_place(windows: Sequence[tuple[BlockId, ...]]) -> Sequence[ContextBlocks | None]:
-    """Read nothing, and say where the windows are; nothing where they are empty."""
+    """Return windows for attention in place; None where they are empty."""
     return [ContextBlocks(window) if window else None for window in windows]
 
 
 def seen_by(pool: BlockPool, rows: Sequence[Past | None]) -> Sequence[LayerPast] | None:
-    """Return what the layers of one call see, a row for each session, in their order."""
+    """Return the window of each layer for one call, with a row for each session in order."""
     in_place = [row.blocks for row in rows if isinstance(row, ContextBlocks)]
     if not in_place:
-        return joined([row for row in rows if not isinstance(row, ContextBlocks)])
-    assert len(in_place) == len(rows), "units with equal batch keys see equally many frames"
+        return stack_rows([row for row in rows if not isinstance(row, ContextBlocks)])
+    assert len(in_place) == len(rows), "units with equal batch keys have windows of equal length"
     return windows_of(pool, in_place)
 
 
@@ -73,12 +73,12 @@ def windows_of(pool: BlockPool, windows: Sequence[tuple[BlockId, ...]]) -> list[
     return [BlockWindow(keys[:, layer], values[:, layer], table) for layer in range(layers)]
 
 
-def joined(rows: Sequence[ContextRow | None]) -> Layers | None:
-    """Return rows as one past, in their order; what was read in that order is not copied."""
+def stack_rows(rows: Sequence[ContextRow | None]) -> Layers | None:
+    """Return rows as one window, in order; rows that were read in that order are not copied."""
     found = [row for row in rows if row is not None]
     if not found:
         return None
-    assert len(found) == len(rows), "units with equal batch keys see equally many frames"
+    assert len(found) == len(rows), "units with equal batch keys have windows of equal length"
     first, wanted = found[0].layers, [row.row for row in found]
     if all(row.layers is first for row in found):
         if wanted == list(range(len(first[0].k_BAKd))):

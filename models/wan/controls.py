@@ -1,4 +1,4 @@
-"""What the controls of a unit ask of a session's state."""
+"""How the controls of a unit change a session's state."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from reverie.models.wan.state import OnPrompt, WanState
 
 
 def taken(state: WanState, controls: Controls) -> WanState:
-    """Return the state after a unit has taken controls; a prompt is read by a unit of its own."""
+    """Return the state with a unit's controls; another unit encodes the prompt."""
     return replace(
         state,
         on_prompt=on_prompt(state, controls),
@@ -20,21 +20,21 @@ def taken(state: WanState, controls: Controls) -> WanState:
 
 
 def hears(state: WanState, controls: Controls, adapters: Adapters) -> bool:
-    """Tell whether a new prompt is to be read now, or another mix of adapters to be taken up."""
+    """Tell whether a new prompt must be encoded now, or the mix of adapters changes."""
     chosen = adapters.mix(controls.parameters, state.mix) != state.mix
     return (controls.prompt is not None or chosen) and not state.turned
 
 
 def pushed(controls: Controls) -> tuple[MediaInput, ...]:
-    """Return the pictures that were pushed; no loop has more than one stream of them."""
+    """Return the pushed pictures; no loop has more than one input stream."""
     return tuple(picture for stream in controls.media.values() for picture in stream)
 
 
 def on_prompt(state: WanState, controls: Controls) -> OnPrompt:
-    """Return what a new prompt does once the controls act."""
+    """Return what a new prompt does, with these controls applied."""
     return OnPrompt(int(controls.parameters.get("on_prompt", state.on_prompt)))
 
 
 def strength(state: WanState, controls: Controls) -> float:
-    """Return how much of a picture is repainted once the controls act."""
+    """Return the strength of the repainting, with these controls applied."""
     return controls.parameters.get("strength", state.strength)

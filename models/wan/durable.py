@@ -1,4 +1,4 @@
-"""The part of a Wan session that is enough to go on: clean latents, and the prompt.
+"""The durable part of a Wan session: clean latents and the prompt.
 
 Shapes: F latent frames of Z channels on a grid h x w.
 """
@@ -30,14 +30,14 @@ def durable_latents(
     weights_version: str,
     loop: str = "video_continuation",
 ) -> Durable:
-    """Return what a session is opened with to extend a video that was made elsewhere.
+    """Return the durable part for a session that extends an existing video.
 
     Args:
-        latents_FZhw: normalised, from the video's first frame on; one alone is a picture.
-        prompt: what it shows.
-        causal: says where blocks begin.
-        weights_version: of the instance that the session will run on.
-        loop: which one it runs.
+        latents_FZhw: normalised, from the video's first frame; one alone is a picture.
+        prompt: a description of the video.
+        causal: determines where blocks begin.
+        weights_version: of the instance that will run the session.
+        loop: the loop that will run.
     """
     frames: list[LatentFrame] = []
     block = 0
@@ -49,7 +49,7 @@ def durable_latents(
 
 
 def revived_state(durable: Durable, seed: int, device: torch.device) -> WanState:
-    """Take the history back: the decoder sees it again, and context passes write its cache."""
+    """Restore the history: the decoder runs on it again, and context passes write its cache."""
     told = json.loads(durable.text)
     cleans = durable.data["clean"].to(device).unbind(0)
     numbers, blocks = durable.data["number"].tolist(), durable.data["block"].tolist()
@@ -57,7 +57,7 @@ def revived_state(durable: Durable, seed: int, device: torch.device) -> WanState
         LatentFrame(number, block, clean_Zhw)
         for number, block, clean_Zhw in zip(numbers, blocks, cleans, strict=True)
     )
-    # Between the sink and the window there may be a gap, which no video has.
+    # The frames between sink and window may be missing, so that the decoder starts at the window.
     newest = frames[-1].number - len(frames) + 1
     warm = [frame for index, frame in enumerate(frames) if frame.number == newest + index]
     return WanState(

@@ -1,8 +1,7 @@
-"""Guided flows of several sessions, each under a policy of its own, in as few calls as may be.
+"""Guided flows of several sessions, each with its own policy, in as few calls as possible.
 
-Rows that see a past and rows that see none are different calls. Whatever a branch leaves out, it
-looks back on the same cache as the whole one, which the prompt has made: there is no second cache
-for the empty prompt.
+Rows with a past and rows without one are different calls. All branches attend to the same cache,
+which was written with the prompt: there is no second cache for the empty prompt.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,15 +28,15 @@ from reverie.models.wan.network.transformer import Prompt
 from reverie.models.wan.state import WanState
 
 SPACE = CombineSpace.VELOCITY
-"""What the transformer predicts, and what is combined."""
+"""The space of the transformer's predictions, in which they are combined."""
 
 
 @dataclass(frozen=True, slots=True)
 class WanRow:
-    """What the transformer is asked about one session.
+    """One session's row of a call of the transformer.
 
     Attributes:
-        told: the scale of guidance, for weights that take it as an input; None is 1.
+        told: the guidance scale, for weights that take it as an input; None is 1.
     """
 
     text: Prompt
@@ -51,11 +50,11 @@ class WanRow:
 
 @dataclass(frozen=True, slots=True)
 class WanGuidedRow:
-    """A row, and how it is guided.
+    """A row and its guidance.
 
     Attributes:
-        empty: reads the empty prompt, if the policy asks for it.
-        kept: what the policy kept of the session's call before.
+        empty: returns the empty prompt, if the policy needs it.
+        kept: the delta of the session's previous call.
     """
 
     row: WanRow
@@ -66,12 +65,12 @@ class WanGuidedRow:
 
 
 def in_one_batch(scale: float) -> CFGPolicy:
-    """Guide as it is usual."""
+    """Return the default policy for a scale."""
     return one_batch(scale, SPACE)
 
 
 def policy_of(state: WanState, policy_for: GuidanceFactory) -> CFGPolicy:
-    """Return how a session is guided: by its prompt, and by its past where that has a weight."""
+    """Return a session's policy: for its prompt, and for its past if that has a scale."""
     if state.past_guidance == 1:
         return policy_for(state.guidance)
     chain = ((Condition.PAST, state.past_guidance), (Condition.PROMPT, state.guidance))
@@ -84,7 +83,7 @@ def guided_flows(
     """Predict flows [F, Z, h, w].
 
     Args:
-        flows_of: calls the transformer on rows that all see a past, or none of which does.
+        flows_of: calls the transformer on rows that all have a past, or all have none.
     """
     passes = [row.policy.passes(row.call, row.kept) for row in rows]
     made: list[dict[Branch, Tensor]] = [{} for _ in rows]
@@ -94,7 +93,7 @@ def guided_flows(
             for index, needed in enumerate(passes)
             for branch in (needed[turn] if turn < len(needed) else ())
         ]
-        # The whole rows first: they keep the order in which their past was read.
+        # Whole rows first, because they keep the order in which their past was read.
         asked.sort(key=lambda each: len(each[1].without))
         for sees in (True, False):
             call = [each for each in asked if (each[2].past is not None) is sees]
@@ -107,7 +106,7 @@ def guided_flows(
 
 
 def scales_of(rows: Sequence[WanRow]) -> Tensor | None:
-    """Return the scales that the model is told, [B]; None when no row has one."""
+    """Return the guidance scales as an input, [B]; None when no row has one."""
     if all(row.told is None for row in rows):
         return None
     scales = [1.0 if row.told is None else row.told for row in rows]

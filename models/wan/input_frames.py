@@ -1,4 +1,4 @@
-"""Pictures that somebody pushes, in the groups that latent frames are made of.
+"""Pushed pictures, in the groups that latent frames encode.
 
 The first latent frame of a video is one picture, each later one is four. The last group of a clip
 may be short: its last picture is repeated for the encoder, and shown once.
@@ -16,9 +16,9 @@ from reverie.models.contract.controls import MediaInput
 from reverie.models.wan.network.features import FIRST_GROUP, GROUP
 
 CLIP_PICTURES = 12
-"""Pictures of a clip that are taken together at most: others wait for them."""
+"""The most pictures of a clip that are taken together; more wait."""
 CAMERA_PICTURES = 24
-"""Of what a camera has shown, the newest that a block is made from at most."""
+"""The most pictures of a camera that a block is made from, the newest ones."""
 
 
 def next_group(pictures: Sequence[MediaInput], begins: bool) -> int:
@@ -36,24 +36,24 @@ def next_group(pictures: Sequence[MediaInput], begins: bool) -> int:
 
 
 def is_last_group(pictures: Sequence[MediaInput], begins: bool) -> bool:
-    """Tell whether the pictures behind the next group do not make another one."""
+    """Tell whether the pictures after the next group make no other group."""
     count = next_group(pictures, begins)
     return not next_group(pictures[count:], pictures[count - 1].last)
 
 
 def pixels_of(group: Sequence[MediaInput], begins: bool) -> Tensor:
-    """Return a whole group of pixels, [F, H, W, 3], uint8."""
+    """Return the pixels of a whole group, [F, H, W, 3], uint8."""
     due = FIRST_GROUP if begins else GROUP
     missing = due - len(group)
     return torch.from_numpy(np.stack([each.data for each in group] + [group[-1].data] * missing))
 
 
-def resampled(pictures: Sequence[MediaInput], count: int) -> tuple[MediaInput, ...]:
-    """Return `count` of the pictures, evenly: some are left out, or are there several times."""
+def resample(pictures: Sequence[MediaInput], count: int) -> tuple[MediaInput, ...]:
+    """Return `count` of the pictures, evenly spaced: some are dropped or repeated."""
     chosen = np.linspace(0, len(pictures) - 1, count).round().astype(int)
     return tuple(pictures[index] for index in chosen)
 
 
 def pictures_of(latent_frames: int, begins: bool) -> int:
-    """Return how many pictures so many latent frames stand for."""
+    """Return how many pictures a number of latent frames encodes."""
     return latent_frames * GROUP - (GROUP - FIRST_GROUP) * begins

@@ -1,11 +1,12 @@
 """The loop `video_continuation` of causal Wan: a block of latent frames a chunk.
 
-A block is denoise calls (a new prompt is read before one of them); the last one commits. Then its
-frames are decoded, one latent frame a unit, and go out; then, off the viewer's path, the context
-pass writes the block's keys and values. Nothing noisy ever reaches the cache.
+A block consists of denoise calls (a new prompt is encoded before one of them); the last one
+commits. Then its frames are decoded, one latent frame a unit, and put out; after that, off the
+viewer's path, the context pass writes the block's keys and values. The cache never holds noisy
+frames.
 
-A picture or a clip that is pushed takes the place of the history: it is encoded, a latent frame a
-unit, decoded and shown like what the model makes, and written to the cache, block by block.
+A pushed picture or clip replaces the history: it is encoded, one latent frame a unit, decoded and
+shown like generated frames, and written to the cache, block by block.
 """
 
 from collections.abc import Sequence
@@ -39,10 +40,10 @@ from reverie.models.wan.window import block_at, due_block, seen_past, unmoved
 
 
 class WanKernel(LoopKernel[WanState]):
-    """Self-Forcing and LongLive, by their `CausalConfig`."""
+    """Self-Forcing and LongLive, depending on the `CausalConfig`."""
 
     encoding = "encode_clip"
-    """The kind of unit that encodes what is pushed."""
+    """The kind of unit that encodes pushed pictures."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class WanKernel(LoopKernel[WanState]):
         instance: ModelInstance,
         policy_for: GuidanceFactory = in_one_batch,
     ) -> None:
-        """Bind the loop to its networks; `policy_for` says how sessions are guided."""
+        """Bind the loop to its networks; `policy_for` makes the guidance of a session."""
         self.spec = spec
         self._instance = instance
         self._causal = components.causal
@@ -66,10 +67,10 @@ class WanKernel(LoopKernel[WanState]):
         return taken(state, Controls(parameters=request.parameters))
 
     def plan_step(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
-        """Name the next unit; its order is that of `WanPhase`."""
+        """Plan the next unit, in the order of `WanPhase`."""
         match state.phase:
             case WanPhase.BEGIN:
-                # A history that was given stands under a prompt of its own.
+                # A restored history has its own prompt.
                 heard = hears(state, controls, self._adapters) and not state.fresh
                 return self._plan(state, "encode_text", "text", takes_controls=heard)
             case WanPhase.WARM:
@@ -98,26 +99,26 @@ class WanKernel(LoopKernel[WanState]):
         return self._units.run(batch.units)
 
     def durable(self, state: WanState) -> Durable | None:
-        """Keep the clean latents of the window and the sink, and the prompt."""
+        """Return the clean latents of the window and the sink, and the prompt."""
         return durable_state(state, self.spec.name, self._instance.weights_version)
 
     def revive(self, durable: Durable, request: LoopRequest, instance: ModelInstance) -> WanState:
-        """Take the window back; the units that come next write its cache anew.
+        """Restore the window; the next units write its cache again.
 
-        Exact while the window has not slid and the prompt was always the same.
+        It is exact if the window has not slid and the prompt has not changed.
         """
         state = revived_state(durable, request.seed, instance.device)
         state = replace(state, mix=self._adapters.mix(request.parameters))
         return taken(state, Controls(parameters=request.parameters))
 
-    # --- what a chunk can be ---
+    # --- kinds of chunks ---
 
     def _plan_chunk(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
         pictures = state.pictures if state.turned else (*state.pictures, *pushed(controls))
         begins = state.encoder is None
         ready = next_group(pictures, begins)
         if state.clip_continues and not ready:
-            return Idle("more of the clip is to come")
+            return Idle("the rest of the clip has not come yet")
         if hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
         if not ready:
@@ -126,11 +127,11 @@ class WanKernel(LoopKernel[WanState]):
         return self._plan_encode(state, takes_controls=not state.turned, commits=last)
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
-        """Plan for a block in the making: a clip takes its place, or waits for its end."""
-        pictures, wish = pushed(controls), on_prompt(state, controls)
-        if pictures and (wish is not OnPrompt.RESTART or state.restarted):
-            return self._plan_denoise(state)  # a prompt that comes with a clip waits with it
-        if hears(state, controls, self._adapters) and wish is not OnPrompt.WAIT:
+        """Plan for a block in progress: a clip replaces it, or waits for its end."""
+        pictures, switch = pushed(controls), on_prompt(state, controls)
+        if pictures and (switch is not OnPrompt.RESTART or state.restarted):
+            return self._plan_denoise(state)  # a prompt that was sent with a clip waits with it
+        if hears(state, controls, self._adapters) and switch is not OnPrompt.WAIT:
             return self._plan_turn(state, controls)
         if pictures and not state.turned:
             last = is_last_group(pictures, begins=True)
@@ -138,12 +139,12 @@ class WanKernel(LoopKernel[WanState]):
         return self._plan_denoise(state)
 
     def _plan_turn(self, state: WanState, controls: Controls) -> WorkPlan:
-        """Plan to go over to another prompt, or to other adapters alone."""
+        """Plan the change to another prompt, or only to other adapters."""
         kind = "adapt" if controls.prompt is None else "encode_text"
         return self._plan(state, kind, "text", takes_controls=True)
 
     def _plan_rest(self, state: WanState) -> WorkPlan:
-        """Plan the next of the pictures that were taken."""
+        """Plan the encoding of the remaining pictures."""
         last = is_last_group(state.pictures, state.encoder is None)
         return self._plan_encode(state, commits=last)
 
@@ -169,9 +170,9 @@ class WanKernel(LoopKernel[WanState]):
         )
 
     def _seen(self, state: WanState, frames: int) -> tuple[int, int]:
-        """Return what calls of a batch agree in: frames made and seen.
+        """Return what is equal for the calls of a batch: frames in progress and in the window.
 
-        Where blocks are attended to in place, windows may differ in length.
+        With attention in place, windows may differ in length.
         """
         seen = len(seen_past(state.blocks, frames, self._causal))
         return frames, min(seen, 1) if self._in_place else seen

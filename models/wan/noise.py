@@ -1,4 +1,4 @@
-"""Where a block's noise comes from: the session's seed, or a recording."""
+"""The noise of a block: from the session's seed, or from a recording."""
 
 from typing import Protocol
 
@@ -8,10 +8,10 @@ from reverie.models.contract.seeds import normal
 
 
 class Noise(Protocol):
-    """Draws float32 standard normal noise; equal questions have equal answers."""
+    """Draws float32 standard normal noise; equal arguments return equal noise."""
 
     def first(self, seed: int, frame: int, shape: tuple[int, ...]) -> Tensor:
-        """Return what the block that begins at latent frame `frame` is made from."""
+        """Return the noise that the block at latent frame `frame` starts from."""
 
     def again(self, seed: int, frame: int, step: int, shape: tuple[int, ...]) -> Tensor:
         """Return the fresh noise that is added before denoise call `step` of that block."""
@@ -21,9 +21,9 @@ class SeededNoise:
     """Noise as a function of seed, frame and step."""
 
     def first(self, seed: int, frame: int, shape: tuple[int, ...]) -> Tensor:
-        """Draw for the first denoise call."""
+        """Return the noise for the first denoise call."""
         return normal(seed, "block", frame, shape)
 
     def again(self, seed: int, frame: int, step: int, shape: tuple[int, ...]) -> Tensor:
-        """Draw for a later one."""
+        """Return the noise for a later one."""
         return normal(seed, f"again {step}", frame, shape)

@@ -1,7 +1,7 @@
-"""Prompts as rows, each encoded once: equal words under equal weights share an entry of the cache.
+"""Encoded prompts, each encoded once: equal texts with equal weights share an entry of the cache.
 
-Rows are made beside the step thread, before a prompt is delivered (`prepare`); a unit that does not
-find them makes them itself.
+Prompts are encoded on another thread than the step thread, before they are delivered (`prepare`); a
+unit that does not find its prompt encodes it.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ from reverie.models.wan.network.transformer import Prompt
 
 COMPONENT = "text"
 EMPTY = ""
-"""The prompt that asks for nothing."""
+"""The empty prompt."""
 
 _stream = cast(Callable[[torch.device], torch.cuda.Stream], torch.cuda.Stream)
-"""The library types its constructor in part."""
+"""The library types its constructor only in part."""
 
 
 class WanPrompts:
@@ -30,32 +30,32 @@ class WanPrompts:
     def __init__(self, components: WanComponents, instance: ModelInstance) -> None:
         self._encoder, self._adapters = components.text, components.adapters
         self._instance = instance
-        self._beside: torch.cuda.Stream | None = None
+        self._own_stream: torch.cuda.Stream | None = None
 
     def rows(self, prompt: str, mix: Mix) -> Tensor:
         """Return the rows [rows, text_dim] of a prompt under a mix of adapters."""
         key = self._key(prompt, mix)
         rows = self._instance.encodings.get(key)
         if rows is None:
-            rows = self._encoded(prompt, mix)
+            rows = self._encode(prompt, mix)
             self._instance.encodings.put(key, rows)
         return rows
 
     def prepare(self, prompt: str, parameters: Mapping[str, float]) -> None:
-        """Have the rows of a prompt in the cache; see `ModelInstance.prepare_prompt`.
+        """Encode a prompt into the cache; see `ModelInstance.prepare_prompt`.
 
-        Those of the empty one as well, which guidance may ask for at any step.
+        The empty prompt is encoded as well, because guidance may need it at any step.
         """
         mix = self._adapters.mix(parameters)
         for text in (prompt, EMPTY):
             key = self._key(text, mix)
             if key not in self._instance.encodings:
                 on_gpu = self._instance.device.type == "cuda"
-                encode = self._encoded_beside if on_gpu else self._encoded
+                encode = self._encode_on_own_stream if on_gpu else self._encode
                 self._instance.encodings.put(key, encode(text, mix))
 
     def knows(self, prompt: str, parameters: Mapping[str, float]) -> bool:
-        """Tell whether `prepare` would find everything; see `ModelInstance.knows_prompt`."""
+        """Tell whether a prompt is already prepared; see `ModelInstance.knows_prompt`."""
         mix = self._adapters.mix(parameters)
         keys = (self._key(text, mix) for text in (prompt, EMPTY))
         return all(key in self._instance.encodings for key in keys)
@@ -71,25 +71,25 @@ class WanPrompts:
         )
 
     @torch.no_grad()
-    def _encoded(self, prompt: str, mix: Mix) -> Tensor:
+    def _encode(self, prompt: str, mix: Mix) -> Tensor:
         with self._adapters.applied(mix):
             return self._encoder.encode(prompt)
 
-    def _encoded_beside(self, prompt: str, mix: Mix) -> Tensor:
-        """Encode on a stream of its own, so that no step waits in line behind the encoder."""
+    def _encode_on_own_stream(self, prompt: str, mix: Mix) -> Tensor:
+        """Encode on a separate CUDA stream, so that steps do not wait for the encoder."""
         device = self._instance.device
-        beside = self._beside = self._beside or _stream(device)
-        with torch.cuda.stream(beside):
-            rows = self._encoded(prompt, mix)
-        beside.synchronize()
+        stream = self._own_stream = self._own_stream or _stream(device)
+        with torch.cuda.stream(stream):
+            rows = self._encode(prompt, mix)
+        stream.synchronize()
         rows.record_stream(torch.cuda.default_stream(device))
         return rows
 
 
 class EmptyPrompt:
-    """The prompt that asks for nothing, as the layers read it: the branch without one, in guidance.
+    """The empty prompt as the layers read it, for the guidance branch without a prompt.
 
-    Kept under the mix of adapters that was asked for last; most sessions have the same.
+    It is kept for the most recent mix of adapters; most sessions have the same one.
     """
 
     def __init__(self, components: WanComponents, instance: ModelInstance) -> None:
@@ -98,7 +98,7 @@ class EmptyPrompt:
         self._kept: tuple[tuple[str, Mix], Prompt] | None = None
 
     def read(self, mix: Mix) -> Prompt:
-        """Return it under a mix."""
+        """Return the empty prompt under a mix of adapters."""
         key = (self._instance.weights_version, mix)
         if self._kept is None or self._kept[0] != key:
             rows = self._prompts.rows(EMPTY, mix)

@@ -1,8 +1,8 @@
-"""The loop `restyle` of causal Wan: what a camera shows is painted over, block by block.
+"""The loop `restyle` of causal Wan: repaints the pictures of a camera, block by block.
 
-Of the pictures that have come, evenly chosen ones make a block: they are encoded, noised to the
-level that `strength` names, and denoised from there under the prompt, with the blocks before in
-sight. Before the first picture the video of the prompt is there; after it nothing moves by itself.
+A block is made from evenly chosen pictures: they are encoded, noised to the level of `strength`,
+and denoised under the prompt, with the previous blocks as context. Before the first picture the
+loop makes video from the prompt; after it, each block needs new pictures.
 """
 
 from reverie.models.contract.controls import Controls
@@ -14,12 +14,12 @@ from reverie.models.wan.window import block_at
 
 
 class WanRestyleKernel(WanKernel):
-    """Video to video, by partial noise."""
+    """Video to video, with partial noise."""
 
     encoding = "encode_camera"
 
     def _plan_chunk(self, state: WanState, controls: Controls) -> WorkPlan | Idle:
-        if state.source:  # the block begins again
+        if state.source:  # the block restarts
             return self._plan_denoise(state, takes_controls=not state.turned)
         if hears(state, controls, self._adapters):
             return self._plan_turn(state, controls)
@@ -30,7 +30,7 @@ class WanRestyleKernel(WanKernel):
             commits = block_at(first, self._causal) == 1 and self._keeps(state, controls)
             return self._plan_encode(state, takes_controls=not state.turned, commits=commits)
         if state.newest is not None:
-            return Idle("no other picture has come")
+            return Idle("no new picture has come")
         return self._plan_denoise(state, takes_controls=not state.turned)
 
     def _plan_within(self, state: WanState, controls: Controls) -> WorkPlan:
@@ -45,6 +45,6 @@ class WanRestyleKernel(WanKernel):
         return self._plan_encode(state, commits=last and self._keeps(state, Controls()))
 
     def _keeps(self, state: WanState, controls: Controls) -> bool:
-        """Tell whether pictures stay as they are: no denoise call is left of the strength."""
-        wish = state.strength if state.turned else strength(state, controls)
-        return not self._units.frames.repainting(wish)
+        """Tell whether pictures stay unchanged, because the strength leaves no denoise call."""
+        value = state.strength if state.turned else strength(state, controls)
+        return not self._units.frames.repainting(value)

@@ -1,4 +1,4 @@
-"""What a session of causal Wan is between two units of work.
+"""The state of a causal Wan session between two units of work.
 
 Shapes: Z latent channels on a grid h x w, F latent frames of a block.
 """
@@ -18,35 +18,35 @@ from reverie.models.wan.network.transformer import Prompt
 
 
 class WanPhase(Enum):
-    """What comes next."""
+    """The next unit."""
 
     BEGIN = auto()
-    """Nothing was done yet: the prompt is to be read."""
+    """Encode the first prompt."""
     WARM = auto()
-    """Latents of a history that was given go through the decoder, for its features."""
+    """Run the decoder on latents of a restored history, for its features."""
     BLOCK = auto()
-    """A chunk is to begin."""
+    """Begin a chunk."""
     ENCODE = auto()
-    """Pictures were taken; those that are left are to be encoded."""
+    """Encode the remaining pictures that were taken."""
     DENOISE = auto()
-    """A block is in the making."""
+    """Continue the block in progress."""
     RECACHE = auto()
-    """A new prompt was read, or adapters chosen; the window is to be computed under them."""
+    """Recompute the window under a new prompt or other adapters."""
     DECODE = auto()
-    """Latents are final; their pictures are to be made."""
+    """Decode final latents to pictures."""
     CONTEXT = auto()
-    """The pictures are out; keys and values of the latents are to be written."""
+    """Write the keys and values of latents whose pictures were put out."""
 
 
 class OnPrompt(IntEnum):
-    """What a new prompt does to the block in the making."""
+    """What a new prompt does to the block in progress."""
 
     WAIT = 0
-    """The block ends under the old one: what the public loops do."""
+    """The block ends under the old one, as in the public loops."""
     FINISH = 1
-    """Its remaining denoise calls hear the new one."""
+    """Its remaining denoise calls use the new one."""
     RESTART = 2
-    """It begins again, from the same noise."""
+    """The block begins again, from the same noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LatentFrame:
 
     Attributes:
         number: counted from the start of the video; its rotary position.
-        block: the number of the first frame of the block that it belongs to.
+        block: the number of the first frame of its block.
     """
 
     number: int
@@ -65,11 +65,11 @@ class LatentFrame:
 
 @dataclass(frozen=True, slots=True)
 class PendingLatents:
-    """A latent frame whose pictures are not made yet.
+    """A latent frame that is not decoded yet.
 
     Attributes:
-        pictures: how many of its pictures are shown; the rest only filled a clip's last group.
-        begins: another video begins with it.
+        pictures: how many of its pictures are shown; the rest fill a clip's last group.
+        begins: whether another video begins with it.
     """
 
     clean_Zhw: Tensor
@@ -79,36 +79,36 @@ class PendingLatents:
 
 @dataclass(frozen=True, slots=True)
 class WanState:
-    """A session's state; see `WanPhase` for the order of things.
+    """A session's state; see `WanPhase` for the order of units.
 
     Attributes:
-        frame: latent frames whose keys and values are written, as numbered; the next one's number.
-        offset: how many frames more there were than `frame` says, since it was counted anew.
-        step: denoise calls that the block has behind it.
-        timesteps: of the denoise calls of the block in the making.
-        turned: a prompt was read and no unit of a chunk has run since: one comes next, whatever
-            else is said meanwhile.
-        restarted: the block in the making has begun again once; it will not twice.
-        mix: the adapters in force, and how strong they are.
-        stale: the cache was written under another mix, and is to be computed anew.
+        frame: the number of the next latent frame; keys and values of earlier ones are written.
+        offset: how many frames were before number 0, since the frames were renumbered.
+        step: denoise calls that the block in progress has had.
+        timesteps: of all denoise calls of the block in progress.
+        turned: whether a prompt was encoded and no unit of a chunk has run since; one runs next,
+            even if another prompt comes.
+        restarted: whether the block in progress has restarted; it does so at most once.
+        mix: the active adapters and their strengths.
+        stale: whether the cache was written under another mix and must be recomputed.
         text: the prompt as the layers read it.
-        point_FZhw: the block on its way from noise to latents.
-        past: what the block looks back on; gathered once a block.
-        window: the newest frames that are written, at most as many as attention sees.
+        point_FZhw: the block in progress, between noise and latents.
+        past: the window of the block in progress, read once a block.
+        window: the newest written frames, at most as many as attention sees.
         sink: the first frames of the cache, which never leave it.
         fresh: final frames whose keys and values are not written yet.
-        warm: latents of a given history that the decoder has not seen.
+        warm: latents of a restored history that the decoder has not seen.
         waiting: final latents that are not decoded yet.
-        made: pictures of the chunk, 0 to 1, that wait for the others of it.
+        made: decoded pictures of the chunk, 0 to 1, which are put out together.
         decoder: the VAE's features after the last decoded frame; None before the first.
-        pictures: what was pushed and is not encoded yet.
+        pictures: pushed pictures that are not encoded yet.
         encoder: the VAE's features after the last encoded picture; None when the next one begins a
             video.
-        source: encoded pictures that the block in the making is painted over.
-        newest: the picture that a camera showed last.
-        strength: how much of it is repainted; 1 leaves nothing.
-        guidance: how much more than the prompt itself the prompt counts; 1 is no guidance.
-        past_guidance: likewise what the block looks back on.
+        source: encoded pictures that the block in progress repaints.
+        newest: the newest picture of a camera.
+        strength: of the repainting; 1 keeps nothing of the pictures.
+        guidance: guidance scale of the prompt; 1 is no guidance.
+        past_guidance: guidance scale of the past; 1 is no guidance.
         delta: what a guidance policy keeps from one denoise call of the block to the next.
         blocks: cache blocks, one a latent frame: the sink first, then the newest.
     """
@@ -147,5 +147,5 @@ class WanState:
 
     @property
     def clip_continues(self) -> bool:
-        """Whether the pictures that come next follow on those before; a camera never ends."""
+        """Whether the next pictures continue the video before them; a camera never ends."""
         return self.encoder is not None

@@ -1,4 +1,4 @@
-"""What a session of causal Wan takes beside cache blocks, by configuration."""
+"""The memory of a causal Wan session besides cache blocks, by configuration."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from reverie.models.wan.network.features import GROUP
 
 DECODER_FEATURES = 2364.5
 ENCODER_FEATURES = 1404.0
-"""Numbers that the causal convolutions of the Wan 2.1 VAE keep, for each pixel of a picture."""
+"""Numbers that the causal convolutions of the Wan 2.1 VAE keep, per pixel of a picture."""
 LATENT_BYTES = 4
 
 
@@ -17,8 +17,8 @@ class StateSize:
     """Bytes of a session's states.
 
     Attributes:
-        newest: what the state that is worked on takes, features of the VAE left out.
-        features: what the VAE keeps in each state that can be gone back to.
+        newest: of the newest state, without features of the VAE.
+        features: of the VAE, in each state that can be restored.
         latents: of one block.
     """
 
@@ -30,7 +30,7 @@ class StateSize:
     def of(
         cls, config: WanConfig, causal: CausalConfig, pixels: int, cell_px: int, number_bytes: int
     ) -> "StateSize":
-        """Compute for pictures of so many pixels, and networks in a type of so many bytes.
+        """Compute the sizes for a number of pixels and of bytes a number.
 
         Args:
             pixels: of one picture.
@@ -44,7 +44,7 @@ class StateSize:
         copied = 2 * config.num_layers * tokens * config.dim * number_bytes * causal.local
         pushed = CAMERA_PICTURES * pixels * 3
         made = causal.block * GROUP * pixels * 3 * 4
-        # The window, the sink, and a block: as pictures' latents, as a point, and when it is final.
+        # The window, the sink, and three times a block: encoded pictures, in progress, and final.
         latents = latent * (causal.local + causal.sink + 3 * causal.block)
         return cls(
             newest=prompt + copied + pushed + made + latents,

@@ -1,7 +1,4 @@
-"""The units that call the transformer: denoise, write the context, recache; several at once.
-
-Rows of a call are sessions at noise levels and frames of their own. They agree in how many frames
-they make and see.
+"""The units that call the transformer: denoise, write the context, recache.
 
 Shapes: B sessions, F latent frames, Z channels on a grid h x w.
 """
@@ -13,13 +10,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from reverie.models.contract.blocks import BlockId, BlockPool
+from reverie.models.contract.blocks import BlockId
 from reverie.models.contract.instance import ModelInstance
 from reverie.models.contract.loop import StepResult, StepUnit
 from reverie.models.services.guidance.policies import GuidedCall
 from reverie.models.services.guidance.select import GuidanceFactory
 from reverie.models.wan.components import WanComponents
-from reverie.models.wan.context import Past, left_in_place, read_rows, seen_by
 from reverie.models.wan.controls import taken
 from reverie.models.wan.guidance import (
     SPACE,
@@ -27,22 +23,20 @@ from reverie.models.wan.guidance import (
     WanRow,
     guided_flows,
     policy_of,
-    scales_of,
 )
-from reverie.models.wan.network.block import KeysAndValues
 from reverie.models.wan.network.features import FIRST_GROUP, GROUP
 from reverie.models.wan.network.schedule import FlowSchedule
-from reverie.models.wan.network.transformer import Prompt
 from reverie.models.wan.prompts import EmptyPrompt
 from reverie.models.wan.state import LatentFrame, PendingLatents, WanPhase, WanState
-from reverie.models.wan.window import block_at, due_block, kept, seen_past, unmoved
+from reverie.models.wan.transformer_calls import TransformerCalls, point_of, row_of
+from reverie.models.wan.window import block_at, due_block, kept, unmoved
 
 Unit = StepUnit[WanState]
 Result = StepResult[WanState]
 
 
 class WanTransformerUnits:
-    """Runs units of a kind on the transformer, together."""
+    """Runs units of one kind on the transformer, together."""
 
     def __init__(
         self, components: WanComponents, instance: ModelInstance, policy_for: GuidanceFactory
@@ -50,40 +44,42 @@ class WanTransformerUnits:
         assert instance.blocks is not None, "causal Wan keeps a cache"
         self._components, self._instance = components, instance
         self._policy_for, self._empty = policy_for, EmptyPrompt(components, instance)
-        self._pool: BlockPool = instance.blocks
+        self._calls = TransformerCalls(components, instance.blocks)
         self._causal = components.causal
         self._schedule = FlowSchedule.of(components.causal.shift)
         self.timesteps = self._schedule.warp(components.causal.levels)
 
     def repainting(self, strength: float) -> tuple[float, ...]:
-        """Return the timesteps of a block that is painted over pictures."""
+        """Return the timesteps of a block that repaints pictures."""
         return self._schedule.from_strength(self._causal.levels, strength)
 
     def denoise(self, units: Sequence[Unit]) -> list[Result]:
         """Run one denoise call of each unit's block."""
-        states = self._looking_back(
+        states = self._calls.look_back(
             [self._begun(replace(taken(unit.state, unit.controls), turned=False)) for unit in units]
         )
         rows = [self._guided(state) for state in states]
-        flows = guided_flows(lambda asked: self._call(asked)[0].unbind(0), rows)
+        flows = guided_flows(lambda asked: self._calls.run(asked)[0].unbind(0), rows)
         return [
             self._denoised(replace(state, delta=flow.delta), row.row, flow.prediction)
             for state, row, flow in zip(states, rows, flows, strict=True)
         ]
 
     def context(self, units: Sequence[Unit]) -> list[Result]:
-        """Write keys and values of the oldest block of each session that waits for it."""
+        """Write keys and values of the oldest block of each session that is not written."""
         blocks = [
             due_block(unit.state.fresh, unit.state.clip_continues, self._causal) for unit in units
         ]
-        states = self._looking_back(
+        states = self._calls.look_back(
             [
                 replace(unit.state, frame=block[0].number, point_FZhw=_stacked(block))
                 for unit, block in zip(units, blocks, strict=True)
             ]
         )
         level = self._causal.context_level
-        _, cached = self._call([_row(state, _point(state), level, state.frame) for state in states])
+        _, cached = self._calls.run(
+            [row_of(state, point_of(state), level, state.frame) for state in states]
+        )
         return [
             self._written(state, block, unit.blocks, own)
             for state, block, unit, own in zip(states, blocks, units, cached, strict=True)
@@ -92,15 +88,15 @@ class WanTransformerUnits:
     def recache(self, units: Sequence[Unit]) -> list[Result]:
         """Compute each window's keys and values under the new prompt, in one call.
 
-        Under other adapters than before, what would stay of a sink is computed anew as well.
+        When the adapters have changed, the sink is recomputed as well.
         """
         held = unmoved(units[0].state.frame, units[0].state.window, self._causal)
         if held and units[0].state.stale:
             self._write_sinks(units, held)
         kept = [_sink_blocks(unit, held) for unit in units]
-        sinks = self._read(kept)
+        sinks = self._calls.read(kept)
         rows = [
-            _row(
+            row_of(
                 replace(unit.state, past=sink),
                 _stacked(unit.state.window),
                 self._causal.context_level,
@@ -108,19 +104,19 @@ class WanTransformerUnits:
             )
             for unit, sink in zip(units, sinks, strict=True)
         ]
-        _, cached = self._call(rows, held)
+        _, cached = self._calls.run(rows, held)
         results = []
         for unit, sink_blocks, own in zip(units, kept, cached, strict=True):
             blocks = unit.blocks[len(unit.blocks) - (len(own) - held) :]
-            self._write(blocks, own[held:])
+            self._calls.write(blocks, own[held:])
             state = self._recached(unit.state, held, (*sink_blocks, *blocks))
             results.append(StepResult(state, checks=(own,)))
         return results
 
     def _write_sinks(self, units: Sequence[Unit], held: int) -> None:
-        """Compute the keys and values of the first frames, which see each other alone."""
+        """Compute the keys and values of the sink's frames, which attend only to each other."""
         rows = [
-            _row(
+            row_of(
                 replace(unit.state, past=None),
                 _stacked(unit.state.sink[:held]),
                 self._causal.context_level,
@@ -128,9 +124,9 @@ class WanTransformerUnits:
             )
             for unit in units
         ]
-        _, cached = self._call(rows)
+        _, cached = self._calls.run(rows)
         for unit, own in zip(units, cached, strict=True):
-            self._write(unit.blocks[:held], own)
+            self._calls.write(unit.blocks[:held], own)
 
     def committed(self, state: WanState, clean: Sequence[Tensor]) -> WanState:
         """Make a block final."""
@@ -149,7 +145,7 @@ class WanTransformerUnits:
             restarted=False,
             point_FZhw=None,
             delta=None,
-            past=None,  # states after a chunk are kept: they refer to blocks, not to copies
+            past=None,  # states after a chunk are kept, so they refer to blocks and not to copies
             source=(),
             waiting=tuple(
                 PendingLatents(frame.clean_Zhw, count)
@@ -159,7 +155,7 @@ class WanTransformerUnits:
         )
 
     def _begun(self, state: WanState) -> WanState:
-        """Return the state with a point to go on from."""
+        """Return the state with the noise that its block starts from."""
         if state.point_FZhw is not None:
             return state
         frames = len(state.source) or block_at(state.frame, self._causal)
@@ -181,7 +177,7 @@ class WanTransformerUnits:
             state.frame,
             SPACE,
         )
-        row = _row(state, _point(state), timestep, state.frame)
+        row = row_of(state, point_of(state), timestep, state.frame)
         policy = policy_of(state, self._policy_for)
         return WanGuidedRow(row, partial(self._empty.read, state.mix), policy, call, state.delta)
 
@@ -204,7 +200,7 @@ class WanTransformerUnits:
         reserved: tuple[BlockId, ...],
         own_F2LNAd: Tensor,
     ) -> Result:
-        self._write(reserved, own_F2LNAd)
+        self._calls.write(reserved, own_F2LNAd)
         rest = state.fresh[len(block) :]
         more = due_block(rest, state.clip_continues, self._causal)
         state = replace(
@@ -230,66 +226,11 @@ class WanTransformerUnits:
             stale=False,
         )
 
-    def _looking_back(self, states: Sequence[WanState]) -> list[WanState]:
-        """Read what those that have not looked back see of the cache."""
-        new = [state for state in states if state.past is None]
-        seen = [seen_past(state.blocks, len(_point(state)), self._causal) for state in new]
-        read = iter(self._read(seen))
-        return [replace(s, past=next(read)) if s.past is None else s for s in states]
-
-    def _read(self, windows: Sequence[tuple[BlockId, ...]]) -> Sequence[Past | None]:
-        in_place = self._components.transformer.reads_blocks
-        return left_in_place(windows) if in_place else read_rows(self._pool, windows)
-
-    def _write(self, blocks: tuple[BlockId, ...], frames_F2LNAd: Tensor) -> None:
-        for block, frame in zip(blocks, frames_F2LNAd, strict=True):
-            self._pool.view(block).copy_(frame)
-
-    def _call(self, rows: Sequence[WanRow], mute: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the flows [B, F, Z, h, w] and what the cache keeps, [B, F, 2, L, N, A, d]."""
-        x_BFZhw = torch.stack([row.x_FZhw for row in rows])
-        levels = torch.tensor([row.timestep for row in rows], device=x_BFZhw.device)
-        assert len({row.mix for row in rows}) == 1, "a batch computes under one mix of adapters"
-        with self._components.adapters.applied(rows[0].mix):
-            asked = (
-                x_BFZhw,
-                levels[:, None].expand(x_BFZhw.shape[:2]),
-                _texts(rows),
-                seen_by(self._pool, [row.past for row in rows]),
-                [row.first_frame for row in rows],
-                mute,
-            )
-            told_B = scales_of(rows)
-            network = self._components.transformer
-            output = network(*asked) if told_B is None else network(*asked, told_B)
-        return output.flow_BFZhw.float(), output.kv_BFLNAd
-
-
-def _row(state: WanState, x_FZhw: Tensor, timestep: float, first_frame: int) -> WanRow:
-    assert state.text is not None, "the prompt is read first"
-    return WanRow(state.text, x_FZhw, timestep, first_frame, state.past, state.mix)
-
 
 def _sink_blocks(unit: Unit, held: int) -> tuple[BlockId, ...]:
-    """Return the blocks of the sink that a window is computed behind."""
+    """Return the sink's blocks, which the rest of the window attends to."""
     return unit.blocks[:held] if unit.state.stale else unit.state.blocks[:held]
-
-
-def _point(state: WanState) -> Tensor:
-    assert state.point_FZhw is not None, "a block begins with a point"
-    return state.point_FZhw
 
 
 def _stacked(frames: Sequence[LatentFrame]) -> Tensor:
     return torch.stack([frame.clean_Zhw for frame in frames])
-
-
-def _texts(rows: Sequence[WanRow]) -> Prompt:
-    if len(rows) == 1:
-        return rows[0].text
-    return tuple(
-        KeysAndValues(
-            torch.cat([seen.k_BAKd for seen in layer]), torch.cat([seen.v_BAKd for seen in layer])
-        )
-        for layer in zip(*(row.text for row in rows), strict=True)
-    )

@@ -1,4 +1,4 @@
-"""The work units of causal Wan, by their kinds; a prompt is read here."""
+"""The work units of causal Wan, by kind; the unit that encodes a prompt is here."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ class WanUnits:
 
     @torch.no_grad()
     def run(self, units: Sequence[Unit]) -> list[Result]:
-        """Run the units that a plan names; their batch keys are equal."""
+        """Run planned units with equal batch keys."""
         match units[0].plan.kind:
             case "encode_text" | "adapt":
                 return [self._turn(unit.state, unit.controls) for unit in units]
@@ -57,10 +57,10 @@ class WanUnits:
         raise AssertionError(f"causal Wan has no unit called {units[0].plan.kind}")
 
     def _turn(self, state: WanState, controls: Controls) -> Result:
-        """Go over to a prompt and a mix of adapters: what both have made is made anew."""
+        """Change to a prompt and a mix of adapters, and recompute what depends on them."""
         prompt = state.prompt if controls.prompt is None else controls.prompt
         mix = self._components.adapters.mix(controls.parameters, state.mix)
-        # A state that was revived is told its own prompt again.
+        # A revived state receives its own prompt again.
         changed, adapted = prompt != state.prompt, mix != state.mix
         rows = self._prompts.rows(prompt, mix)
         with self._components.adapters.applied(mix):
@@ -72,7 +72,7 @@ class WanUnits:
             return StepResult(replace(state, phase=_first_phase(state)), checks=(rows,))
         restarts = state.on_prompt is OnPrompt.RESTART and not state.restarted
         if state.phase is WanPhase.DENOISE and restarts:
-            # What was painted over stays: the block begins again from there.
+            # Encoded pictures are kept: the block restarts from them.
             state = replace(
                 state, phase=WanPhase.BLOCK, step=0, point_FZhw=None, past=None, restarted=True
             )

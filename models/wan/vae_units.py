@@ -1,6 +1,6 @@
 """The units that call the VAE: latents to pictures and back, a latent frame at a time.
 
-Units of a kind run together where the features that their sessions carry have equal shapes.
+Units of a kind run together when the features of their sessions have equal shapes.
 
 Shapes: B sessions, F pictures of H x W pixels, Z latent channels on a grid h x w.
 """
@@ -20,9 +20,9 @@ from reverie.models.wan.input_frames import (
     next_group,
     pictures_of,
     pixels_of,
-    resampled,
+    resample,
 )
-from reverie.models.wan.network.features import FeatureCache, joined, parted
+from reverie.models.wan.network.features import FeatureCache, split_caches, stack_caches
 from reverie.models.wan.state import LatentFrame, PendingLatents, WanPhase, WanState
 from reverie.models.wan.window import block_at, due_block, renumbered
 
@@ -31,7 +31,7 @@ Result = StepResult[WanState]
 
 
 class WanVaeUnits:
-    """Runs units of a kind on the VAE, together."""
+    """Runs units of one kind on the VAE, together."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class WanVaeUnits:
         Args:
             components: the networks.
             device: where they are.
-            repainting: gives the timesteps of a block that is painted over pictures, by strength.
+            repainting: returns the timesteps of a block that repaints pictures, by strength.
             committed: makes latents final.
         """
         self._components, self._device = components, device
@@ -54,7 +54,7 @@ class WanVaeUnits:
         self._committed = committed
 
     def warm(self, units: Sequence[Unit]) -> list[Result]:
-        """Let the decoder see a latent frame of a history that is not shown again."""
+        """Run the decoder on a latent frame of a history that is not shown again."""
         states = [unit.state for unit in units]
         _, caches = self._decoded([state.warm[0] for state in states], [s.decoder for s in states])
         results = []
@@ -65,7 +65,7 @@ class WanVaeUnits:
         return results
 
     def decode(self, units: Sequence[Unit]) -> list[Result]:
-        """Decode a latent frame; the last of a chunk puts all its pictures out together."""
+        """Decode a latent frame; the last of a chunk puts out all its pictures together."""
         states = [unit.state for unit in units]
         pictures_BFHWC, caches = self._decoded(
             [state.waiting[0].clean_Zhw for state in states], [decoder_of(s) for s in states]
@@ -76,7 +76,7 @@ class WanVaeUnits:
         ]
 
     def encode_clip(self, units: Sequence[Unit]) -> list[Result]:
-        """Make the next latent frame of a clip part of the history, and have it shown."""
+        """Add the next latent frame of a clip to the history, and show it."""
         states = [_abandoned(taken(unit.state, unit.controls)) for unit in units]
         groups = [_group(state) for state in states]
         latents, caches = self._encoded(groups, states)
@@ -86,7 +86,7 @@ class WanVaeUnits:
         ]
 
     def encode_camera(self, units: Sequence[Unit]) -> list[Result]:
-        """Encode the next latent frame of what a camera shows, for the block to be painted over."""
+        """Encode the next latent frame of a camera, for the block that repaints it."""
         states = [self._framed(taken(unit.state, unit.controls)) for unit in units]
         latents, caches = self._encoded([_group(state) for state in states], states)
         return [
@@ -106,9 +106,9 @@ class WanVaeUnits:
         return StepResult(state, outputs=(FrameOutput("video", torch.cat(made)),))
 
     def _within_positions(self, state: WanState) -> WanState:
-        """Count the frames in sight from 0 when their numbers run out: their cache is rebuilt.
+        """Renumber the frames of the window from 0 when positions run out; the cache is rebuilt.
 
-        It is done as a chunk goes out, so that nothing needs the old cache beside the new one.
+        This happens when a chunk is put out, so that the old cache is not needed any more.
         """
         newest = state.fresh[-1]
         whole = newest.number + 1 - newest.block == block_at(newest.block, self._causal)
@@ -150,7 +150,7 @@ class WanVaeUnits:
         return LatentFrame(number, block, latent_Zhw)
 
     def _framed(self, state: WanState) -> WanState:
-        """Return the state with as many pictures as its block needs, when the block begins."""
+        """Return the state with as many pictures as its block needs, at the start of the block."""
         if state.phase is WanPhase.ENCODE:
             return state
         state = replace(state, turned=False)
@@ -161,7 +161,7 @@ class WanVaeUnits:
         if state.encoder is None:
             state = replace(_anew(state), decoder=None)
         due = pictures_of(block_at(state.frame, self._causal), state.encoder is None)
-        chosen = tuple(replace(each, last=False) for each in resampled(pictures, due))
+        chosen = tuple(replace(each, last=False) for each in resample(pictures, due))
         return replace(state, pictures=chosen, newest=pictures[-1])
 
     def _seen(self, state: WanState, latent_Zhw: Tensor, cache: FeatureCache) -> WanState:
@@ -179,9 +179,9 @@ class WanVaeUnits:
         self, latents: Sequence[Tensor], caches: Sequence[FeatureCache | None]
     ) -> tuple[Tensor, list[FeatureCache]]:
         pictures_BFHWC, cache = self._components.decoder.decode(
-            torch.stack(list(latents)), joined(caches)
+            torch.stack(list(latents)), stack_caches(caches)
         )
-        return pictures_BFHWC, parted(cache, len(latents))
+        return pictures_BFHWC, split_caches(cache, len(latents))
 
     def _encoded(
         self, groups: Sequence[Sequence[MediaInput]], states: Sequence[WanState]
@@ -191,12 +191,12 @@ class WanVaeUnits:
             pixels_of(group, cache is None) for group, cache in zip(groups, caches, strict=True)
         ]
         pictures_BFHWC = torch.stack(pixels).to(self._device).float() / 127.5 - 1
-        latents_BZhw, cache = self._components.encoder.encode(pictures_BFHWC, joined(caches))
-        return latents_BZhw, parted(cache, len(groups))
+        latents_BZhw, cache = self._components.encoder.encode(pictures_BFHWC, stack_caches(caches))
+        return latents_BZhw, split_caches(cache, len(groups))
 
 
 def decoder_of(state: WanState) -> FeatureCache | None:
-    """Return the features that the next decode goes on from; None when it begins a video."""
+    """Return the features that the next decode continues from; None when it begins a video."""
     return None if state.waiting[0].begins else state.decoder
 
 
@@ -207,7 +207,7 @@ def _group(state: WanState) -> tuple[MediaInput, ...]:
 
 
 def _abandoned(state: WanState) -> WanState:
-    """Give up a block in the making, for what takes its place."""
+    """Drop the block in progress, because a clip replaces it."""
     return replace(
         state,
         step=0,
@@ -221,5 +221,5 @@ def _abandoned(state: WanState) -> WanState:
 
 
 def _anew(state: WanState) -> WanState:
-    """Let another video begin: what was before it is no more."""
+    """Begin another video, without the history before it."""
     return replace(state, frame=0, offset=0, window=(), sink=(), fresh=(), blocks=())

@@ -1,7 +1,7 @@
-"""What a block of latent frames looks back on, as numbers of frames.
+"""Which frames a block of latent frames attends to.
 
 The rule of Self-Forcing and LongLive in terms of whole frames: the window ends with the block in
-the making, the sink stays for ever, and of the rest the oldest leave first. A cache block holds one
+progress, the sink stays for ever, and of the rest the oldest leave first. A cache block holds one
 latent frame, so the same rule says which cache blocks a session keeps.
 """
 
@@ -14,11 +14,11 @@ Item = TypeVar("Item")
 
 
 def seen_past(past: tuple[Item, ...], new: int, config: CausalConfig) -> tuple[Item, ...]:
-    """Return what of the past a block of `new` frames attends to, oldest first.
+    """Return the part of the past that a block of `new` frames attends to, oldest first.
 
     Args:
         past: one item for each kept frame, the sink first.
-        new: frames in the making.
+        new: frames of the block in progress.
     """
     room = config.local - new
     if len(past) <= room:
@@ -28,7 +28,7 @@ def seen_past(past: tuple[Item, ...], new: int, config: CausalConfig) -> tuple[I
 
 
 def kept(past: tuple[Item, ...], made: tuple[Item, ...], config: CausalConfig) -> tuple[Item, ...]:
-    """Return the window after a block was added: what it saw, and itself."""
+    """Return the window after a block was added: the frames it attended to, and itself."""
     return seen_past(past, len(made), config) + made
 
 
@@ -40,11 +40,11 @@ def block_at(number: int, config: CausalConfig) -> int:
 def due_block(
     fresh: tuple[LatentFrame, ...], more_to_come: bool, config: CausalConfig
 ) -> tuple[LatentFrame, ...]:
-    """Return the oldest block that waits to be written; nothing when it is not whole yet.
+    """Return the oldest block that is not written; empty when it is not whole yet.
 
     Args:
         fresh: final frames that are not written, oldest first.
-        more_to_come: whether the last block of them may still grow.
+        more_to_come: whether the last of their blocks may still grow.
     """
     block = tuple(frame for frame in fresh if frame.block == fresh[0].block)
     whole = len(block) < len(fresh) or not more_to_come
@@ -63,10 +63,10 @@ def renumbered(frames: tuple[LatentFrame, ...], config: CausalConfig) -> tuple[L
 def unmoved(frame: int, window: tuple[LatentFrame, ...], config: CausalConfig) -> int:
     """Return how many of the window's first frames keep their cache blocks in a recache.
 
-    The sink, once the video has grown out of the window; before, it is computed anew.
+    These are the sink, once the video is longer than the window; before, it is recomputed.
 
     Args:
-        frame: frames that are written, as numbered.
-        window: the newest of them.
+        frame: the number of the next frame.
+        window: the newest written frames.
     """
     return config.sink if frame > len(window) and config.global_sink else 0

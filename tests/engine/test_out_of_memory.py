@@ -51,7 +51,7 @@ def test_a_unit_that_has_no_room_alone_is_tried_again_and_then_said_to_have_none
         (FaultCode.OUT_OF_MEMORY, False),
         (FaultCode.OUT_OF_MEMORY, True),
     ]
-    assert "out of memory on cpu: 16.0 PiB were asked for, " in failed[0].message
+    assert "out of memory on cpu: 16.0 PiB were requested, " in failed[0].message
     rig.run_chunks("b", 3)
     assert not rig.heard_of("b", StepFailed)
 

@@ -68,7 +68,7 @@ def test_a_walker_who_looks_the_other_way_is_wrong() -> None:
     assert not read(render(other), STATE).walker.any()
 
 
-def test_other_colours_are_told_apart() -> None:
+def test_other_colours_are_classify() -> None:
     for other in (
         replace(STATE, biome=(STATE.biome + 1) % 8),
         replace(STATE, hour=(STATE.hour + 1) % 3),

@@ -89,7 +89,7 @@ def test_a_generator_without_a_size_is_refused() -> None:
     class Nowhere(Counter):
         width = 0
 
-    with pytest.raises(SpecError, match="size"):
+    with pytest.raises(SpecError, match="needs width, height and rate_hz"):
         FrameGeneratorFamily(Nowhere()).spec.validate()
 
 

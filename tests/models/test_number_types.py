@@ -72,9 +72,9 @@ def test_whole_numbers_without_scales_are_refused_by_check_and_by_load(
     name = changed(write(tmp_path) / file, whole)
     assert main(["models", "check", str(tmp_path)]) == 1
     told = capsys.readouterr()
-    assert f"1 of a type that is no weight: {name} is I8" in told.out + told.err
+    assert f"tensors with an unsupported type (1): {name} is I8" in told.out + told.err
     options = LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1)
-    with pytest.raises(CheckpointError, match=r"is I8 \(whole numbers without their scales"):
+    with pytest.raises(CheckpointError, match=r"is I8 \(quantised and complex weights"):
         family().load(options)
 
 
@@ -90,7 +90,10 @@ def test_complex_numbers_in_a_torch_file_are_refused(
     torch.save(held, path)
     assert main(["models", "check", str(tmp_path)]) == 1
     told = capsys.readouterr().out
-    assert "2 of a type that is no weight: blocks.0.ffn.0.weight is complex64, head.head" in told
+    assert (
+        "tensors with an unsupported type (2): blocks.0.ffn.0.weight is complex64, head.head"
+        in told
+    )
     with pytest.raises(CheckpointError, match="complex64"):
         Wan().load(LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1))
 
@@ -113,7 +116,7 @@ def test_a_lora_of_whole_numbers_is_refused(tmp_path: Path) -> None:
     save_file({name: whole(half) for name, half in pairs.items()}, tmp_path / "lora.safetensors")
     adapter = AdapterOption("one", str(tmp_path / "lora.safetensors"))
     options = LoadOptions(device="cpu", checkpoint="random", sessions=1, adapters=(adapter,))
-    with pytest.raises(CheckpointError, match=r"2 of a type that is no weight: .* is I8"):
+    with pytest.raises(CheckpointError, match=r"tensors with an unsupported type \(2\): .* is I8"):
         TinyLm().load(options)
 
 
@@ -135,5 +138,5 @@ def test_what_a_model_counts_with_may_be_whole() -> None:
 
 def test_of_many_some_are_named_and_all_are_counted() -> None:
     [line] = type_faults({f"layer.{number}": "I8" for number in range(9)})
-    assert line.startswith("9 of a type that is no weight: layer.0 is I8, ")
+    assert line.startswith("tensors with an unsupported type (9): layer.0 is I8, ")
     assert ", and 5 more (" in line

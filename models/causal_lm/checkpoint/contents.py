@@ -1,4 +1,4 @@
-"""What a folder of a language model holds, seen from its names and headers; no weights are read."""
+"""What a folder of a language model contains, by names and headers; no weights are read."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +28,14 @@ def check(folder: Path) -> CheckpointReport:
     """Compare a folder with the language model that its `config.json` describes.
 
     Raises:
-        CheckpointError: it is none.
+        CheckpointError: it is not one.
     """
     if not folder.exists():
         raise CheckpointError(f"{folder}: no such folder")
     if folder.is_file():
-        raise CheckpointError(f"{folder} is a file: name the folder that it belongs to")
+        raise CheckpointError(f"{folder} is a file: name its folder instead")
     if not (folder / "config.json").is_file():
-        raise CheckpointError(f"{folder} holds no config.json of a language model")
+        raise CheckpointError(f"{folder} has no config.json of a language model")
     model = bare_model(folder)
     try:
         weights = _weights(folder, model)
@@ -49,7 +49,7 @@ def _weights(folder: Path, model: PreTrainedModel) -> CheckpointReport:
     stored = stored_in(files)
     report = weights_report(type(model), model.config, stored).of_part("weights", folder, files)
     if not report.matched:
-        raise CheckpointError(f"{folder}: no tensor has a name that {type(model).__name__} knows")
+        raise CheckpointError(f"{folder}: no tensor belongs to {type(model).__name__}")
     return report
 
 
@@ -80,13 +80,13 @@ def bare_model(folder: Path) -> PreTrainedModel:
     except (ArithmeticError, AttributeError, ImportError, LookupError) as error:
         raise CheckpointError(f"cannot read {folder / 'config.json'}: {error!r}") from error
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        why = f"model_type is {kind!r}, which is no decoder-only language model that is known here"
+        why = f"model_type {kind!r} is not a decoder-only language model that transformers knows"
         raise CheckpointError(f"{folder / 'config.json'}: {why}") from error
     return model
 
 
 def stored_in(files: tuple[Path, ...]) -> dict[str, StoredTensor]:
-    """Return the tensors of files that the library has saved.
+    """Return the tensors of files that transformers has saved.
 
     Raises:
         CheckpointError: one cannot be read.

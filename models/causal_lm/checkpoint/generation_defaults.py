@@ -1,7 +1,7 @@
-"""What a checkpoint's `generation_config.json` says of how to speak: where a session begins.
+"""The sampling defaults of a checkpoint: what its `generation_config.json` says.
 
-A checkpoint that says nothing of sampling, or that it does not sample, takes the likeliest token.
-What it says of ways to sample that are not here is named in the log, and not heeded.
+A checkpoint without sampling, or with `do_sample` false, takes the likeliest token. Settings of
+sampling methods that are not implemented here are ignored, with a warning in the log.
 """
 
 import logging
@@ -28,16 +28,16 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "guidance_scale": (None, 1.0),
     "penalty_alpha": (None, 0.0),
 }
-"""What would change an answer and is not done here, with the values that change nothing."""
+"""Settings that are not implemented, with the values that have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationDefaults:
-    """How a checkpoint speaks unless a session says otherwise.
+    """How a checkpoint samples unless a session chooses otherwise.
 
     Attributes:
         temperature: 0 takes the likeliest token.
-        longest: tokens of an answer at most.
+        longest: the most tokens of an answer.
         ends: tokens that end an answer.
         stops: texts that end it.
     """
@@ -55,14 +55,14 @@ class GenerationDefaults:
 def read_generation_defaults(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> GenerationDefaults:
-    """Return what a checkpoint says; the library has read the file into the model."""
+    """Return a checkpoint's defaults; the library has read the file into the model."""
     said = model.generation_config
     ends = getattr(said, "eos_token_id", None)
     if ends is None:
         ends = tokenizer.eos_token_id
     ids = [] if ends is None else ends if isinstance(ends, list) else [ends]
     stops = getattr(said, "stop_strings", None) or ()
-    _warn_of_the_rest(said)
+    _warn_of_unsupported(said)
     samples = bool(getattr(said, "do_sample", None))
     return GenerationDefaults(
         temperature=_number(said, "temperature", 1.0) if samples else 0.0,
@@ -81,11 +81,13 @@ def _number(said: object, name: str, otherwise: float) -> float:
     return otherwise if value is None else float(value)
 
 
-def _warn_of_the_rest(said: object) -> None:
-    unheeded = [
+def _warn_of_unsupported(said: object) -> None:
+    unsupported = [
         f"{name} {getattr(said, name)!r}"
         for name, neutral in _NEUTRAL.items()
         if getattr(said, name, None) not in neutral
     ]
-    if unheeded:
-        logger.warning("generation_config.json is not heeded in: %s", ", ".join(unheeded))
+    if unsupported:
+        logger.warning(
+            "generation_config.json has settings that are ignored: %s", ", ".join(unsupported)
+        )

@@ -1,4 +1,4 @@
-"""From a checkpoint's name to a model that speaks."""
+"""Loads a language model from a folder, or makes a random one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from reverie.kernels.attention import AUTO
-from reverie.models.causal_lm.cache_layout import probed
+from reverie.models.causal_lm.cache_layout import probe_layout
 from reverie.models.causal_lm.checkpoint import loras
 from reverie.models.causal_lm.checkpoint.contents import check
 from reverie.models.causal_lm.checkpoint.generation_defaults import (
@@ -41,12 +41,12 @@ from reverie.models.services.placement import device_of, half_on_cuda, precision
 from reverie.models.services.transformers_folders import read_tokenizer
 
 _ATTENTION = {AUTO: None, "plain": "eager", "sdpa": "sdpa", "flash": "flash_attention_2"}
-"""What the library calls the backends."""
+"""The library's names of the backends."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedChat:
-    """A model that speaks.
+    """A loaded language model.
 
     Attributes:
         spec: the family's description, with this model's sizes and defaults.
@@ -60,17 +60,19 @@ class LoadedChat:
 
 
 def load_chat(options: LoadOptions) -> LoadedChat:
-    """Load a folder as transformers saves it; nothing is downloaded, and no code of it runs.
+    """Load a folder as transformers saves it; nothing is downloaded, and no code in it runs.
 
     Raises:
-        CheckpointError: it cannot be read, or is no decoder-only model with a plain cache.
-        OptionError: there is no such device or precision.
+        CheckpointError: it cannot be read, or is not a decoder-only model with a plain cache.
+        OptionError: the device, precision or attention is not supported.
     """
     device = device_of(options)
     dtype = precision_of(options, ("float32", "bfloat16"), half_on_cuda(device), "causal_lm")
     attention = options.attention
     if attention not in _ATTENTION:
-        raise OptionError(f"attention: causal_lm has {', '.join(_ATTENTION)}, not {attention!r}")
+        raise OptionError(
+            f"attention: causal_lm supports {', '.join(_ATTENTION)}, not {attention!r}"
+        )
     if options.checkpoint == RANDOM:
         model, tokenizer = random_model()
         fitted = loras.fit(options.adapters, model)
@@ -99,13 +101,13 @@ def _read(folder: Path, dtype: torch.dtype) -> tuple[PreTrainedModel, PreTrained
         )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"cannot load {folder}: {error}") from error
-    if missing := sorted(about["missing_keys"]):  # the library would make them up
-        raise CheckpointError(f"{folder} lacks weights: {', '.join(missing[:SHOWN])}")
+    if missing := sorted(about["missing_keys"]):  # the library would draw them at random
+        raise CheckpointError(f"{folder} is missing weights: {', '.join(missing[:SHOWN])}")
     return model, tokenizer
 
 
 def version_of(folder: Path) -> str:
-    """Return a name for what a folder holds, from its files' names, sizes and times."""
+    """Return a version for the content of a folder, from its files' names, sizes and times."""
     digest = blake2b(digest_size=8)
     for path in sorted(folder.iterdir()):
         about = path.stat()
@@ -121,36 +123,36 @@ def chat_of(
     options: LoadOptions,
     fitted: FittedAdapters = NONE_FITTED,
 ) -> LoadedChat:
-    """Let a loaded model speak.
+    """Prepare a loaded model for serving.
 
     Args:
         model: on its device.
-        tokenizer: its words.
+        tokenizer: of the model.
         version: of its weights.
-        device: where it lies.
-        options: what the operator wants.
+        device: where the model is.
+        options: what the operator asks for.
         fitted: its adapters.
 
     Raises:
-        CheckpointError: it keeps no plain key/value cache.
-        OptionError: it cannot attend so, or so far, here.
+        CheckpointError: it has no plain key/value cache.
+        OptionError: the attention or the context is not supported here.
     """
     _attend_with(model, options.attention)
     torch.nn.Module.train(model, mode=False)
     model.requires_grad_(False)
-    layout, defaults = probed(model), read_generation_defaults(model, tokenizer)
+    layout, defaults = probe_layout(model), read_generation_defaults(model, tokenizer)
     page = (PAGE_TOKENS, layout.width)
     spec_of = partial(
-        chat_spec, page=page, adapters=fitted.beside.parameters, defaults=_values(defaults),
+        chat_spec, page=page, adapters=fitted.selectable.parameters, defaults=_values(defaults),
         token_bytes=layout.width * model.dtype.itemsize,
     )  # fmt: skip
-    # Models whose positions have no end name no longest one.
+    # Models without a limit of positions do not have this field.
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     precision = str(model.dtype).removeprefix("torch.")
     context = context_for(longest, options, spec_of, precision, free_bytes_of(device))
     components = ChatComponents(
         model, Conversation(tokenizer, context), layout, defaults.ends, defaults.stops,
-        fitted.beside,
+        fitted.selectable,
     )  # fmt: skip
     return LoadedChat(components, fitted.version(version), spec_of(context), device, model.dtype)
 
@@ -168,7 +170,7 @@ def _values(defaults: GenerationDefaults) -> dict[str, float]:
 
 
 def _attend_with(model: PreTrainedModel, attention: str) -> None:
-    """Have the library attend by another of its own backends: it owns the model's attention."""
+    """Select another attention backend of the library, because it owns the model's attention."""
     if (name := _ATTENTION[attention]) is None:
         return
     try:
@@ -178,7 +180,7 @@ def _attend_with(model: PreTrainedModel, attention: str) -> None:
 
 
 def random_model(seed: int = 0) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Make a tiny Llama that has learnt nothing and speaks in bytes."""
+    """Make a tiny Llama with random weights, whose tokens are bytes."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {sign: number for number, sign in enumerate([*alphabet, "<end>"])}
     words = Tokenizer(models.BPE(vocabulary, []))

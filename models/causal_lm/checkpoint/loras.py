@@ -1,4 +1,4 @@
-"""LoRAs for language models, as peft saves them: their names are the library's own."""
+"""LoRAs for language models, as peft saves them: with the library's own names."""
 
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from reverie.models.services.lora_files import read_lora
 
 
 def own_name(name: str) -> str:
-    """Return what a weight is called here, its component in front."""
+    """Return the name of a weight here, with its component in front."""
     return f"{COMPONENT}.{name}"
 
 
 def fit(options: tuple[AdapterOption, ...], model: PreTrainedModel) -> FittedAdapters:
-    """Merge LoRAs into a model, or put them beside.
+    """Merge LoRAs into a model, or attach them to it.
 
     Raises:
         CheckpointError: one cannot be read, or does not fit; nothing has changed.
@@ -37,9 +37,11 @@ def check(path: Path, base: str | None, adapter: str | None = None) -> Checkpoin
         adapter: which one to take of a file with several.
 
     Raises:
-        CheckpointError: it cannot be read, is no LoRA, or no model is named.
+        CheckpointError: it cannot be read, is not a LoRA, or no model is named.
     """
     if base is None or base == RANDOM:
-        raise CheckpointError("name the folder of the language model that the LoRA is for")
+        raise CheckpointError(
+            "the LoRA needs its language model: name that folder with --checkpoint"
+        )
     file = read_lora(path, own_name, adapter)
     return file.inspect(nn.ModuleDict({COMPONENT: bare_model(Path(base))}))

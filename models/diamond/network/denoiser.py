@@ -1,7 +1,7 @@
-"""DIAMOND's denoiser: EDM preconditioning around a U-Net that sees past pictures and actions.
+"""DIAMOND's denoiser: EDM preconditioning of a U-Net with past pictures and actions as inputs.
 
-Source: Karras et al. 2022 (preconditioning), with a noise of `sigma_offset` that is assumed to be
-everywhere. Every result is rounded down to the 256 values that a picture can have, as in training.
+Source: Karras et al. 2022 (preconditioning), with the noise `sigma_offset` that every picture is
+assumed to have. Every result is rounded down to the 256 values of a picture, as in training.
 
 Shapes: B sessions, P past pictures, C channels of a picture, H x W pixels, E numbers of an action.
 """
@@ -30,7 +30,7 @@ class Conditioners:
 
     @classmethod
     def at(cls, sigma: float, config: UNetConfig) -> "Conditioners":
-        """Compute them."""
+        """Return the factors at a noise level."""
         total = math.sqrt(sigma**2 + config.sigma_offset**2)
         data = config.sigma_data
         skip = data**2 / (total**2 + data**2)
@@ -43,7 +43,7 @@ class Conditioners:
 
 
 class FourierFeatures(nn.Module):
-    """From a number to cosines and sines of fixed random frequencies."""
+    """Maps a number to cosines and sines of fixed random frequencies."""
 
     weight: Tensor
 
@@ -58,7 +58,7 @@ class FourierFeatures(nn.Module):
 
 
 class InnerModel(nn.Module):
-    """The network itself, with its public parameter names."""
+    """The network without preconditioning, with the public parameter names."""
 
     def __init__(self, config: UNetConfig) -> None:
         super().__init__()
@@ -87,13 +87,13 @@ class InnerModel(nn.Module):
         actions: Tensor | None,
         c_noise_past_B: Tensor | None = None,
     ) -> Tensor:
-        """Return what is to be scaled and added.
+        """Return the prediction, before `c_out` and `c_skip`.
 
         Args:
             scaled_BCHW: the noisy picture, times c_in.
             past_BCHW: past pictures (and the upsampler's small one) along the channels, scaled.
             actions: ids [B, P], or 0/1 rows [B, P, E]; None without actions.
-            c_noise_past_B: how noisy the past is; None when it is not.
+            c_noise_past_B: noise of the past; None when there is none.
         """
         condition = self.noise_emb(c_noise_B)
         if self.config.noisy_past:
@@ -117,7 +117,7 @@ class InnerModel(nn.Module):
 
 
 class Denoiser(nn.Module):
-    """A world model or an upsampler: from a noisy picture to a clean one."""
+    """A world model or an upsampler: predicts the clean picture from a noisy one."""
 
     def __init__(self, config: UNetConfig) -> None:
         super().__init__()

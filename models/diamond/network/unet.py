@@ -77,7 +77,7 @@ class SelfAttention2d(nn.Module):
 
 
 class ResBlock(nn.Module):
-    """Two convolutions beside a way past them."""
+    """Two convolutions with a residual connection."""
 
     def __init__(self, inside: int, out: int, condition: int, attends: bool) -> None:
         super().__init__()
@@ -109,12 +109,12 @@ class ResBlocks(nn.Module):
         )
 
     def forward(
-        self, x: Tensor, condition_BD: Tensor, beside: Sequence[Tensor] | None = None
+        self, x: Tensor, condition_BD: Tensor, skips: Sequence[Tensor] | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return the last output and all of them; `beside` joins each block's input."""
+        """Return the last output and all; `skips` are concatenated to the blocks' inputs."""
         made = []
         for number, block in enumerate(self.resblocks):
-            x = block(x if beside is None else torch.cat((x, beside[number]), dim=1), condition_BD)
+            x = block(x if skips is None else torch.cat((x, skips[number]), dim=1), condition_BD)
             made.append(x)
         return x, made
 
@@ -187,10 +187,10 @@ class UNet(nn.Module):
             x, made = cast(ResBlocks, block)(entered, condition_BD)
             passed.append([entered, *made])
         x, _ = self.mid_blocks(x, condition_BD)
-        for block, upsample, beside in zip(
+        for block, upsample, skips in zip(
             self.u_blocks, self.upsamples, reversed(passed), strict=True
         ):
-            x, _ = cast(ResBlocks, block)(upsample(x), condition_BD, beside[::-1])
+            x, _ = cast(ResBlocks, block)(upsample(x), condition_BD, skips[::-1])
         return x[..., :H, :W]
 
     def attend_with(self, attention: AttentionBackend) -> None:

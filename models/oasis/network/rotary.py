@@ -1,6 +1,6 @@
 """Rotary positions of Oasis: places in a picture, and frames in a window.
 
-Adjacent channels form a pair and turn together.
+Adjacent channels form a pair that is rotated together.
 """
 
 import math
@@ -12,11 +12,11 @@ from torch import Tensor
 def place_angles(rows: int, columns: int, channels: int, top: float) -> Tensor:
     """Return angles [rows * columns, 2 * channels] for places on a grid.
 
-    Both sides run from -1 to 1; of the result the first half turns with the row, the second with
-    the column.
+    Both sides run from -1 to 1; the first half of the result belongs to the row, the second to the
+    column.
 
     Args:
-        channels: channels that turn with one axis.
+        channels: channels of one axis.
         top: the greatest frequency, in half turns from the middle to a side.
     """
     frequencies = torch.linspace(1.0, top, channels // 2) * math.pi
@@ -35,14 +35,14 @@ def place_angles(rows: int, columns: int, channels: int, top: float) -> Tensor:
 
 
 def frame_angles(frames: int, channels: int) -> Tensor:
-    """Return angles [frames, channels] for frames that are counted from 0 in their window."""
+    """Return angles [frames, channels] for frames, numbered from 0 in their window."""
     frequencies = 10000.0 ** (-torch.arange(0, channels, 2).float() / channels)
     angles = torch.arange(frames).float()[:, None] * frequencies
     return angles.repeat_interleave(2, dim=-1)
 
 
-def turn(x: Tensor, angles: Tensor) -> Tensor:
-    """Turn the first channels of `x`, as many as there are angles; the rest stays."""
+def rotate(x: Tensor, angles: Tensor) -> Tensor:
+    """Rotate the first channels of `x`, as many as there are angles; the rest is unchanged."""
     size = angles.shape[-1]
     turned, rest = x[..., :size], x[..., size:]
     even, odd = turned[..., 0::2], turned[..., 1::2]

@@ -9,13 +9,13 @@ from torch.nn import functional
 
 from reverie.kernels.attention import AttentionBackend, sdpa
 from reverie.models.oasis.config import VaeConfig
-from reverie.models.oasis.network.rotary import place_angles, turn
+from reverie.models.oasis.network.rotary import place_angles, rotate
 
 MLP = 4
 
 
 class VaeAttention(nn.Module):
-    """Cells see each other; half of each head turns with the place."""
+    """Attention over all cells; half of each head has rotary positions."""
 
     def __init__(self, config: VaeConfig) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class VaeAttention(nn.Module):
         q, k, v = self.qkv(x_BND).view(B, N, 3, config.heads, size).permute(2, 0, 3, 1, 4)
         cells = config.rows * config.columns
         angles = place_angles(config.rows, config.columns, size // 4, cells / 2)
-        mixed = self.attention(turn(q, angles), turn(k, angles), v)
+        mixed = self.attention(rotate(q, angles), rotate(k, angles), v)
         result: Tensor = self.proj(mixed.transpose(1, 2).reshape(B, N, D))
         return result
 

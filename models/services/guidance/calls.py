@@ -1,9 +1,9 @@
-"""The words that guidance is spoken of in: what a call is, what its rows see, what is kept of it.
+"""The terms of guidance: a call, its branches, and the delta that is kept between calls.
 
 Predictions are of a point on the straight path from clean to noise, x = (1 - level) clean +
 level noise. There the clean end, the velocity noise - clean and the noise are affine maps of each
-other: a guided prediction whose weights add up to one is the same in each of them. What a policy
-keeps from one level for another is not; `per_clean` says how differences scale.
+other: a guided prediction whose weights add up to one is the same in each of them. A
+delta that is kept from one level for another is not; `per_clean` says how differences scale.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from torch import Tensor
 
 
 class CombineSpace(StrEnum):
-    """What predictions are, or what they are combined as."""
+    """The space of predictions, or the one that they are combined in."""
 
     CLEAN = "clean"
     VELOCITY = "velocity"
@@ -23,7 +23,7 @@ class CombineSpace(StrEnum):
 
 
 def per_clean(space: CombineSpace, level: float) -> float:
-    """Return what a difference of 1 in clean predictions is in another space, at a level above 0.
+    """Return a difference of 1 in clean predictions, in another space at a level above 0.
 
     At level 1 the point is the noise, so that predictions of it cannot differ: 0.
     """
@@ -37,7 +37,7 @@ def per_clean(space: CombineSpace, level: float) -> float:
 
 
 class Condition(StrEnum):
-    """What a prediction can be conditioned on, and be made without."""
+    """A condition that a prediction can be made with or without."""
 
     PROMPT = "prompt"
     ACTION = "action"
@@ -46,11 +46,11 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What a row of a forward pass sees.
+    """The conditions of one row of a forward pass.
 
     Attributes:
-        without: conditions that it does not see.
-        told: the scale of guidance that the model itself is told, where it takes one.
+        without: conditions that are left out.
+        told: the guidance scale as an input of the model, where it takes one.
     """
 
     without: frozenset[Condition] = frozenset()
@@ -62,7 +62,7 @@ EMPTY = Branch(frozenset({Condition.PROMPT}))
 """The branch with everything but the prompt."""
 
 Passes = tuple[tuple[Branch, ...], ...]
-"""Forward passes, one after another, and the branches in each."""
+"""Forward passes in order, and the branches of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class GuidedCall:
     Attributes:
         level: noise level, 1 for pure noise.
         weights_version: of the weights that are called.
-        prompt: what names the conditioning.
-        chunk: which chunk is in the making.
-        native: what the model predicts.
+        prompt: identifies the conditioning.
+        chunk: the number of the chunk in progress.
+        native: the space of the model's predictions.
     """
 
     level: float
@@ -86,12 +86,12 @@ class GuidedCall:
 
 @dataclass(frozen=True, slots=True)
 class GuidanceDelta:
-    """What the prompt changed in an earlier call: its prediction less that without it.
+    """The effect of the prompt in an earlier call: the prediction with it minus the one without.
 
     Attributes:
         value: in the policy's space.
         measured: the call in which it was measured.
-        reused: how often it has stood in for a measurement since.
+        reused: how often it has replaced a measurement since.
     """
 
     value: Tensor
@@ -101,23 +101,23 @@ class GuidanceDelta:
 
 @dataclass(frozen=True, slots=True)
 class GuidedResult:
-    """A guided prediction, in the model's own space, and what is kept for the next call."""
+    """A guided prediction in the model's own space, and the delta for the next call."""
 
     prediction: Tensor
     delta: GuidanceDelta | None = None
 
 
 class CFGPolicy(Protocol):
-    """How predictions with and without some of their conditions become one."""
+    """How predictions with and without some of their conditions are combined into one."""
 
     @property
     def space(self) -> CombineSpace:
-        """What predictions are combined as."""
+        """The space that predictions are combined in."""
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Say which forward passes the call needs."""
+        """Return the forward passes that the call needs."""
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Make one prediction of what the passes gave."""
+        """Combine the predictions of the passes into one."""

@@ -1,9 +1,9 @@
 """Classifier-free guidance as a policy of the loop (Ho & Salimans 2022, arXiv:2207.12598).
 
-A policy turns a model's predictions with and without the prompt (or other conditions) into one, and
-names the space that it combines in (`guided_calls.py`). It is a pure function in two halves: which
-forward passes a call needs, and what they make together. So a kernel can put the passes of several
-sessions, under several policies, into one batch (`guide` is the short way for one). What a policy
+A policy combines a model's predictions with and without the prompt (or other conditions) into one,
+in a space that it names (`calls.py`). It is a pure function in two halves: which forward passes a
+call needs, and how to combine them. So a kernel can put the passes of several sessions, under
+several policies, into one batch; `guide` is the short form for one session. The delta that a policy
 keeps from one call to the next is a value in the session's state.
 """
 
@@ -49,23 +49,23 @@ __all__ = [
 ]
 
 Predict = Callable[[tuple[Branch, ...]], Tensor]
-"""Branches -> their predictions one behind the other, [branches * B, ...]."""
+"""Branches -> their predictions, concatenated: [branches * B, ...]."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoGuidance:
-    """The prediction with all its conditions, as it is: one pass."""
+    """The prediction with all its conditions, unchanged: one pass."""
 
     space: CombineSpace = CombineSpace.CLEAN
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Ask for it."""
+        """Request the one pass."""
         return ((WHOLE,),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Return it."""
+        """Return the one prediction."""
         return GuidedResult(made[WHOLE])
 
 
@@ -77,13 +77,13 @@ class TwoPassGuidance:
     space: CombineSpace = CombineSpace.CLEAN
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Ask for both, one after the other."""
+        """Request two passes."""
         return ((WHOLE,), (EMPTY,))
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Go `scale` times as far from the empty prompt as the prompt does."""
+        """Extrapolate from the empty prompt to the prompt by `scale`."""
         return GuidedResult(_combined(made, self.scale))
 
 
@@ -95,13 +95,13 @@ class OneBatchGuidance:
     space: CombineSpace = CombineSpace.CLEAN
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Ask for both at once."""
+        """Request one pass of two branches."""
         return ((WHOLE, EMPTY),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Go `scale` times as far from the empty prompt as the prompt does."""
+        """Extrapolate from the empty prompt to the prompt by `scale`."""
         return GuidedResult(_combined(made, self.scale))
 
 
@@ -109,21 +109,21 @@ class OneBatchGuidance:
 class PerModalityGuidance:
     """A scale for each condition, in a chain (Brooks et al. 2023, arXiv:2211.09800, eq. 3).
 
-    From the prediction without any of them, each condition is added to those before it and counts
-    for as much as its scale says: p0 + s1 (p1 - p0) + s2 (p12 - p1) + ..., where p12 sees the first
-    two. So the order counts: what the first brings is measured without the second. Conditions that
-    are not named are always seen. Branches whose weight is 0 are not computed: with (action, 1),
+    Starting from the prediction without any of them, each condition is added to those before it
+    with its own scale: p0 + s1 (p1 - p0) + s2 (p12 - p1) + ..., where p12 has the first two. The
+    order matters: the effect of the first is measured without the second. Conditions that are not
+    named are always present. Branches whose weight is 0 are not computed: with (action, 1),
     (prompt, s) it is `OneBatchGuidance(s)`, with 1 everywhere it is `NoGuidance`.
 
     Attributes:
-        scales: the chain.
+        scales: the conditions in order, and their scales.
     """
 
     scales: tuple[tuple[Condition, float], ...]
     space: CombineSpace = CombineSpace.CLEAN
 
     def weights(self) -> dict[Branch, float]:
-        """Return what each branch counts; they add up to 1, the whole one comes first."""
+        """Return the weight of each branch; they add up to 1, and the whole branch comes first."""
         found: dict[Branch, float] = {}
         for index in reversed(range(len(self.scales) + 1)):
             branch = Branch(frozenset(condition for condition, _ in self.scales[index:]))
@@ -134,13 +134,13 @@ class PerModalityGuidance:
         return found
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Ask for the branches that count, at once."""
+        """Request one pass of all branches with a weight."""
         return (tuple(self.weights()),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Weigh them."""
+        """Add up the weighted predictions."""
         weighed = [weight * made[branch] for branch, weight in self.weights().items()]
         return GuidedResult(sum(weighed[1:], start=weighed[0]))
 
@@ -153,30 +153,30 @@ class EmbeddedGuidance:
     space: CombineSpace = CombineSpace.CLEAN
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Ask for the prediction of a model that is told the scale."""
+        """Request one pass with the scale as an input."""
         return ((Branch(told=self.scale),),)
 
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Return it."""
+        """Return the one prediction."""
         return GuidedResult(made[Branch(told=self.scale)])
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveGuidance:
-    """Measure what the prompt changes, and let it stand for a few calls.
+    """Measure the effect of the prompt, and reuse it for a few calls.
 
-    The prediction is prompt + (scale - 1) * delta, and most passes without the prompt are saved.
-    A delta belongs to the weights, the prompt and the chunk that it was measured under; under any
-    other it is dropped. What stays as it was, from one level to the next, is the difference in the
-    policy's `space`.
+    The prediction is prompt + (scale - 1) * delta, which saves most passes without the prompt. A
+    delta belongs to the weights, the prompt and the chunk that it was measured with; for any other
+    it is dropped. From one level to the next the difference in the policy's `space` is kept.
 
     Attributes:
-        scale: as in `TwoPassGuidance`; a call that measures gives the same.
-        reuses: calls that a delta stands for after the one that measured it.
-        low: least noise level at which it may; below, where detail is decided, each call measures.
-        high: greatest such level.
+        scale: as in `TwoPassGuidance`; a call that measures gives the same result.
+        reuses: how many later calls reuse a delta.
+        low: the least noise level at which a delta is reused; below, where detail is decided, each
+            call measures.
+        high: the greatest such level.
     """
 
     scale: float
@@ -186,7 +186,7 @@ class AdaptiveGuidance:
     space: CombineSpace = CombineSpace.CLEAN
 
     def passes(self, call: GuidedCall, kept: GuidanceDelta | None) -> Passes:
-        """Ask for the prompt's alone while the delta holds."""
+        """Request only the prompt's branch while the delta is valid."""
         if self.holds(call, kept):
             return ((WHOLE,),)
         return ((WHOLE, EMPTY),)
@@ -194,7 +194,7 @@ class AdaptiveGuidance:
     def combine(
         self, made: Mapping[Branch, Tensor], call: GuidedCall, kept: GuidanceDelta | None
     ) -> GuidedResult:
-        """Add the delta, the kept one or a new one."""
+        """Add the kept delta or a new one."""
         prompt = made[WHOLE]
         if kept is not None and self.holds(call, kept):
             value = kept.value / self._of_native(call)
@@ -204,7 +204,7 @@ class AdaptiveGuidance:
         return GuidedResult(_combined(made, self.scale), GuidanceDelta(value, call))
 
     def holds(self, call: GuidedCall, kept: GuidanceDelta | None) -> bool:
-        """Tell whether a kept delta may stand for a measurement."""
+        """Tell whether a kept delta may be reused."""
         return (
             kept is not None
             and kept.reused < self.reuses
@@ -215,16 +215,16 @@ class AdaptiveGuidance:
         )
 
     def _of_native(self, call: GuidedCall) -> float:
-        """Return what a difference of 1 in the model's own predictions is in the policy's space.
+        """Return a difference of 1 in the model's own predictions, in the policy's space.
 
-        0 where one of them cannot differ; then each call measures.
+        It is 0 where one of them cannot differ; then each call measures.
         """
         native = per_clean(call.native, call.level)
         return per_clean(self.space, call.level) / native if native else 0.0
 
 
 def one_batch(scale: float, space: CombineSpace = CombineSpace.CLEAN) -> CFGPolicy:
-    """Return the policy for a scale: none at 1, where guidance changes nothing."""
+    """Return the policy for a scale; at 1, where guidance has no effect, there is none."""
     return NoGuidance(space) if scale == 1 else OneBatchGuidance(scale, space)
 
 
@@ -234,10 +234,10 @@ def guide(
     """Run a call's passes and combine them.
 
     Args:
-        policy: how.
-        predict: the model, with everything bound but what a branch sees.
-        call: which call it is.
-        kept: the delta of the call before.
+        policy: how to combine them.
+        predict: the model, with everything bound but the branches.
+        call: the call.
+        kept: the delta of the previous call.
     """
     made: dict[Branch, Tensor] = {}
     for branches in policy.passes(call, kept):

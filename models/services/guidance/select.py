@@ -1,4 +1,4 @@
-"""How an instance guides, as its operator chose when it was loaded; how much, each session says."""
+"""The guidance of an instance: its operator chooses the policy, and each session the scale."""
 
 from collections.abc import Callable
 
@@ -29,22 +29,24 @@ _POLICIES: dict[str, Callable[[float, CombineSpace], CFGPolicy]] = {
 def guidance_of(
     options: LoadOptions, space: CombineSpace, *, takes_scale: bool, model: str
 ) -> GuidanceFactory:
-    """Return how sessions of an instance are guided.
+    """Return the guidance of an instance's sessions.
 
     Args:
         space: what predictions are combined as.
-        takes_scale: whether the weights take the scale as an input; then nothing else guides them.
+        takes_scale: whether the weights take the scale as an input, which excludes other policies.
 
     Raises:
-        OptionError: the model has no such guidance.
+        OptionError: the model does not support the policy.
     """
     name = options.guidance
     if takes_scale:
         if name not in (AUTO, "embedded"):
-            raise OptionError(f"guidance: {model} is told the scale, so it is embedded, not {name}")
+            raise OptionError(
+                f"guidance: these weights of {model} support auto, embedded, not {name!r}"
+            )
         return lambda scale: EmbeddedGuidance(scale, space)
     known = (AUTO, *_POLICIES)
     if name not in known:
-        raise OptionError(f"guidance: {model} has {', '.join(known)}, not {name!r}")
+        raise OptionError(f"guidance: {model} supports {', '.join(known)}, not {name!r}")
     policy = _POLICIES["one_batch" if name == AUTO else name]
     return lambda scale: NoGuidance(space) if scale == 1 else policy(scale, space)

@@ -1,4 +1,4 @@
-"""Every part of a Wan checkpoint, looked at before any is read: one report for all of it.
+"""All parts of a Wan checkpoint, compared with the model before any is read: one report for all.
 
 A folder holds the transformer in one of the public layouts (`layouts.py`; `transformer_files.py`
 says which file is taken), the VAE (`vae/` as diffusers has it, or the original `Wan2.1_VAE.pth`),
@@ -29,7 +29,7 @@ from reverie.models.wan.checkpoint.layouts import TEXT_PARTS, VAES, config_of, l
 from reverie.models.wan.checkpoint.text_files import check_text
 from reverie.models.wan.checkpoint.transformer_files import (
     TransformerFiles,
-    brought_lora,
+    bundled_lora,
     find_files,
     used,
 )
@@ -41,7 +41,7 @@ from reverie.models.wan.network.transformer import WanTransformer
 
 
 class CausalGrid(NamedTuple):
-    """How video is made, and rows and columns of its latents."""
+    """How blocks are made, and rows and columns of their latents."""
 
     causal: CausalConfig
     grid: tuple[int, int]
@@ -49,7 +49,7 @@ class CausalGrid(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TransformerContents:
-    """A transformer's tensors, compared with the model that they imply and not read yet."""
+    """A transformer's tensors, compared with the model that they imply; they are read on demand."""
 
     config: WanConfig
     stored: dict[str, StoredTensor]
@@ -57,13 +57,13 @@ class TransformerContents:
     files: TransformerFiles
 
     def placed(self, folder: Path) -> CheckpointReport:
-        """Return the report as one of a part, its files named from a folder."""
+        """Return the report of this part, with files named relative to a folder."""
         return self.report.of_part("transformer", folder, self.files.files)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointContents:
-    """All parts; those that could not be looked at are None, and the report says why."""
+    """All parts of a checkpoint; a part that could not be read is None, and the report says why."""
 
     places: CheckpointPaths
     transformer: TransformerContents | None
@@ -73,7 +73,7 @@ class CheckpointContents:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Every file that is read."""
+        """All files that are read."""
         parts = self.places.parts
         own = self.transformer.files.files if self.transformer is not None else ()
         vae = self.vae.files if self.vae is not None else ()
@@ -85,7 +85,7 @@ class CheckpointContents:
 
 
 def find_transformer(checkpoint: Path, parts: Path | None = None) -> TransformerContents:
-    """Look at a checkpoint's headers and compare them with the model that they imply.
+    """Read a checkpoint's headers and compare them with the model that they imply.
 
     Args:
         checkpoint: a folder or a file.
@@ -106,14 +106,14 @@ def find_transformer(checkpoint: Path, parts: Path | None = None) -> Transformer
 
 
 def causal_of(folder: Path, *, longlive: bool = False) -> CausalGrid:
-    """Return how a checkpoint makes video: what `causal.json` says over what its name implies.
+    """Return how a checkpoint makes blocks: from `causal.json`, else by the name of its weights.
 
     Args:
-        folder: holds the file, if there is one.
+        folder: of that file, if there is one.
         longlive: whether the weights are LongLive's.
 
     Raises:
-        CheckpointError: the file names unknown fields, or sizes that cannot be.
+        CheckpointError: the file has unknown fields or impossible sizes.
     """
     path = folder / "causal.json"
     values = read_config(path) if path.is_file() else {}
@@ -129,16 +129,18 @@ def causal_of(folder: Path, *, longlive: bool = False) -> CausalGrid:
         causal = CausalConfig(**{**known, **values})
         for name, value in (("height", height), ("width", width)):
             if type(value) is not int:
-                raise ValueError(f"{name} is {value!r}, and is a whole number")
+                raise ValueError(f"{name} must be a whole number, not {value!r}")
         if height % (2 * CELL_PX) or width % (2 * CELL_PX) or min(height, width) < 1:
-            raise ValueError(f"{width}x{height} pixels: both are multiples of {2 * CELL_PX}")
+            raise ValueError(
+                f"width and height must be multiples of {2 * CELL_PX}, not {width}x{height}"
+            )
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: {error}") from error
     return CausalGrid(causal, (height // CELL_PX, width // CELL_PX))
 
 
 def check_checkpoint(places: CheckpointPaths) -> CheckpointContents:
-    """Look at every part of a checkpoint, and at whether they belong together.
+    """Check every part of a checkpoint, and that they belong together.
 
     Raises:
         CheckpointError: there is no transformer, and nothing else of a Wan checkpoint.
@@ -151,7 +153,7 @@ def check_checkpoint(places: CheckpointPaths) -> CheckpointContents:
             raise
         report = of_fault(fault)
     else:
-        report = transformer.placed(places.parts).joined(_brought(transformer))
+        report = transformer.placed(places.parts).joined(_bundled(transformer))
     longlive = transformer is not None and transformer.files.is_longlive
     causal = CausalGrid(SELF_FORCING, GRID)
     try:
@@ -166,7 +168,7 @@ def check_checkpoint(places: CheckpointPaths) -> CheckpointContents:
 
 
 def check_more(found: CheckpointContents, options: LoadOptions) -> CheckpointReport:
-    """Return what a checkpoint is with what the operator serves it with: decoder and LoRAs."""
+    """Return the report of a checkpoint with the decoder and LoRAs that the operator serves."""
     report = found.report
     transformer = found.transformer
     if options.decoder:
@@ -176,7 +178,10 @@ def check_more(found: CheckpointContents, options: LoadOptions) -> CheckpointRep
         except CheckpointError as fault:
             report = report.joined(of_fault(fault))
         if transformer is not None and transformer.config.out_dim != LATENT_CHANNELS:
-            why = f"{place}: the decoder reads latents of {LATENT_CHANNELS} channels"
+            has = transformer.config.out_dim
+            why = (
+                f"{place} reads latents of {LATENT_CHANNELS} channels, the transformer makes {has}"
+            )
             report = report.joined(of_fault(CheckpointError(why)))
     if transformer is None:
         return report
@@ -188,13 +193,13 @@ def check_more(found: CheckpointContents, options: LoadOptions) -> CheckpointRep
     return report
 
 
-def _brought(transformer: TransformerContents) -> CheckpointReport:
+def _bundled(transformer: TransformerContents) -> CheckpointReport:
     """Return the report of the LoRA that is part of a published model, if there is one."""
-    lora = brought_lora(transformer.files)
+    lora = bundled_lora(transformer.files)
     if lora is None:
         return NOTHING
     try:
-        report = loras.check(lora, transformer.config, loras.BROUGHT_NAME)
+        report = loras.check(lora, transformer.config, loras.BUNDLED_NAME)
     except CheckpointError as fault:
         return of_fault(fault)
     return report.of_part("LoRA", lora.parent, (lora,))
@@ -214,7 +219,7 @@ def _vae(
     if has == wanted:
         return found, found.report
     apart = CheckpointError(
-        f"{found.files[0]} makes latents of {has} channels, and the transformer has {wanted}: they "
-        "are of different models"
+        f"{found.files[0]} belongs to another model: its latents have {has} channels, those of the "
+        f"transformer {wanted}"
     )
     return found, found.report.joined(of_fault(apart))

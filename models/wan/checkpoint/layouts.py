@@ -10,11 +10,11 @@ from pathlib import Path
 
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.services.checkpoints import CheckpointManifest, StoredTensor
-from reverie.models.wan.checkpoint.public_config import config_said
+from reverie.models.wan.checkpoint.public_config import read_public_config
 from reverie.models.wan.config import WanConfig
 
 HEAD_SIZE = 128
-"""Of all published sizes; a file of tensors does not say it (`public_config.py`)."""
+"""The same for all published sizes; tensors do not imply it (`public_config.py`)."""
 
 ORIGINAL_VAE = "Wan2.1_VAE.pth"
 VAES = ("vae", ORIGINAL_VAE)
@@ -32,7 +32,7 @@ _FROM_DIFFUSERS = (
     (r"\.attn2\.to_out\.0\.", ".cross_attn.o."),
     (r"\.attn1\.norm_", ".self_attn.norm_"),
     (r"\.attn2\.norm_", ".cross_attn.norm_"),
-    (r"\.norm2\.", ".norm3."),  # the one norm with weights: diffusers counts otherwise
+    (r"\.norm2\.", ".norm3."),  # the one norm with weights, which diffusers numbers differently
     (r"\.ffn\.net\.0\.proj\.", ".ffn.0."),
     (r"\.ffn\.net\.2\.", ".ffn.2."),
     (r"^(blocks\.\d+)\.scale_shift_table$", r"\1.modulation"),
@@ -50,7 +50,7 @@ def from_diffusers(name: str) -> str:
 
 
 def from_training(name: str) -> str:
-    """Return the original name of a tensor that a training or a tool has wrapped."""
+    """Return the original name of a tensor that a trainer or a tool has prefixed."""
     name = name.replace("_fsdp_wrapped_module.", "")
     while (inner := _WRAPPED.sub("", name)) != name:
         name = inner
@@ -58,7 +58,7 @@ def from_training(name: str) -> str:
 
 
 def own_name(name: str) -> str:
-    """Return the original name of a tensor, whoever has saved it."""
+    """Return the original name of a tensor in any layout."""
     return from_diffusers(from_training(name))
 
 
@@ -74,28 +74,28 @@ LONGLIVE = CheckpointManifest(
     "LongLive",
     ("*longlive*.pt",),
     own_name,
-    # Its LoRA was trained on the plain weights, and its own pipeline takes them.
+    # Its LoRA was trained on the plain weights, and its own pipeline uses them.
     ("generator", "generator_ema", "model", "state_dict"),
 )
 UNNAMED = replace(
     SELF_FORCING,
-    layout="Self-Forcing or CausVid (their files look the same; it is sampled as Self-Forcing)",
+    layout="Self-Forcing or CausVid (their files look the same; sampled as Self-Forcing)",
 )
-"""A `model.pt` whose path names neither: the trainings of both save the same names of tensors."""
+"""A `model.pt` whose path names neither: both trainings save tensors with the same names."""
 LAYOUTS = (PORT, ORIGINAL, SELF_FORCING, LONGLIVE)
 FIRST_WEIGHT = "patch_embedding.weight"
-"""What every Wan transformer has, and nothing else."""
+"""A tensor that all Wan transformers have, and no other model."""
 
 
 def layout_of(file: Path) -> CheckpointManifest:
-    """Return the layout of a file that is a transformer, or a part of one.
+    """Return the layout of a transformer's file, or of one of its shards.
 
     Raises:
-        CheckpointError: it is CausVid's, which is sampled in other steps.
+        CheckpointError: it is CausVid's, which is sampled with other steps.
     """
     if is_causvid(file):
         raise CheckpointError(
-            f"{file} is CausVid's, by the name of the file or of its folder: CausVid is not served"
+            f"{file} is CausVid, by the name of the file or folder, and CausVid is not supported"
         )
     if file.parent.name == "transformer":
         return PORT
@@ -109,7 +109,7 @@ def layout_of(file: Path) -> CheckpointManifest:
 
 
 def is_causvid(file: Path) -> bool:
-    """Tell whether a file is CausVid's, by its name or by the folders that it is published in."""
+    """Tell whether a file is CausVid's, by its name or by the published names of its folders."""
     name, folder = file.name.lower(), file.resolve().parent
     if "forcing" in name or "longlive" in name:
         return False
@@ -119,7 +119,7 @@ def is_causvid(file: Path) -> bool:
 
 
 def is_longlive(file: Path) -> bool:
-    """Tell whether a file is LongLive's, by its name, or else by its folder's."""
+    """Tell whether a file is LongLive's, by its name or by its folder's."""
     name, folder = file.name.lower(), file.resolve().parent
     if "forcing" not in name and "longlive" not in name:
         name = (folder.parent if folder.name == "transformer" else folder).name.lower()
@@ -127,7 +127,7 @@ def is_longlive(file: Path) -> bool:
 
 
 def lacking(folder: Path) -> tuple[str, ...]:
-    """Return what a folder needs beside its transformer to be served and does not hold."""
+    """Return which parts besides the transformer a folder lacks."""
     vae = (folder / "vae").is_dir() or (folder / ORIGINAL_VAE).is_file()
     texts = [f"{part}/" for part in TEXT_PARTS if not (folder / part).is_dir()]
     return (*(() if vae else (f"a VAE (vae/ or {ORIGINAL_VAE})",)), *texts)
@@ -136,29 +136,29 @@ def lacking(folder: Path) -> tuple[str, ...]:
 def config_of(
     where: Path, folders: Sequence[Path], stored: Mapping[str, StoredTensor]
 ) -> WanConfig:
-    """Return the sizes of a checkpoint: from the tensors' shapes, and its heads from `config.json`.
+    """Return the sizes of a checkpoint: from the tensors' shapes, and the heads from `config.json`.
 
     Args:
-        where: what errors call it.
+        where: its name in errors.
         folders: where a `config.json` may be, best first.
         stored: its tensors.
 
     Raises:
-        CheckpointError: they are not those of a Wan transformer, or file and tensors contradict
-            each other.
+        CheckpointError: it is not a Wan transformer, or file and tensors contradict each other.
     """
     if "blocks.0.cross_attn.k_img.weight" in stored:
-        raise CheckpointError(f"{where} is an image-to-video model, which is not served")
+        raise CheckpointError(f"{where} is an image-to-video model, which is not supported")
     implied = _implied(where, stored)
-    said = config_said(folders, implied)
+    said = read_public_config(folders, implied)
     if implied.in_dim != implied.out_dim:
         raise CheckpointError(
-            f"{where} takes {implied.in_dim} channels and makes {implied.out_dim}: it wants a "
-            "picture or a mask besides the latents, which is not served"
+            f"{where} takes {implied.in_dim} channels and makes {implied.out_dim}: models with a "
+            "picture or a mask as input besides the latents are not supported"
         )
     if said is None and implied.dim % HEAD_SIZE:
         raise CheckpointError(
-            f"{where} has no config.json, and {implied.dim} channels are not heads of {HEAD_SIZE}"
+            f"{where} needs a config.json with the number of heads: {implied.dim} channels are not "
+            f"a multiple of {HEAD_SIZE}"
         )
     return said or implied
 
@@ -171,7 +171,7 @@ def _implied(where: Path, stored: Mapping[str, StoredTensor]) -> WanConfig:
         ffn_dim, _ = stored["blocks.0.ffn.0.weight"].shape
         out = stored["head.head.weight"].shape[0]
     except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{where} is no Wan transformer: {error} is not there") from error
+        raise CheckpointError(f"{where} is not a Wan transformer: it has no {error}") from error
     layers = {name.split(".")[1] for name in stored if name.startswith("blocks.")}
     return WanConfig(
         dim=dim,

@@ -1,4 +1,4 @@
-"""From a checkpoint's name to networks on a device, once `contents.py` finds nothing wrong."""
+"""Loads a checkpoint's networks onto a device, after `contents.py` has found no fault."""
 
 import logging
 from dataclasses import dataclass
@@ -39,18 +39,18 @@ TINY_GRID = (6, 6)
 
 @dataclass(frozen=True, slots=True)
 class LoadedWan:
-    """Parts, and what changes when any weight does."""
+    """The components, and a version that changes when any weight does."""
 
     components: WanComponents
     version: str
 
 
 def load_components(options: LoadOptions) -> LoadedWan:
-    """Load the parts that `options.checkpoint` names.
+    """Load the components that `options.checkpoint` names.
 
     Raises:
         CheckpointError: something is missing, or does not fit.
-        OptionError: there is no such device.
+        OptionError: the device or precision is not supported.
     """
     device = device_of(options)
     if options.checkpoint == RANDOM:
@@ -62,7 +62,7 @@ def load_components(options: LoadOptions) -> LoadedWan:
     assert found.transformer is not None, "a checkpoint that fits has all parts"
     assert found.vae is not None, "likewise"
     transformer = _filled(found.transformer, device, dtype)
-    _log.info("%s", "; ".join(found.report.told()))
+    _log.info("%s", "; ".join(found.report.full_lines()))
     vae = StreamingVae(_placed(load_vae(found.vae, device, dtype), device, dtype))
     place = Path(options.decoder_path or places.parts)
     fast = load_fast_decoder(place, device, dtype) if options.decoder else None
@@ -70,7 +70,7 @@ def load_components(options: LoadOptions) -> LoadedWan:
     text = Umt5TextEncoder(
         _placed(read.encoder, device, dtype), read.tokenizer, transformer.config.text_len
     )
-    adapters = (*loras.brought_along(found.transformer.files), *options.adapters)
+    adapters = (*loras.bundled(found.transformer.files), *options.adapters)
     fitted = loras.fit(adapters, transformer, text.encoder, found.transformer.stored)
     causal, grid = found.causal
     components = WanComponents(
@@ -81,7 +81,7 @@ def load_components(options: LoadOptions) -> LoadedWan:
         causal=causal,
         noise=SeededNoise(),
         grid=grid,
-        adapters=fitted.beside,
+        adapters=fitted.selectable,
     )
     version = version_of(*found.files)
     if fast is not None:
@@ -90,10 +90,10 @@ def load_components(options: LoadOptions) -> LoadedWan:
 
 
 def version_of(*places: Path) -> str:
-    """Return a name for a checkpoint's content, from its files' names, sizes and times.
+    """Return a version for a checkpoint's content, from its files' names, sizes and times.
 
     Args:
-        places: files, and folders with all that is in them.
+        places: files, and folders with everything in them.
     """
     digest = blake2b(digest_size=8)
     for path in sorted(used(places)):
@@ -105,7 +105,7 @@ def version_of(*places: Path) -> str:
 def random_components(
     seed: int = 0, adapters: tuple[AdapterOption, ...] = (), *, fast: bool = False
 ) -> LoadedWan:
-    """Make a tiny causal Wan that has learnt nothing; the same for the same seed."""
+    """Make a tiny causal Wan with random weights; the same for the same seed."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         transformer = WanTransformer(TINY).eval().requires_grad_(False)
@@ -120,7 +120,7 @@ def random_components(
         causal=TINY_CAUSAL,
         noise=SeededNoise(),
         grid=TINY_GRID,
-        adapters=fitted.beside,
+        adapters=fitted.selectable,
     )
     return LoadedWan(components, fitted.version(f"random-{seed}{'+fast' if fast else ''}"))
 
@@ -133,7 +133,7 @@ def _filled(found: TransformerContents, device: torch.device, dtype: torch.dtype
 
 
 def _placed(part: Part, device: torch.device, dtype: torch.dtype) -> Part:
-    """Move a module and let it serve; the libraries' own `to` and `eval` are not typed."""
+    """Move a module to its device for inference; the libraries' `to` and `eval` are untyped."""
     torch.nn.Module.to(part, device=device, dtype=dtype)
     torch.nn.Module.train(part, mode=False)
     return part.requires_grad_(False)

@@ -1,8 +1,8 @@
-"""LoRAs for Wan: what their layers are called here, and those that a checkpoint brings along.
+"""LoRAs for Wan: their layers' names here, and the LoRA that is part of a checkpoint.
 
-Public names come from peft, from diffusers and from the trainings of the original code; text
-encoders are adapted under `text_encoder.`. LongLive is published as a base and a `lora.pt` beside
-it, which is part of the model: it is merged.
+Public names come from peft, from diffusers and from trainings of the original code; layers of the
+text encoder begin with `text_encoder.`. LongLive is published as a base and a `lora.pt` next to it,
+which is part of the model and is merged.
 """
 
 import re
@@ -19,11 +19,11 @@ from reverie.models.services.checkpoints import StoredTensor
 from reverie.models.services.lora import LoraFile
 from reverie.models.services.lora_files import read_lora
 from reverie.models.wan.checkpoint.layouts import from_diffusers, from_training
-from reverie.models.wan.checkpoint.transformer_files import TransformerFiles, brought_lora
+from reverie.models.wan.checkpoint.transformer_files import TransformerFiles, bundled_lora
 from reverie.models.wan.config import T2V_1_3B, T2V_14B, WanConfig
 from reverie.models.wan.network.transformer import WanTransformer
 
-BROUGHT_NAME = "longlive"
+BUNDLED_NAME = "longlive"
 """What the LoRA that comes with LongLive is called here."""
 
 _TEXT = "text_encoder."
@@ -50,7 +50,7 @@ _WRAPPERS = ("base_model.model.", "diffusion_model.", "transformer.", "model.", 
 
 
 def own_name(name: str) -> str:
-    """Return what a weight is called here, its component in front."""
+    """Return the name of a weight here, with its component in front."""
     if name.startswith(_TEXT):
         return f"text.{name.removeprefix(_TEXT)}"
     if flat := _FLAT_TEXT.fullmatch(name):
@@ -64,19 +64,19 @@ def own_name(name: str) -> str:
 
 
 def _dotted(flat: str) -> str:
-    """Return the path that a name without dots stands for; empty for none that is known."""
+    """Return the path of a name without dots; empty if it is unknown."""
     for pattern, path in _FLAT_PATHS:
         if match := re.fullmatch(pattern, flat):
             return match.expand(path)
     return ""
 
 
-def brought_along(files: TransformerFiles) -> tuple[AdapterOption, ...]:
+def bundled(files: TransformerFiles) -> tuple[AdapterOption, ...]:
     """Return the LoRA that is part of a published model; none for most."""
-    lora = brought_lora(files)
+    lora = bundled_lora(files)
     if lora is None:
         return ()
-    return (AdapterOption(BROUGHT_NAME, str(lora), merged=True, strength=1.0),)
+    return (AdapterOption(BUNDLED_NAME, str(lora), merged=True, strength=1.0),)
 
 
 def fit(
@@ -85,14 +85,14 @@ def fit(
     text: nn.Module | None,
     stored: dict[str, StoredTensor] | None = None,
 ) -> FittedAdapters:
-    """Merge LoRAs into the networks, or put them beside.
+    """Merge LoRAs into the networks, or attach them.
 
     Args:
-        options: those that a checkpoint brings along, and the operator's.
-        transformer: with its true weights.
+        options: those that are part of a checkpoint, and the operator's.
+        transformer: with its original weights.
         text: the text encoder, where it has weights.
-        stored: the checkpoint of the transformer: true weights are read from it once more, in the
-            precision that they were stored in.
+        stored: the checkpoint of the transformer: original weights are read from it again, in the
+            precision of the file.
 
     Raises:
         CheckpointError: one cannot be read, or does not fit; nothing has changed.
@@ -101,7 +101,7 @@ def fit(
     if text is not None:
         components["text"] = text
 
-    def true_weight(path: str) -> Tensor:
+    def original_weight(path: str) -> Tensor:
         component, _, layer = path.partition(".")
         if stored is not None and component == "transformer":
             return stored[f"{layer}.weight"].read()
@@ -109,7 +109,7 @@ def fit(
         assert isinstance(weight, Tensor), f"{path} was found to be a linear layer"
         return weight.clone()
 
-    return fit_adapters(options, components, own_name, true_weight)
+    return fit_adapters(options, components, own_name, original_weight)
 
 
 def check(
@@ -123,13 +123,13 @@ def check(
         adapter: which one to take of a file with several.
 
     Raises:
-        CheckpointError: it cannot be read, or is no LoRA.
+        CheckpointError: it cannot be read, or is not a LoRA.
     """
     file = read_lora(path, own_name, adapter)
     with torch.device("meta"):
         model = nn.ModuleDict({"transformer": WanTransformer(config or _published(file))})
     report = file.inspect(model)
-    # The text encoder's sizes are known only where it is.
+    # The sizes of the text encoder are not known here.
     rest = tuple(name for name in report.unmatched if not name.startswith("text."))
     return replace(report, unmatched=rest)
 

@@ -1,4 +1,4 @@
-"""The text encoder and the tokenizer of a checkpoint, looked at and then loaded."""
+"""The text encoder and the tokenizer of a checkpoint: checked, then loaded."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,18 +23,18 @@ KIND = "umt5"
 
 @dataclass(frozen=True, slots=True)
 class LoadedText:
-    """Both parts, on the host."""
+    """The text encoder and its tokenizer, in host memory."""
 
     encoder: UMT5EncoderModel
     tokenizer: PreTrainedTokenizerBase
 
 
 def check_text(folder: Path, width: int | None) -> CheckpointReport:
-    """Look at both parts, as far as they are there.
+    """Check text encoder and tokenizer, as far as they exist.
 
     Args:
-        folder: holds `text_encoder/` and `tokenizer/`.
-        width: of a row that the transformer reads; None: that is not known.
+        folder: has `text_encoder/` and `tokenizer/`.
+        width: of a row that the transformer reads; None: it is unknown.
     """
     report, words = NOTHING, None
     encoder, tokenizer = (folder / part for part in TEXT_PARTS)
@@ -45,8 +45,8 @@ def check_text(folder: Path, width: int | None) -> CheckpointReport:
             report = report.joined(_encoder(folder, encoder, config))
             if width not in (None, config.d_model):
                 raise CheckpointError(
-                    f"{encoder} makes rows of {config.d_model} numbers, and the transformer reads "
-                    f"rows of {width}: they are of different models"
+                    f"{encoder} belongs to another model: its rows have {config.d_model} numbers, "
+                    f"and the transformer reads rows of {width}"
                 )
     except CheckpointError as fault:
         report = report.joined(of_fault(fault))
@@ -62,10 +62,10 @@ def check_text(folder: Path, width: int | None) -> CheckpointReport:
 
 
 def load_text(folder: Path) -> LoadedText:
-    """Load both parts; call it after `check_text` has found nothing wrong.
+    """Load text encoder and tokenizer; call it after `check_text` has found no fault.
 
     Raises:
-        CheckpointError: one cannot be read, or lacks weights.
+        CheckpointError: one cannot be read, or weights are missing.
     """
     encoder, tokenizer = (folder / part for part in TEXT_PARTS)
     load: Any = UMT5EncoderModel.from_pretrained
@@ -76,7 +76,7 @@ def load_text(folder: Path) -> LoadedText:
     except (OSError, RuntimeError, ValueError) as error:
         raise CheckpointError(f"the text encoder in {encoder} cannot be read: {error}") from error
     if missing := sorted(told["missing_keys"]):
-        raise CheckpointError(f"{encoder} lacks weights: {', '.join(missing)}")
+        raise CheckpointError(f"{encoder} is missing weights: {', '.join(missing)}")
     return LoadedText(model, read_tokenizer(tokenizer))
 
 
@@ -84,7 +84,9 @@ def _config(encoder: Path) -> UMT5Config:
     path = encoder / "config.json"
     values = read_config(path)
     if (kind := values.get("model_type")) != KIND:
-        raise CheckpointError(f"{path}: model_type is {kind!r}, and the text encoder is {KIND!r}")
+        raise CheckpointError(
+            f"{path}: model_type of the text encoder must be {KIND!r}, not {kind!r}"
+        )
     make: Any = UMT5Config.from_dict
     try:
         config: UMT5Config = make(values)
@@ -99,7 +101,7 @@ def _encoder(folder: Path, encoder: Path, config: UMT5Config) -> CheckpointRepor
     stored = CheckpointManifest("umT5", ()).tensors(files)
     report = weights_report(UMT5EncoderModel, config, stored)
     if not report.matched:
-        raise CheckpointError(f"{files[0]} is no umT5 encoder: it has none of its tensors")
+        raise CheckpointError(f"{files[0]} is not a umT5 encoder: none of its tensors match")
     return replace(report, layout="umT5").of_part("text encoder", folder, files)
 
 

@@ -1,9 +1,9 @@
-"""Which file of a folder is which part of a Wan checkpoint.
+"""Finds the files of the transformer in a folder of a Wan checkpoint.
 
-People keep distilled weights next to the base that they were made from, so a folder may hold more
-than one transformer. The rule: weights in a file of their own are taken before the base weights
-(`transformer/`, `diffusion_pytorch_model*.safetensors`) next to them. Of several, none is taken:
-the operator names one.
+Distilled weights often lie next to the base that they were made from, so a folder may contain more
+than one transformer. The rule: weights in a separate file are taken before the base weights
+(`transformer/`, `diffusion_pytorch_model*.safetensors`) next to them. With several such files the
+operator must name one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ from reverie.models.wan.checkpoint.layouts import (
 )
 from reverie.models.wan.network.fast_decoder import holds_fast_decoder
 
-BROUGHT = "lora.pt"
-"""What LongLive's own LoRA is called."""
+BUNDLED = "lora.pt"
+"""The file name of LongLive's own LoRA."""
 
 _STEM = "diffusion_pytorch_model"
 
@@ -37,7 +37,7 @@ class TransformerFiles:
     """The files of the transformer.
 
     Attributes:
-        unused: what else of the folder looks like weights, and why it is left alone.
+        unused: other files of the folder that look like weights, and why they are not read.
     """
 
     layout: CheckpointManifest
@@ -46,42 +46,42 @@ class TransformerFiles:
 
     @property
     def is_longlive(self) -> bool:
-        """Whether it is LongLive, by the name of the file, or else of its folder."""
+        """Whether it is LongLive, by the name of the file or of its folder."""
         return is_longlive(self.files[0])
 
 
 def find_files(checkpoint: Path) -> TransformerFiles:
-    """Return the files of the transformer that a path names.
+    """Return the files of the transformer at a path.
 
     Raises:
-        CheckpointError: there is nothing, nothing known, or more than one.
+        CheckpointError: there is none, none in a known layout, or more than one.
     """
     if checkpoint.is_file():
         return TransformerFiles(layout_of(checkpoint), (checkpoint,))
     if not checkpoint.is_dir():
         raise CheckpointError(f"{checkpoint}: no such file or folder")
-    own, unused = _files_of_their_own(checkpoint)
+    own, unused = _separate_files(checkpoint)
     bases = _bases(checkpoint)
     found = [(file,) for file in own] or bases
     if len(found) > 1:
         raise several(checkpoint, "transformers", [files[0] for files in found])
     if not found:
         known = "; ".join(f"{layout.layout}: {', '.join(layout.files)}" for layout in LAYOUTS)
-        left = ", ".join(_told(unused))
-        others = f"; not used: {left}" if left else ""
-        raise CheckpointError(f"{checkpoint} holds none of the known layouts ({known}){others}")
+        left = ", ".join(_lines(unused))
+        others = f"; not read: {left}" if left else ""
+        raise CheckpointError(f"{checkpoint} has none of the known layouts ({known}){others}")
     if own:
-        why = f"base weights; {own[0].name} is taken before them"
+        why = f"base weights: {own[0].name} has precedence"
         unused |= {shown_files(checkpoint, files): why for files in bases}
     chosen = TransformerFiles(layout_of(found[0][0]), found[0])
-    if brought_lora(chosen) is not None:
-        unused.pop(BROUGHT, None)
-    return replace(chosen, unused=tuple(_told(unused)))
+    if bundled_lora(chosen) is not None:
+        unused.pop(BUNDLED, None)
+    return replace(chosen, unused=tuple(_lines(unused)))
 
 
-def brought_lora(found: TransformerFiles) -> Path | None:
+def bundled_lora(found: TransformerFiles) -> Path | None:
     """Return the LoRA that is part of a published model; None for most."""
-    lora = found.files[0].with_name(BROUGHT)
+    lora = found.files[0].with_name(BUNDLED)
     return lora if found.is_longlive and lora.is_file() else None
 
 
@@ -97,8 +97,8 @@ def _bases(folder: Path) -> list[tuple[Path, ...]]:
     return groups
 
 
-def _files_of_their_own(folder: Path) -> tuple[list[Path], dict[str, str]]:
-    """Return files that are a transformer, and what the others of the folder are."""
+def _separate_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
+    """Return files that are a transformer, and what other files of the folder are."""
     found, others = [], {}
     known = {*SELF_FORCING.find_all(folder), *LONGLIVE.find_all(folder)}
     for path in sorted(folder.iterdir()):
@@ -107,7 +107,7 @@ def _files_of_their_own(folder: Path) -> tuple[list[Path], dict[str, str]]:
         if path.name.startswith(_STEM) or path.name == ORIGINAL_VAE or holds_fast_decoder(path):
             continue
         if path in known and not is_lora(path):
-            found.append(path)  # whatever it turns out to be
+            found.append(path)  # even if it cannot be read
         elif what := _what_else(path):
             others[path.name] = what
         else:
@@ -115,22 +115,22 @@ def _files_of_their_own(folder: Path) -> tuple[list[Path], dict[str, str]]:
     return found, others
 
 
-def _told(unused: Mapping[str, str]) -> list[str]:
+def _lines(unused: Mapping[str, str]) -> list[str]:
     return [f"{name} ({what})" for name, what in unused.items()]
 
 
 def _what_else(path: Path) -> str:
-    """Say what a file is, if it is no transformer."""
+    """Return what a file is, if it is not a transformer."""
     if is_lora(path):
-        return "a LoRA: --lora NAME=PATH or --lora-merged PATH serves it"
+        return "a LoRA: serve it with --lora NAME=PATH or --lora-merged PATH"
     try:
         stored = SELF_FORCING.tensors((path,))
     except CheckpointError as error:
         return str(error)
-    return "" if FIRST_WEIGHT in stored else "no Wan transformer"
+    return "" if FIRST_WEIGHT in stored else "not a Wan transformer"
 
 
 def used(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return files, those of folders included, each once and in order."""
+    """Return files, including those in folders, each once and in order."""
     every = [p for path in paths for p in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     return tuple(dict.fromkeys(path for path in every if path.is_file()))

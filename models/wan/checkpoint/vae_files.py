@@ -1,6 +1,6 @@
-"""The VAE of a checkpoint, looked at and then loaded: as diffusers saves it, or as first published.
+"""The VAE of a checkpoint, checked and then loaded: as diffusers saves it, or as first published.
 
-It is filled tensor by tensor from what was compared, so that none can be made up.
+It is filled tensor by tensor with those that were compared, so that none is random.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,10 +34,10 @@ _FIRST, _LAST_LATENTS = "encoder.conv_in.weight", "post_quant_conv.weight"
 
 @dataclass(frozen=True, slots=True)
 class VaeContents:
-    """A VAE that is not read yet.
+    """A VAE whose tensors are read on demand.
 
     Attributes:
-        config: fields of diffusers' configuration; those that are not there are as published.
+        config: fields of diffusers' configuration; missing ones have the published values.
     """
 
     files: tuple[Path, ...]
@@ -47,10 +47,10 @@ class VaeContents:
 
 
 def find_vae(folder: Path) -> VaeContents | None:
-    """Look at the VAE of a folder; None: it holds none.
+    """Read the headers of a folder's VAE; None: there is none.
 
     Raises:
-        CheckpointError: a file cannot be read, or is of another kind of VAE.
+        CheckpointError: a file cannot be read, or is another kind of VAE.
     """
     ported, original = folder / FOLDER, folder / ORIGINAL_VAE
     if ported.is_dir():
@@ -65,12 +65,12 @@ def find_vae(folder: Path) -> VaeContents | None:
         return None
     report = inspect(_LAYOUT.layout, stored, _bare(ported, config))
     if not report.matched:
-        raise CheckpointError(f"{files[0]} is no VAE of Wan: it has none of its tensors")
+        raise CheckpointError(f"{files[0]} is not a VAE of Wan: none of its tensors match")
     return VaeContents(files, config, stored, report.of_part("vae", folder, files))
 
 
 def latent_channels(found: VaeContents) -> int | None:
-    """Return how many channels its latents have, as its tensors say; None: they do not say."""
+    """Return the number of latent channels that the tensors imply; None: they imply none."""
     last = found.stored.get(_LAST_LATENTS)
     return last.shape[0] if last is not None and last.shape else None
 
@@ -86,14 +86,14 @@ def _config(path: Path) -> dict[str, Any]:
     values = read_config(path)
     kind = values.get("_class_name", KIND)
     if kind != KIND:
-        raise CheckpointError(f"{path}: _class_name is {kind!r}, which is no VAE of Wan")
+        raise CheckpointError(f"{path}: _class_name must be {KIND}, not {kind!r}")
     if values.get("is_residual") or values.get("patch_size") is not None:
-        raise CheckpointError(f"{path}: this is the VAE of Wan 2.2, which is not served")
+        raise CheckpointError(f"{path}: the VAE of Wan 2.2 is not supported")
     return {name: value for name, value in values.items() if not name.startswith("_")}
 
 
 def _implied(stored: Mapping[str, StoredTensor]) -> dict[str, Any]:
-    """Return the width that the tensors have: the first publication has no file of sizes."""
+    """Return the width that the tensors imply: the first publication has no configuration."""
     first = stored.get(_FIRST)
     return {"base_dim": first.shape[0]} if first is not None and first.shape else {}
 
@@ -102,7 +102,7 @@ def _bare(folder: Path, config: Mapping[str, Any]) -> AutoencoderKLWan:
     """Make the VAE on device `meta`.
 
     Raises:
-        CheckpointError: its configuration cannot be, or is of one that pictures here do not suit.
+        CheckpointError: its configuration is invalid, or has another scale of pictures.
     """
     make = cast(Callable[[Any], AutoencoderKLWan], AutoencoderKLWan.from_config)
     where = folder / "config.json"
@@ -111,13 +111,13 @@ def _bare(folder: Path, config: Mapping[str, Any]) -> AutoencoderKLWan:
             vae = make(dict(config))
         channels = {len(vae.config[name]) for name in ("latents_mean", "latents_std")}
         steps = len(vae.config["dim_mult"]) - 1, sum(vae.config["temperal_downsample"])
-    except Exception as error:  # the library does not check what it is told
+    except Exception as error:  # the library does not check its configuration
         raise CheckpointError(f"{where}: {type(error).__name__}: {error}") from error
     if channels != {vae.config["z_dim"]}:
-        raise CheckpointError(f"{where}: latents_mean and latents_std are not z_dim numbers each")
+        raise CheckpointError(f"{where}: latents_mean and latents_std must have z_dim numbers each")
     if (2 ** steps[0], 2 ** steps[1]) != (CELL_PX, GROUP):
-        wanted = f"{CELL_PX} times smaller, and {GROUP} frames to one"
-        raise CheckpointError(f"{where}: dim_mult or temperal_downsample do not make it {wanted}")
+        scale = f"{CELL_PX} times in space and {GROUP} times in time"
+        raise CheckpointError(f"{where}: dim_mult and temperal_downsample must reduce {scale}")
     return vae
 
 
@@ -125,5 +125,5 @@ def _renamed(path: Path, stored: dict[str, StoredTensor]) -> dict[str, StoredTen
     rename = cast(Callable[[Any], dict[str, StoredTensor]], convert_wan_vae_to_diffusers)
     try:
         return rename(stored)
-    except (ValueError, IndexError) as error:  # numbers in names that are none
-        raise CheckpointError(f"{path} is no VAE of Wan") from error
+    except (ValueError, IndexError) as error:  # names without the expected numbers
+        raise CheckpointError(f"{path} is not a VAE of Wan") from error

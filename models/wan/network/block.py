@@ -1,8 +1,8 @@
-"""One block of the Wan transformer: self-attention, a look at the prompt, a feed-forward.
+"""One block of the Wan transformer: self-attention, attention to the prompt, a feed-forward.
 
-Shapes: B sessions, F latent frames in the making, N tokens of a frame, T = F * N tokens, D channels
-of a token, A heads of d channels, E rows of the prompt. Names of parameters are the public ones, so
-that public checkpoints load as they are.
+Shapes: B sessions, F new latent frames, N tokens of a frame, T = F * N tokens, D channels
+of a token, A heads of d channels, E rows of the prompt. Parameters have their public names, so
+that public checkpoints load unchanged.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class ContextView:
         sine: likewise.
         past: the frames before; None when there are none.
         prompt: the encoded prompt.
-        mute: tokens at the head of the call whose own keys nobody attends to.
+        mute: tokens at the start of the call whose keys no query attends to.
     """
 
     cosine: Tensor
@@ -84,7 +84,7 @@ class SelfAttention(nn.Module):
         own = KeysAndValues(k.transpose(1, 2), self._split(self.v(x_BTD)).transpose(1, 2))
         keys, values = own.k_BAKd[:, :, sight.mute :], own.v_BAKd[:, :, sight.mute :]
         if isinstance(sight.past, BlockWindow):
-            assert self.in_blocks is not None, "blocks stay in place for who can read them there"
+            assert self.in_blocks is not None, "this backend cannot read cache blocks in place"
             mixed = self.in_blocks(q.transpose(1, 2), keys, values, sight.past)
             return self._out(mixed), own
         if sight.past is not None:

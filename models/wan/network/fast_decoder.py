@@ -1,8 +1,8 @@
-"""A tiny decoder of Wan latents: many times cheaper than the VAE's, and a little less exact.
+"""A tiny decoder of Wan latents: many times faster than the VAE's, and a little less exact.
 
 The architecture is that of the public TAEHV family (`taew2_1`), with its names of tensors. It reads
-normalised latents. Every layer looks at one frame; memory blocks look at the frame before as well,
-at their own level. So what a session carries is the last input of each memory block.
+normalised latents. Every layer works on one frame; memory blocks also take the previous frame, at
+their own level. So a session keeps the last input of each memory block.
 
 Shapes: B videos, F frames, C channels, Z latent channels on a grid h x w.
 """
@@ -45,7 +45,7 @@ class SoftClamp(nn.Module):
 
 
 class MemoryBlock(nn.Module):
-    """A residual block that sees its input of the frame before beside that of this one."""
+    """A residual block that takes its input of the previous frame as well."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -199,7 +199,7 @@ def check(path: Path) -> CheckpointReport:
 def _found(path: Path) -> dict[str, StoredTensor]:
     files = (path,) if path.is_file() else LAYOUT.find(path)
     if not files:
-        raise CheckpointError(f"{path} holds no fast decoder: {' or '.join(LAYOUT.files)}")
+        raise CheckpointError(f"{path} contains no fast decoder: {' or '.join(LAYOUT.files)}")
     stored = LAYOUT.tensors(files[:1])
     for level, times in enumerate(GROWTH):
         _cut(stored, _growth_name(level), times)
@@ -228,10 +228,10 @@ def _widths(path: Path, stored: dict[str, StoredTensor]) -> tuple[int, ...]:
     try:
         return tuple(stored[name].shape[0] for name in names)
     except (KeyError, IndexError) as error:
-        raise CheckpointError(f"{path} is no fast decoder: {error} is not there") from error
+        raise CheckpointError(f"{path} is not a fast decoder: it has no {error}") from error
 
 
 def _tensors(cache: FeatureCache) -> Iterable[Tensor]:
     for slot in cache:
-        assert isinstance(slot, Tensor), "a fast decoder leaves no marks"
+        assert isinstance(slot, Tensor), "the features of a fast decoder are tensors"
         yield slot

@@ -1,7 +1,7 @@
-"""What the Wan VAE remembers between two latent frames: plain values, known without its library.
+"""The features that the Wan VAE keeps between two latent frames, as values of a session's state.
 
-A causal convolution keeps its last inputs. Every session has its own, and none of them is edited;
-those whose slots have equal shapes can go through a network together, one row each.
+A causal convolution keeps its last inputs. Every session has its own, and they are never modified;
+sessions whose features have equal shapes can share a call of the network, one row each.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,23 @@ FeatureCache = tuple[Tensor | str | None, ...]
 """The last inputs of each causal convolution, [B, ...]; a text where a network left a mark."""
 
 FIRST_GROUP, GROUP = 1, 4
-"""Pictures that the first and every later latent frame of a video stand for."""
+"""How many pictures the first latent frame of a video encodes, and each later one."""
 
 
-def joined(caches: Sequence[FeatureCache | None]) -> FeatureCache | None:
-    """Return caches of equal `shape_key` as one, in their order; None where there is none yet."""
+def stack_caches(caches: Sequence[FeatureCache | None]) -> FeatureCache | None:
+    """Return caches of equal `shape_key` as one, in order; None where there is none yet."""
     first = caches[0]
     if first is None or len(caches) == 1:
         return first
     rows = [cache for cache in caches if cache is not None]
-    assert len(rows) == len(caches), "videos that begin and videos that go on do not mix"
-    return tuple(_joined_slot(slots) for slots in zip(*rows, strict=True))
+    assert len(rows) == len(caches), (
+        "a batch has only videos that begin, or only videos that continue"
+    )
+    return tuple(_stack_slot(slots) for slots in zip(*rows, strict=True))
 
 
-def parted(cache: FeatureCache, rows: int) -> list[FeatureCache]:
-    """Return one cache for each row; none keeps the memory of its neighbours alive."""
+def split_caches(cache: FeatureCache, rows: int) -> list[FeatureCache]:
+    """Return one cache for each row; none shares memory with the others."""
     if rows == 1:
         return [cache]
     return [
@@ -37,7 +39,7 @@ def parted(cache: FeatureCache, rows: int) -> list[FeatureCache]:
 
 
 def shape_key(cache: FeatureCache | None) -> tuple[int, ...]:
-    """Return what must be equal for two caches of one network to be joined."""
+    """Return what must be equal for two caches of one network to be stacked."""
     if cache is None:
         return ()
     return tuple(
@@ -45,6 +47,6 @@ def shape_key(cache: FeatureCache | None) -> tuple[int, ...]:
     )
 
 
-def _joined_slot(slots: tuple[Tensor | str | None, ...]) -> Tensor | str | None:
+def _stack_slot(slots: tuple[Tensor | str | None, ...]) -> Tensor | str | None:
     tensors = [slot for slot in slots if isinstance(slot, Tensor)]
     return torch.cat(tensors) if tensors else slots[0]

@@ -1,7 +1,7 @@
-"""Rotary positions on three axes: the latent frame, the row, the column.
+"""Rotary positions on three axes: latent frame, row and column.
 
-Adjacent channels form a pair. Of a head's d channels the rows and the columns turn 2 * (d // 6)
-each, the frames the rest; every axis has base 10000 and its own number of channels below the line.
+Adjacent channels form a pair. Of a head's d channels the rows and the columns have 2 * (d // 6)
+each, the frames the rest; every axis has base 10000 and its own number of channels as divisor.
 """
 
 import torch

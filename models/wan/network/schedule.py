@@ -1,7 +1,7 @@
-"""Noise levels of flow matching: from a timestep to how much noise there is, and back to x0.
+"""Noise levels of flow matching: the noise at a timestep, and the estimate of x0.
 
 A latent at level s is (1 - s) * x0 + s * noise; the network predicts noise - x0. Timesteps run to
-1000 and are looked up in a table, nearest first, so that t = 0 is not quite without noise.
+1000 and are rounded to the nearest in a table, so that t = 0 has a little noise.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class FlowSchedule:
             ValueError: a level is outside of 0 to 1000.
         """
         if not all(0 <= level <= TABLE for level in levels):
-            raise ValueError(f"levels lie between 0 and {TABLE}: {levels}")
+            raise ValueError(f"levels must be between 0 and {TABLE}, not {levels}")
         with_zero = torch.cat([self.timesteps, torch.zeros(1)])
         return tuple(float(with_zero[TABLE - level]) for level in levels)
 

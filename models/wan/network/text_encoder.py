@@ -1,4 +1,4 @@
-"""From a prompt to the rows that the transformer reads."""
+"""Encodes a prompt to the rows that the transformer reads."""
 
 import hashlib
 import html
@@ -28,7 +28,7 @@ class Umt5TextEncoder:
     ) -> None:
         """Use loaded parts; `length` is the most tokens that are read."""
         self.encoder, self._tokenizer, self._length = encoder, tokenizer, length
-        self._reading = threading.Lock()  # a fast tokenizer is no good to two threads at once
+        self._reading = threading.Lock()  # a fast tokenizer is not thread-safe
 
     @torch.no_grad()
     def encode(self, prompt: str) -> Tensor:

@@ -1,8 +1,8 @@
-"""One call of the Wan transformer: the flow of some latent frames, given what came before.
+"""One call of the Wan transformer: the flow of some latent frames, given their past.
 
-A call reads the cache and leaves no trace in it: it returns the keys and values of its own frames,
-and whoever called decides whether they are kept. (The public loops write those of noisy calls into
-the cache as well, and overwrite them with the next call: the numbers are the same.)
+A call reads the cache and does not change it: it returns the keys and values of its own frames, and
+the caller decides whether to keep them. (The public loops also write those of noisy calls into the
+cache, and overwrite them with the next call: the numbers are the same.)
 
 Shapes: as in `block.py`; Z latent channels on a grid h x w, L layers.
 """

@@ -1,7 +1,7 @@
-"""The Wan VAE a latent frame at a time: the feature caches are values that a session keeps.
+"""The Wan VAE, a latent frame at a time, with feature caches that belong to a session.
 
-diffusers' module is the component; it keeps its caches on itself, which would mix sessions. Here
-they go in and come out. The first latent frame of a video is one picture, each later one is four.
+diffusers' module keeps its caches on itself, which would mix sessions. Here they are arguments and
+results. The first latent frame of a video is one picture, each later one is four.
 
 Shapes: Z latent channels on a grid h x w, F pictures of H x W pixels.
 """

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(150)  # processes start slowly on a busy machin
 @pytest.mark.parametrize(
     ("family", "reason"),
     [
-        ("no-such-model", "no model called"),
+        ("no-such-model", "unknown model"),
         ("no_such_module:Family", "cannot load model"),
         (odd_models.place("WithoutWeights"), "there are no weights"),
         (odd_models.place("FailsInWarmUp"), "the stub was told to fail"),
@@ -44,8 +44,8 @@ async def test_a_model_that_cannot_be_loaded_ends_the_start(family: str, reason:
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        ({"adapters": [{"name": "ink", "path": "ink"}]}, "stub takes no adapters"),
-        ({"decoder": "fast"}, "stub has no decoder 'fast'; it has its own alone"),
+        ({"adapters": [{"name": "ink", "path": "ink"}]}, "adapters: stub does not support LoRAs"),
+        ({"decoder": "fast"}, "decoder: stub supports only its own, not 'fast'"),
     ],
 )
 async def test_options_that_a_model_would_ignore_are_refused(
@@ -109,7 +109,7 @@ async def test_the_pool_says_what_it_serves_and_how_it_does() -> None:
 
 
 async def test_a_model_whose_device_has_less_room_has_fewer_slots() -> None:
-    async with running("inline", sessions=5, family=odd_models.place("Cramped")) as pool:
+    async with running("inline", sessions=5, family=odd_models.place("TwoSessions")) as pool:
         assert pool.status["stub"].slots == 2
 
 

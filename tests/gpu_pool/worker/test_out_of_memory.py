@@ -11,7 +11,7 @@ from reverie.gpu_pool.wire.session_messages import Reset
 
 pytestmark = pytest.mark.timeout(150)
 
-WORDS = r"out of memory on cpu: \d+\.\d PiB were asked for, .* are free"
+WORDS = r"out of memory on cpu: \d+\.\d PiB were requested, .* are free"
 
 
 @pytest.mark.parametrize("family", ["TooLarge", "TooLargeToDecode"])

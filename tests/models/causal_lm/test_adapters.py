@@ -138,7 +138,7 @@ def test_check_compares_it_with_the_model_that_it_is_for(
 ) -> None:
     command = ("models", "check", "--model", "causal_lm")
     assert main([*command, str(files["a"])]) == 1
-    assert "name the folder of the language model" in capsys.readouterr().err
+    assert "the LoRA needs its language model: name that folder" in capsys.readouterr().err
     random_model()[0].save_pretrained(tmp_path)
     assert main([*command, str(files["a"]), "--checkpoint", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "layout LoRA: 16 tensors fit (16 F32)\n"
@@ -146,4 +146,7 @@ def test_check_compares_it_with_the_model_that_it_is_for(
     save_file(tensors_of(wrong), tmp_path / "style.safetensors")
     path = str(tmp_path / "style.safetensors")
     assert main([*command, path, "--checkpoint", str(tmp_path)]) == 1
-    assert "1 not in the model: model.model.layers.9.mlp.up_proj" in capsys.readouterr().out
+    assert (
+        "tensors that the model does not have (1): model.model.layers.9.mlp.up_proj"
+        in capsys.readouterr().out
+    )

@@ -186,7 +186,7 @@ def saved(folder: Path, kind: Callable[..., PreTrainedConfig]) -> LoadOptions:
 
 
 class TestKinds:
-    """Whatever decoder-only model the library loads."""
+    """Other decoder-only models of the library."""
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_likeliest_answer_is_generates(self, tmp_path: Path, kind: str) -> None:

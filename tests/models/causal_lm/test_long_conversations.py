@@ -81,7 +81,9 @@ class TestContext:
         fewer = LoadOptions(device="cpu", checkpoint=options.checkpoint, sessions=1, context=300)
         assert CausalLm().load(fewer).spec.loops[0].prompt_tokens == 288
         more = LoadOptions(device="cpu", checkpoint=options.checkpoint, sessions=1, context=5000)
-        with pytest.raises(OptionError, match="4096 tokens at most, not 5000"):
+        with pytest.raises(
+            OptionError, match="must be at most 4096 tokens for this model, not 5000"
+        ):
             CausalLm().load(more)
 
     def test_what_does_not_fit_the_memory_is_halved_and_said(
@@ -95,7 +97,7 @@ class TestContext:
         assert chosen(free_bytes=2**60) == 131_072
         assert not caplog.records
         assert chosen(free_bytes=2 * each) == 32_768
-        assert "32768 tokens and not to 131072" in caplog.text
+        assert "the context is 32768 tokens instead of 131072" in caplog.text
         assert chosen(free_bytes=1) == CONTEXT
 
     def test_a_session_counts_what_it_holds_in_one_piece(self) -> None:
@@ -168,7 +170,7 @@ class TestDefaults:
     ) -> None:
         CausalLm().load(saved(tmp_path, no_repeat_ngram_size=3, do_sample=True))
         with caplog.at_level(logging.WARNING):
-            assert "not heeded in: no_repeat_ngram_size 3" in caplog.text
+            assert "has settings that are ignored: no_repeat_ngram_size 3" in caplog.text
 
     def test_its_stop_strings_end_an_answer(self, tmp_path: Path) -> None:
         plain = opened(Rig(CausalLm(), saved(tmp_path / "a")), longest=40)
@@ -235,9 +237,9 @@ class TestSpelling:
         drawn = torch.randint(0, len(tokenizer), (60,), generator=generator).tolist()
         if words is byte_words and seed % 2:
             drawn = tokenizer.encode("où la nuit ❄️ dort, 雪が降る lac gelé 🏔️ " * 2)
-        said, spelled = "", DecodedSpan()
+        said, decoded = "", DecodedSpan()
         for count in range(1, len(drawn) + 1):
-            new, spelled = conversation.spell(tuple(drawn[:count]), spelled)
+            new, decoded = conversation.decode(tuple(drawn[:count]), decoded)
             said += new
             assert not said.endswith(UNFINISHED)
         assert conversation.text(tuple(drawn)).startswith(said)

@@ -1,4 +1,4 @@
-"""The cache pool: who refers to a block, and when it is free."""
+"""The cache pool: references to a block, and when it is free."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from reverie.models.contract.errors import OutOfBlocksError
 def test_blocks_are_taken_or_none_is() -> None:
     pool = BlockPool(3, (2,))
     assert len(pool.reserve(2)) == 2
-    with pytest.raises(OutOfBlocksError, match="2 blocks asked for, 1 free"):
+    with pytest.raises(OutOfBlocksError, match="2 cache blocks were requested, 1 are free"):
         pool.reserve(2)
     assert pool.free == 1
     assert pool.reserve(0) == ()

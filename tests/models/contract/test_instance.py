@@ -1,4 +1,4 @@
-"""Options that a family would not heed are refused before anything of it is loaded."""
+"""Options that a family does not support are refused before anything of it is loaded."""
 
 from dataclasses import replace
 
@@ -15,11 +15,14 @@ STUB = StubFamily().spec
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (LoadOptions(adapters=(AdapterOption("ink", "ink"),)), "stub takes no adapters"),
-        (LoadOptions(decoder="taehv"), "stub has no decoder 'taehv'; it has its own alone"),
-        (LoadOptions(decoder_path="x.pth"), "decoder_path is given, and no decoder"),
-        (LoadOptions(guidance="adaptive"), "guidance: stub has auto alone, not 'adaptive'"),
-        (LoadOptions(precision="float16"), "no precision 'float16'; it has auto, float32"),
+        (
+            LoadOptions(adapters=(AdapterOption("ink", "ink"),)),
+            "adapters: stub does not support LoRAs",
+        ),
+        (LoadOptions(decoder="taehv"), "decoder: stub supports only its own, not 'taehv'"),
+        (LoadOptions(decoder_path="x.pth"), "decoder_path is set, but decoder"),
+        (LoadOptions(guidance="adaptive"), "guidance: stub supports only auto, not 'adaptive'"),
+        (LoadOptions(precision="float16"), "precision: stub supports auto, float32, not 'float16'"),
     ],
 )
 def test_what_nobody_would_heed_is_refused_by_its_option(options: LoadOptions, words: str) -> None:
@@ -29,7 +32,7 @@ def test_what_nobody_would_heed_is_refused_by_its_option(options: LoadOptions, w
 
 @pytest.mark.parametrize("name", ["causal_lm", "diamond", "oasis", "echo"])
 def test_a_family_without_guidance_takes_no_choice_of_it(name: str) -> None:
-    with pytest.raises(OptionError, match=f"guidance: {name} has auto alone"):
+    with pytest.raises(OptionError, match=f"guidance: {name} supports only auto"):
         require_taken(LoadOptions(guidance="two_pass"), find_family(name).spec)
 
 

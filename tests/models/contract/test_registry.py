@@ -89,7 +89,7 @@ def test_what_cannot_be_loaded_is_unknown_and_the_reason_is_told(
         f"{tmp_path}/none.py:family": "none.py",
         f"{tmp_path}/typo.py:family": "syntax",
         "no_such_module:family": "no_such_module",
-        "": "no model called ''",
+        "": "unknown model ''",
     }.items():
         with pytest.raises(UnknownModelError, match=words):
             find_family(name)
@@ -98,13 +98,13 @@ def test_what_cannot_be_loaded_is_unknown_and_the_reason_is_told(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("json:dumps", "cannot be called without arguments"),
-        ("json:__name__", "cannot be called without arguments"),
+        ("json:dumps", "must be callable without arguments"),
+        ("json:__name__", "must be callable without arguments"),
         ("json:JSONDecoder", "no spec and no load and no kernel"),
-        ("LOCATION:Half", "makes no model family: it has no kernel$"),
-        ("LOCATION:Wordy", "its spec is no ModelSpec"),
+        ("LOCATION:Half", "does not make a model family: it has no kernel$"),
+        ("LOCATION:Wordy", "its spec is not a ModelSpec"),
         ("LOCATION:nothing", r"my_model\.py has no 'nothing'$"),
-        ("mine.py", "name the family too: mine.py:NAME"),
+        ("mine.py", "to load a file, write mine.py:NAME"),
     ],
 )
 def test_what_makes_no_family_is_said_in_a_line(location: str, name: str, words: str) -> None:
@@ -118,10 +118,15 @@ def test_listing_what_is_installed_loads_none_of_it() -> None:
 
 
 def test_a_plan_that_the_model_cannot_follow_is_refused_before_it_is_loaded() -> None:
-    with pytest.raises(OptionError, match=r"parallel\.tensor is 5, .* has 12 attention heads"):
+    with pytest.raises(
+        OptionError,
+        match=r"parallel\.tensor must divide the 12 attention heads of model wan, not 5",
+    ):
         find_family("wan", ParallelPlan(tensor=5))
 
 
 def test_a_plan_that_only_this_version_cannot_follow_is_refused_too() -> None:
-    with pytest.raises(OptionError, match=r"parallel\.tensor is 4, and this version runs .* one"):
+    with pytest.raises(
+        OptionError, match=r"parallel\.tensor must be 1, not 4: this version runs .* one"
+    ):
         find_family("wan", ParallelPlan(tensor=4))

@@ -83,51 +83,60 @@ def test_what_a_client_is_told_of_a_loop_passes() -> None:
 
 
 BAD: dict[str, tuple[ModelSpec, str]] = {
-    "a binding of no key": (keys(jump=("Space",)), "control m binds jump, which is no key of it"),
-    "a binding to one text": (keys(up="Space"), "binds up to 'Space', which are no codes"),  # type: ignore[arg-type]
-    "a binding to no code": (keys(up=("left mouse",)), "which are no codes of keys"),
+    "a binding of no key": (
+        keys(jump=("Space",)),
+        "control m binds jump, which is not one of its keys",
+    ),
+    "a binding to one text": (
+        keys(up="Space"),  # type: ignore[arg-type]
+        "bindings of up must be KeyboardEvent codes, not 'Space'",
+    ),
+    "a binding to no code": (keys(up=("left mouse",)), "must be KeyboardEvent codes"),
     "keys that are dragged": (
         with_loop(controls=(ControlSpec("m", Merge.EDGES, ("up",), drag=Drag.X),)),
-        "control m is dragged, and is no axis",
+        "control m has drag, but only an axis",
     ),
     "an axis dragged some other way": (
         with_loop(controls=(ControlSpec("m", Merge.SUM, drag="z"),)),  # type: ignore[arg-type]
-        "is dragged 'z', which is no Drag",
+        "drag must be a Drag, not 'z'",
     ),
     "a switch of no stream": (
         with_loop(parameters=(switch(stream="ghost"),)),
-        "parameter s switches ghost, which is no stream of it",
+        "parameter s switches ghost, which is not one of its streams",
     ),
     "a switch with three places": (
         with_loop(parameters=(ParameterSpec("s", 0, 0, 2, integer=True, stream="video"),)),
-        "parameter s is a switch, and its range is not 0 to 1",
+        "parameter s is a switch, so it must be an integer from 0 to 1",
     ),
     "a pace of pictures": (
         with_loop(parameters=(ParameterSpec("p", 0, 0, 9, role=ParameterRole.PACE),)),
-        "parameter p has the role pace, which is for loops of text alone",
+        "parameter p has the role pace, which only loops without video",
     ),
     "a role twice": (
         talking(*(switch(name, role=ParameterRole.BARGE_IN) for name in "ab")),
-        "names a role of a parameter twice: barge_in",
+        "declares a role of a parameter twice: barge_in",
     ),
     "a role that there is not": (
         talking(switch(role="singer")),
-        "has the role 'singer', which is no ParameterRole",
+        "role must be a ParameterRole, not 'singer'",
     ),
     "example prompts of a loop that reads none": (
         replace(GOOD, loops=(LOOP, replace(SECOND, example_prompts=("a lake",)))),
-        "loop second .* has example_prompts, and reads no prompt",
+        "loop second .* has example_prompts but reads no prompt",
     ),
     "example turns of a loop that takes none": (
         with_loop(example_turns=("Where?",)),
-        "has example_turns, and takes no turns",
+        "has example_turns but takes no turns",
     ),
-    "an example without a word": (with_loop(example_prompts=(" ",)), "has the example ' '"),
+    "an example without a word": (
+        with_loop(example_prompts=(" ",)),
+        "an example must be text that is not empty, not ' '",
+    ),
     "a component twice": (replace(GOOD, components=GOOD.components * 2), "component twice"),
     "a loop twice": (replace(GOOD, loops=GOOD.loops * 2), "loop twice"),
     "a program twice": (replace(GOOD, programs=GOOD.programs * 2), "program twice"),
     "an unknown component": (with_loop(components=("stub", "ghost")), "ghost"),
-    "no stream": (with_loop(streams=()), "puts nothing out"),
+    "no stream": (with_loop(streams=()), "has no output stream"),
     "a stream twice": (with_loop(streams=(video(), video())), "stream twice"),
     "a control twice": (with_loop(controls=LOOP.controls * 2), "twice"),
     "a control called like a parameter": (
@@ -141,13 +150,13 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
     ),
     "an axis without a range": (
         with_loop(controls=(ControlSpec("m", Merge.SUM, low=1.0, high=1.0),)),
-        "empty range",
+        "must have low below high",
     ),
-    "a chunk without frames": (with_loop(chunk_frames=0), "at least one frame"),
-    "a window that nothing fills": (with_loop(chunk_blocks=0), "no chunk fills it"),
+    "a chunk without frames": (with_loop(chunk_frames=0), "chunk_frames must be at least 1"),
+    "a window that nothing fills": (with_loop(chunk_blocks=0), "its chunks add no blocks"),
     "a window of one chunk and a half": (with_loop(window_blocks=3, chunk_blocks=2), "whole"),
-    "a cache that nobody writes": (with_cache(units=()), "cache stub .* has no producer"),
-    "a cache of nobody": (with_cache(producers=()), "cache stub .* has no producer"),
+    "a cache that no unit writes": (with_cache(units=()), "cache stub .* has no producer"),
+    "a cache of no loop": (with_cache(producers=()), "cache stub .* has no producer"),
     "a cache of an unknown loop": (
         with_cache(producers=("ghost",)),
         "cache stub .* has no producer: there is no loop 'ghost'",
@@ -160,19 +169,19 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
         with_loop(caches=("stub", "ghost")),
         "reads the cache ghost, which has no producer",
     ),
-    "a window of no cache": (with_loop(caches=()), "does not say of which cache"),
+    "a window of no cache": (with_loop(caches=()), "does not name the cache"),
     "a cache without a window": (
         replace(GOOD, loops=(LOOP, replace(SECOND, window_blocks=0))),
-        "loop second .* reads a cache, and has no window of it",
+        "loop second .* reads a cache but has no window of it",
     ),
     "a cache of a loop that it does not read": (
         replace(TALKING, loops=(TALKING.loops[0], replace(TALKING.loops[1], reads=()))),
-        "cannot see the cache stub: it reads no loop that writes it",
+        "cannot see the cache stub: it does not read a loop that writes it",
     ),
     "a cache twice": (replace(GOOD, caches=GOOD.caches * 2), "cache twice"),
     "caches of different blocks": (
         replace(GOOD, caches=(*GOOD.caches, replace(GOOD.caches[0], name="b", shape=(2,)))),
-        "different blocks",
+        "blocks of different shapes",
     ),
     "an exact rebuild of nothing": (
         replace(
@@ -181,34 +190,43 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
                 {"world_model": frozenset(Capability) - {Capability.DURABLE}}
             ),
         ),
-        "without the capability to be durable",
+        "exact_rebuild without durable",
     ),
-    "memory below zero": (with_loop(state_bytes=-1), "below zero"),
-    "a negative count": (with_loop(prompt_tokens=-1), "below zero"),
+    "memory below zero": (with_loop(state_bytes=-1), "negative count"),
+    "a negative count": (with_loop(prompt_tokens=-1), "negative count"),
     "controls without the capability": (
         replace(GOOD, capabilities=CapabilityMatrix({"world_model": frozenset()})),
-        "capability for actions",
+        "capability actions",
     ),
     "prompts without the capability": (
         replace(
             GOOD,
             capabilities=CapabilityMatrix({"world_model": frozenset({Capability.ACTIONS})}),
         ),
-        "capability for them",
+        "capability text_prompt",
     ),
-    "no width": (with_loop(streams=(video(width=0),)), "size and a rate"),
-    "no rate": (with_loop(streams=(video(rate_hz=0.0),)), "size and a rate"),
-    "a rate that is no number": (with_loop(streams=(video(rate_hz=float("nan")),)), "a rate"),
-    "an endless rate": (with_loop(streams=(video(rate_hz=float("inf")),)), "a rate"),
-    "sound without a rate": (with_loop(streams=(video(), sound(0.0))), "samples a second"),
-    "sound that is too slow": (with_loop(streams=(video(), sound(7_999.0))), "samples a second"),
-    "half a sample": (with_loop(streams=(video(), sound(11_025.5))), "samples a second"),
-    "surround sound": (with_loop(streams=(video(), sound(channels=6))), "1 or 2 channels"),
+    "no width": (with_loop(streams=(video(width=0),)), "needs width, height and rate_hz"),
+    "no rate": (with_loop(streams=(video(rate_hz=0.0),)), "needs width, height and rate_hz"),
+    "a rate that is not a number": (with_loop(streams=(video(rate_hz=float("nan")),)), "rate_hz"),
+    "an endless rate": (with_loop(streams=(video(rate_hz=float("inf")),)), "rate_hz"),
+    "sound without a rate": (
+        with_loop(streams=(video(), sound(0.0))),
+        "rate_hz must be a whole number from 8000",
+    ),
+    "sound that is too slow": (
+        with_loop(streams=(video(), sound(7_999.0))),
+        "rate_hz must be a whole number from 8000",
+    ),
+    "half a sample": (
+        with_loop(streams=(video(), sound(11_025.5))),
+        "rate_hz must be a whole number from 8000",
+    ),
+    "surround sound": (with_loop(streams=(video(), sound(channels=6))), "channels must be 1 or 2"),
     "a default outside its range": (
         with_loop(parameters=(ParameterSpec("gain", 3.0, 0.0, 1.0),)),
         "default of gain",
     ),
-    "a default that is no number": (
+    "a default that is not a number": (
         with_loop(parameters=(ParameterSpec("gain", float("nan"), 0.0, 1.0),)),
         "default of gain",
     ),
@@ -219,67 +237,85 @@ BAD: dict[str, tuple[ModelSpec, str]] = {
     ),
     "a program without a lead": (
         replace(GOOD, programs=(ProgramSpec("p", ("world_model",), Lead(0)),)),
-        "lead of 1",
+        "least_chunks of the lead must be at least 1",
     ),
     "no programs": (replace(GOOD, programs=()), "no programs"),
-    "no precision": (replace(GOOD, precisions=()), "computes in no precision"),
-    "an unknown precision": (replace(GOOD, precisions=("float7",)), "'float7', which is unknown"),
-    "a block without room": (with_cache(shape=(2, 0)), r"cache stub .* a block of \(2, 0\)"),
+    "no precision": (replace(GOOD, precisions=()), "model stub has no precision"),
+    "an unknown precision": (replace(GOOD, precisions=("float7",)), "unknown precision 'float7'"),
+    "a block without room": (
+        with_cache(shape=(2, 0)),
+        r"cache stub .* whole numbers from 1, not \(2, 0\)",
+    ),
     "nothing to share out": (
         replace(GOOD, parallel=ParallelSpec(tensor=0)),
-        "parallel.tensor is 0, and 1 is the least",
+        "parallel.tensor must be at least 1, not 0",
     ),
-    "a model without a name": (replace(GOOD, name=""), "model is called '', which is no name"),
-    "a model called by a line": (replace(GOOD, name="a\nb"), "which is no name"),
-    "a model called nothing": (replace(GOOD, name=None), "called None, which is no name"),  # type: ignore[arg-type]
-    "a loop that is a string": (replace(GOOD, loops=("l",)), "'l' where a LoopSpec belongs"),  # type: ignore[arg-type]
-    "a stream without a name": (with_loop(streams=(replace(video(), name=""),)), "is no name"),
+    "a model without a name": (
+        replace(GOOD, name=""),
+        "name of a model must be printable text, not ''",
+    ),
+    "a model called by a line": (replace(GOOD, name="a\nb"), "must be printable text"),
+    "a model called nothing": (replace(GOOD, name=None), "must be printable text, not None"),  # type: ignore[arg-type]
+    "a loop that is a string": (replace(GOOD, loops=("l",)), "'l' is not a LoopSpec"),  # type: ignore[arg-type]
+    "a stream without a name": (
+        with_loop(streams=(replace(video(), name=""),)),
+        "must be printable text, not ''",
+    ),
     "a control that is latest": (
         with_loop(controls=(ControlSpec("m", Merge.LATEST),)),
-        "control m is edges or sum, not latest",
+        "control m: merge must be edges or sum, not latest",
     ),
     "a control that is fifo": (
         with_loop(controls=(ControlSpec("m", Merge.FIFO),)),
-        "control m is edges or sum, not fifo",
+        "control m: merge must be edges or sum, not fifo",
     ),
     "an endless axis": (
         with_loop(controls=(ControlSpec("m", Merge.SUM, low=float("-inf")),)),
-        "control m has no finite range",
+        "control m: the range must be finite",
     ),
     "a key of two controls": (
         with_loop(
             controls=(ControlSpec("a", Merge.EDGES, ("x",)), ControlSpec("b", Merge.EDGES, ("x",)))
         ),
-        "names a key twice: x, x",
+        "declares a key twice: x",
     ),
     "an unknown capability": (
         replace(
             GOOD,
             capabilities=CapabilityMatrix({"world_model": frozenset({"teleport"})}),  # type: ignore[arg-type]
         ),
-        "no capability 'teleport'",
+        "unknown capability 'teleport'",
     ),
     "words with a rate": (
         with_loop(streams=(video(), StreamSpec("t", StreamKind.TEXT, rate_hz=5.0))),
-        "text stream t has a rate of 5",
+        "text stream t: rate_hz must be 0 for text, not 5",
     ),
-    "half a pixel": (with_loop(streams=(video(width=96.5),)), "width is 96.5"),  # type: ignore[arg-type]
-    "a wall of pixels": (with_loop(streams=(video(height=8193),)), "height is 8193, .*8192"),
-    "a wall of pixels coming in": (with_loop(inputs=(camera(width=8193),)), "width is 8193"),
+    "half a pixel": (
+        with_loop(streams=(video(width=96.5),)),  # type: ignore[arg-type]
+        "width must be a whole number up to 8192, not 96.5",
+    ),
+    "a wall of pixels": (
+        with_loop(streams=(video(height=8193),)),
+        "height must be a whole number up to 8192, not 8193",
+    ),
+    "a wall of pixels coming in": (
+        with_loop(inputs=(camera(width=8193),)),
+        "width must be a whole number up to 8192, not 8193",
+    ),
     "what goes in called as what comes out": (
         with_loop(inputs=(camera("video"),), streams=(video(),)),
-        "as one that comes out: video",
+        "the name video for an input and an output stream",
     ),
-    "turns without words": (with_loop(takes_turns=True), "no text stream to answer in"),
+    "turns without words": (with_loop(takes_turns=True), "no text stream for the answers"),
     "an integer that is not whole": (
         with_loop(parameters=(ParameterSpec("gain", 0.5, 0.0, 1.0, integer=True),)),
-        "parameter gain is an integer",
+        "parameter gain: default and range of an integer",
     ),
     "a parameter without an end": (
         with_loop(parameters=(ParameterSpec("gain", 0.5, 0.0, float("inf")),)),
-        "parameter gain has no finite range",
+        "parameter gain: the range must be finite",
     ),
-    "half a frame": (with_loop(chunk_frames=1.5), "chunk_frames is 1.5"),
+    "half a frame": (with_loop(chunk_frames=1.5), "chunk_frames must be a whole number, not 1.5"),
     "capabilities of an unknown loop": (
         replace(
             GOOD,
@@ -349,10 +385,16 @@ class TestParallelPlans:
     @pytest.mark.parametrize(
         ("plan", "words"),
         [
-            (ParallelPlan(tensor=8), "parallel.tensor is 8, .* has 12 attention heads"),
-            (ParallelPlan(sequence=7), "parallel.sequence is 7, .* has 1560 tokens a call"),
-            (ParallelPlan(data=2), "parallel.data is 2, .* cannot be split so"),
-            (ParallelPlan(tensor=0), "parallel.tensor is 0, and 1 is the least"),
+            (
+                ParallelPlan(tensor=8),
+                "parallel.tensor must divide the 12 attention heads of model stub, not 8",
+            ),
+            (
+                ParallelPlan(sequence=7),
+                "parallel.sequence must divide the 1560 tokens of a call of model stub, not 7",
+            ),
+            (ParallelPlan(data=2), "parallel.data must be 1: .* cannot be split that way"),
+            (ParallelPlan(tensor=0), "parallel.tensor must be at least 1, not 0"),
         ],
     )
     def test_a_plan_that_the_model_cannot_follow_is_refused_by_its_field(
@@ -362,7 +404,9 @@ class TestParallelPlans:
             self.SPLIT.validate(plan)
 
     def test_a_model_is_not_split_unless_it_says_how(self) -> None:
-        with pytest.raises(OptionError, match=r"parallel\.tensor is 2, .* cannot be split so"):
+        with pytest.raises(
+            OptionError, match=r"parallel\.tensor must be 1: .* cannot be split that way"
+        ):
             GOOD.validate(ParallelPlan(tensor=2))
 
 

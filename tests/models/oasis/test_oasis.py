@@ -1,4 +1,4 @@
-"""Oasis beside its cache, and its controls; `test_parity.py` has the public numbers."""
+"""Oasis with and without its cache, and its controls; `test_parity.py` has the public numbers."""
 
 import pytest
 import torch

@@ -33,7 +33,7 @@ TOLERANCE = 1e-5
 LOOP_TOLERANCE = 2e-5
 """Of a session: each frame goes through ten calls and is then the past of the next ones."""
 MIDDLE = 40
-"""What the public action files say of a camera that stands still, and how much is the most."""
+"""The public action files' value of a camera at rest, and the greatest movement."""
 
 
 def sizes(golden: Golden) -> tuple[DitConfig, VaeConfig]:
@@ -63,7 +63,7 @@ def sizes(golden: Golden) -> tuple[DitConfig, VaeConfig]:
 
 
 class Listening(OasisKernel):
-    """Notes the frames in the making and those that are made."""
+    """Records the frames in progress and the finished ones."""
 
     def __init__(
         self, spec: LoopSpec, components: OasisComponents, instance: ModelInstance

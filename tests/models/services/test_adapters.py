@@ -1,4 +1,4 @@
-"""Adapters beside the weights: what they add, for whom, and how it is named."""
+"""Adapters that sessions choose: what they add, for which session, and their names in keys."""
 
 import threading
 from pathlib import Path
@@ -58,7 +58,7 @@ class TestBeside:
     @pytest.mark.parametrize("mix", [(("a", 1.0),), (("a", 0.5), ("b", 2.0)), (("b", 1.5),)])
     def test_a_mix_computes_what_the_summed_weights_compute(self, mix: Mix, tmp_path: Path) -> None:
         model = net()
-        adapters = fitted(model, tmp_path).beside
+        adapters = fitted(model, tmp_path).selectable
         with adapters.applied(mix):
             made = model(X)
         torch.testing.assert_close(made, plain(model, X, mix), atol=1e-5, rtol=1e-5)
@@ -66,7 +66,7 @@ class TestBeside:
     def test_without_a_mix_nothing_is_changed_to_the_last_bit(self, tmp_path: Path) -> None:
         model = net()
         before = model(X)
-        adapters = fitted(model, tmp_path).beside
+        adapters = fitted(model, tmp_path).selectable
         with adapters.applied((("a", 1.0),)):
             assert not torch.equal(model(X), before)
         assert torch.equal(model(X), before)
@@ -75,7 +75,7 @@ class TestBeside:
 
     def test_a_mix_is_that_of_its_thread(self, tmp_path: Path) -> None:
         model = net()
-        adapters = fitted(model, tmp_path).beside
+        adapters = fitted(model, tmp_path).selectable
         heard: list[Tensor] = []
         with adapters.applied((("a", 1.0),)):
             other = threading.Thread(target=lambda: heard.append(model(X)))
@@ -85,7 +85,7 @@ class TestBeside:
 
     def test_a_mix_ends_with_its_block_even_when_that_fails(self, tmp_path: Path) -> None:
         model = net()
-        adapters = fitted(model, tmp_path).beside
+        adapters = fitted(model, tmp_path).selectable
         with pytest.raises(RuntimeError), adapters.applied((("a", 1.0),)):
             model(X[:, :1])
         assert torch.equal(model(X), net()(X))
@@ -95,14 +95,14 @@ class TestMix:
     """Strengths as a value."""
 
     def test_parameters_that_are_not_named_stay(self, tmp_path: Path) -> None:
-        adapters = fitted(net(), tmp_path).beside
+        adapters = fitted(net(), tmp_path).selectable
         one = adapters.mix({"lora_b": 1.0, "other": 3.0})
         assert one == (("b", 1.0),)
         assert adapters.mix({"lora_a": 0.5}, one) == (("a", 0.5), ("b", 1.0))
         assert adapters.mix({"lora_b": 0.0}, one) == OFF
 
     def test_versions_tell_strengths_and_contents_apart(self, tmp_path: Path) -> None:
-        adapters = fitted(net(), tmp_path).beside
+        adapters = fitted(net(), tmp_path).selectable
         [one] = adapters.versions((("a", 0.1),))
         [other] = adapters.versions((("a", 0.1000000001),))
         assert one != other
@@ -113,7 +113,7 @@ class TestMix:
         model = net()
         path = write_peft(tmp_path, pairs_for(model, ("0",), seed=1))
         option = AdapterOption("a", str(path), strength=0.25, most=1.5)
-        [spec] = fit_adapters((option,), {"net": model}, prefixed).beside.parameters
+        [spec] = fit_adapters((option,), {"net": model}, prefixed).selectable.parameters
         assert (spec.name, spec.default, spec.low, spec.high) == ("lora_a", 0.25, 0.0, 1.5)
 
 
@@ -125,7 +125,7 @@ class TestMerged:
         found = fitted(model, tmp_path, merged=True, strength=0.5)
         wanted = plain(net(), X, (("a", 0.5), ("b", 0.5)))
         torch.testing.assert_close(model(X), wanted, atol=1e-5, rtol=1e-5)
-        assert not found.beside
+        assert not found.selectable
 
     def test_the_weights_have_another_version(self, tmp_path: Path) -> None:
         half = fitted(net(), tmp_path, merged=True, strength=0.5).version("w")
@@ -141,7 +141,7 @@ class TestMerged:
 class TestFitting:
     """All of them, or nothing."""
 
-    @pytest.mark.parametrize("merged", [False, True], ids=["beside", "merged"])
+    @pytest.mark.parametrize("merged", [False, True], ids=["selectable", "merged"])
     def test_numbers_that_are_not_finite_are_refused(self, merged: bool, tmp_path: Path) -> None:
         model = net()
         pairs = pairs_for(model, ("0",), seed=1)
@@ -165,6 +165,9 @@ class TestFitting:
             AdapterOption("a", str(good), merged=True, strength=1.0),
             AdapterOption("b", str(bad)),
         )
-        with pytest.raises(CheckpointError, match=r"adapter b: .* 1 not in the model: net\.9"):
+        with pytest.raises(
+            CheckpointError,
+            match=r"adapter b: .* tensors that the model does not have \(1\): net\.9",
+        ):
             fit_adapters(options, {"net": model}, prefixed)
         assert torch.equal(model(X), net()(X))

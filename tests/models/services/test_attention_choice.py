@@ -63,13 +63,13 @@ def test_a_language_model_says_the_same_with_each_of_its_librarys_backends() -> 
 @pytest.mark.parametrize("backend", ["quick", "flash"])
 def test_a_backend_that_is_not_here_is_refused_by_its_field(name: str, backend: str) -> None:
     case = SPEAKER if name == "causal_lm" else FAMILIES[name]
-    with pytest.raises(OptionError, match=r"attention: .*(no attention backend|flash)"):
+    with pytest.raises(OptionError, match=r"attention: .*(unknown backend|flash)"):
         attending(case, backend).rig()
 
 
 @pytest.mark.parametrize("name", ["pocket", "diamond", "oasis"])
 def test_a_family_without_a_table_of_blocks_says_which_backends_it_has(name: str) -> None:
-    with pytest.raises(OptionError, match="attention: no attention backend 'triton'; there are"):
+    with pytest.raises(OptionError, match="attention: unknown backend 'triton'; known:"):
         attending(FAMILIES[name], "triton").rig()
 
 
@@ -79,5 +79,5 @@ def test_wan_says_what_a_table_of_blocks_needs() -> None:
 
 
 def test_a_model_that_reads_blocks_in_place_names_that_backend_too() -> None:
-    with pytest.raises(OptionError, match=r"no attention backend 'quick'; .*flash, triton$"):
+    with pytest.raises(OptionError, match=r"unknown backend 'quick'; .*flash, triton$"):
         attending(FAMILIES["wan"], "quick").rig()

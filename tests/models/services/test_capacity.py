@@ -45,7 +45,7 @@ def test_history_gives_way_before_sessions_do_and_the_operator_is_told(
 
 
 def test_a_device_without_room_for_one_session_is_refused_with_the_numbers() -> None:
-    with pytest.raises(OptionError, match=r"19\.\d GiB in bfloat16 .* 8\.0 GiB are free"):
+    with pytest.raises(OptionError, match=r"19\.\d GiB in bfloat16, .* 8\.0 GiB are free"):
         fitted(WAN, "bfloat16", MemoryBudget(4, 8), 8 * GIB)
 
 

@@ -68,7 +68,7 @@ def test_every_public_size_of_a_family_has_its_memory(entries: dict[str, Catalog
 def test_the_memory_of_a_language_model_is_left_to_its_weights(
     entries: dict[str, CatalogueEntry],
 ) -> None:
-    assert entries["causal_lm"].memory == (("", "as the weights say"),)
+    assert entries["causal_lm"].memory == (("", "depends on the weights"),)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_strangers_family_is_not_taken_for_one_that_ships_under_its_name(
 
 def test_memory_is_told_in_a_unit_that_can_be_read() -> None:
     assert (
-        memory_of(StubFamily().spec) == "416 B in float32 with 8 chunks to go back to, 192 B with 1"
+        memory_of(StubFamily().spec) == "416 B in float32 with a history of 8 chunks, 192 B with 1"
     )
 
 
@@ -140,7 +140,7 @@ def raising(error: Exception) -> Callable[[], ModelFamily]:
 
 
 class Unprecise(StubFamily):
-    """Computes in what nobody knows."""
+    """Has an unknown precision."""
 
     def __init__(self, *precisions: str) -> None:
         super().__init__()
@@ -164,8 +164,8 @@ BROKEN: dict[str, tuple[Callable[[], ModelFamily], str]] = {
     "type": (raising(TypeError("one\ntwo")), "cannot load model 'type': TypeError: one"),
     "key": (raising(KeyError("x")), "cannot load model 'key': KeyError: 'x'"),
     "silent": (raising(AssertionError()), "cannot load model 'silent': AssertionError"),
-    "none": (Unprecise, "model stub computes in no precision"),
-    "float7": (lambda: Unprecise("float7"), "model stub computes in 'float7', which is unknown"),
+    "none": (Unprecise, "model stub has no precision"),
+    "float7": (lambda: Unprecise("float7"), "model stub has the unknown precision 'float7'"),
     "variants": (Unspoken, "ZeroDivisionError: by zero"),
 }
 
@@ -197,9 +197,9 @@ def test_an_entry_is_a_paragraph_and_its_fault_stands_below() -> None:
         "wave: A wave",
         "  programs   world",
         "  loop       world_model: actions, fork",
-        "  loop       bare: steps forward, no more",
-        "  a session  1 GiB",
-        "  a session  large: 2 GiB",
+        "  loop       bare: no capabilities",
+        "  memory     1 GiB",
+        "  memory     large: 2 GiB",
         "  licence    MIT; public weights: unknown",
         "  cannot be served here: no weights",
         "",

@@ -25,7 +25,7 @@ from reverie.models.diamond.network.denoiser import Denoiser
 POINTER = Path(__file__).parent.parent.parent / "inputs" / "git_lfs_pointer.txt"
 PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to download</body></html>\n"
 ADVICE = ("Traceback", "weights_only", "trust_remote_code", "please pass", "raise an issue")
-"""What no person should read who has a broken file."""
+"""What an error about a broken file must not contain."""
 
 WAN_VAE = "vae/diffusion_pytorch_model.safetensors"
 WAN_TEXT = "text_encoder/model.safetensors"
@@ -216,37 +216,45 @@ BAD: dict[str, tuple[str, Spoil, str]] = {
     # Wan: each part in turn is none.
     "wan vae pointer": ("wan", pointer(WAN_VAE), f"{WAN_VAE} is a git-lfs pointer"),
     "wan vae page": ("wan", page(WAN_VAE), f"{WAN_VAE} is a web page"),
-    "wan vae half": ("wan", half(WAN_VAE), f"{WAN_VAE} is cut short"),
-    "wan vae empty": ("wan", empty(WAN_VAE), f"{WAN_VAE} is no checkpoint that is read here"),
+    "wan vae half": ("wan", half(WAN_VAE), f"{WAN_VAE} is incomplete"),
+    "wan vae empty": ("wan", empty(WAN_VAE), f"{WAN_VAE} is not a supported checkpoint"),
     "wan vae lacks": (
         "wan",
         without(WAN_VAE, "decoder.conv_in.bias"),
-        f"1 not in the checkpoint: decoder.conv_in.bias ({WAN_VAE})",
+        f"tensors missing from the checkpoint (1): decoder.conv_in.bias ({WAN_VAE})",
     ),
-    "wan vae wide": ("wan", wide_vae, "makes latents of 48 channels, and the transformer has 16"),
-    "wan vae none": ("wan", no_vae, "Wan2.1_VAE.pth is no VAE of Wan"),
-    "wan vae code": ("wan", more_than_tensors, "Wan2.1_VAE.pth: it holds more than tensors"),
+    "wan vae wide": ("wan", wide_vae, "its latents have 48 channels, those of the transformer 16"),
+    "wan vae none": ("wan", no_vae, "Wan2.1_VAE.pth is not a VAE of Wan"),
+    "wan vae code": ("wan", more_than_tensors, "Wan2.1_VAE.pth: it contains more than tensors"),
     "wan vae class": (
         "wan",
         said("vae/config.json", _class_name="AutoencoderKL"),
-        "vae/config.json: _class_name is 'AutoencoderKL'",
+        "vae/config.json: _class_name must be AutoencoderKLWan, not 'AutoencoderKL'",
     ),
     "wan vae 2.2": ("wan", said("vae/config.json", is_residual=True), "the VAE of Wan 2.2"),
-    "wan vae sizes": ("wan", said("vae/config.json", dim_mult=[1, 2]), "8 times smaller"),
+    "wan vae sizes": (
+        "wan",
+        said("vae/config.json", dim_mult=[1, 2]),
+        "must reduce 8 times in space",
+    ),
     "wan vae config pointer": ("wan", pointer("vae/config.json"), "config.json is a git-lfs"),
-    "wan vae is text": ("wan", other_file(WAN_VAE, WAN_TEXT), f"{WAN_VAE} is no VAE of Wan"),
+    "wan vae is text": ("wan", other_file(WAN_VAE, WAN_TEXT), f"{WAN_VAE} is not a VAE of Wan"),
     "wan text pointer": ("wan", pointer(WAN_TEXT), f"{WAN_TEXT} is a git-lfs pointer"),
     "wan text page": ("wan", page(WAN_TEXT), f"{WAN_TEXT} is a web page"),
-    "wan text half": ("wan", half(WAN_TEXT), f"{WAN_TEXT} is cut short"),
+    "wan text half": ("wan", half(WAN_TEXT), f"{WAN_TEXT} is incomplete"),
     "wan text lacks": (
         "wan",
         without(WAN_TEXT, "encoder.final_layer_norm.weight"),
-        f"1 not in the checkpoint: encoder.final_layer_norm.weight ({WAN_TEXT})",
+        f"tensors missing from the checkpoint (1): encoder.final_layer_norm.weight ({WAN_TEXT})",
     ),
-    "wan text wide": ("wan", wide_text, "makes rows of 24 numbers, and the transformer reads"),
-    "wan text other": ("wan", other_text, "model_type is 't5', and the text encoder is 'umt5'"),
-    "wan text is vae": ("wan", other_file(WAN_TEXT, WAN_VAE), f"{WAN_TEXT} is no umT5 encoder"),
-    "wan words": ("wan", few_words, "it has 7 words, and the model knows 3"),
+    "wan text wide": ("wan", wide_text, "its rows have 24 numbers, and the transformer reads"),
+    "wan text other": (
+        "wan",
+        other_text,
+        "model_type of the text encoder must be 'umt5', not 't5'",
+    ),
+    "wan text is vae": ("wan", other_file(WAN_TEXT, WAN_VAE), f"{WAN_TEXT} is not a umT5 encoder"),
+    "wan words": ("wan", few_words, "it has 7 tokens, and the model has 3"),
     "wan tokenizer pointer": (
         "wan",
         pointer("tokenizer/tokenizer.json"),
@@ -255,22 +263,22 @@ BAD: dict[str, tuple[str, Spoil, str]] = {
     "wan tokenizer half": (
         "wan",
         half("tokenizer/tokenizer.json"),
-        "tokenizer/tokenizer.json is cut short",
+        "tokenizer/tokenizer.json is incomplete",
     ),
-    "wan tokenizer settings": ("wan", settings_alone, "lacks a tokenizer (tokenizer.json"),
+    "wan tokenizer settings": ("wan", settings_alone, "is missing a tokenizer (tokenizer.json"),
     "wan transformer pointer": ("wan", pointer(WAN_TRANSFORMER), "is a git-lfs pointer"),
     "wan transformer page": ("wan", page(WAN_TRANSFORMER), "is a web page"),
-    "wan transformer half": ("wan", half(WAN_TRANSFORMER), "is cut short"),
+    "wan transformer half": ("wan", half(WAN_TRANSFORMER), "is incomplete"),
     "wan transformer lacks": (
         "wan",
         without(WAN_TRANSFORMER, "blocks.1.ffn.2.bias"),
-        f"1 not in the checkpoint: blocks.1.ffn.2.bias ({WAN_TRANSFORMER})",
+        f"tensors missing from the checkpoint (1): blocks.1.ffn.2.bias ({WAN_TRANSFORMER})",
     ),
     "wan transformer i2v": ("wan", pictures_too, "takes 36 channels and makes 16"),
     "wan transformer is vae": (
         "wan",
         other_file(WAN_TRANSFORMER, WAN_VAE),
-        f"{WAN_TRANSFORMER} is no Wan transformer",
+        f"{WAN_TRANSFORMER} is not a Wan transformer",
     ),
     "wan transformer twice": ("wan", second(WAN_TRANSFORMER, SHARD), "more than once"),
     "wan vae twice": ("wan", second(WAN_VAE, SHARD), "more than once"),
@@ -278,26 +286,26 @@ BAD: dict[str, tuple[str, Spoil, str]] = {
     # A language model.
     "lm pointer": ("causal_lm", pointer("model.safetensors"), "is a git-lfs pointer"),
     "lm page": ("causal_lm", page("model.safetensors"), "is a web page"),
-    "lm half": ("causal_lm", half("model.safetensors"), "is cut short"),
+    "lm half": ("causal_lm", half("model.safetensors"), "is incomplete"),
     "lm lacks": (
         "causal_lm",
         without("model.safetensors", "model.norm.weight"),
-        "1 not in the checkpoint: model.norm.weight (model.safetensors)",
+        "tensors missing from the checkpoint (1): model.norm.weight (model.safetensors)",
     ),
-    "lm shards": ("causal_lm", shards_lost, "lacks model-00001-of-00002.safetensors"),
-    "lm other sizes": ("causal_lm", another_model, "not in the model: model.layers.1."),
+    "lm shards": ("causal_lm", shards_lost, "is missing model-00001-of-00002.safetensors"),
+    "lm other sizes": ("causal_lm", another_model, "model does not have"),
     "lm tokenizer pointer": ("causal_lm", pointer("tokenizer.json"), "is a git-lfs pointer"),
-    "lm tokenizer half": ("causal_lm", half("tokenizer.json"), "tokenizer.json is cut short"),
+    "lm tokenizer half": ("causal_lm", half("tokenizer.json"), "tokenizer.json is incomplete"),
     "lm config pointer": ("causal_lm", pointer("config.json"), "config.json is a git-lfs pointer"),
-    "lm words": ("causal_lm", said("config.json", vocab_size=9), "the model knows 9"),
+    "lm words": ("causal_lm", said("config.json", vocab_size=9), "the model has 9"),
     # DIAMOND.
     "diamond pointer": ("diamond", pointer("Breakout.pt"), "Breakout.pt is a git-lfs pointer"),
     "diamond page": ("diamond", page("Breakout.pt"), "Breakout.pt is a web page"),
-    "diamond half": ("diamond", half("Breakout.pt"), "Breakout.pt is cut short"),
+    "diamond half": ("diamond", half("Breakout.pt"), "Breakout.pt is incomplete"),
     "diamond two": (
         "diamond",
         two_agents,
-        "holds 2 agents (Breakout.pt, Pong.pt): name the file of one",
+        "contains 2 agents (Breakout.pt, Pong.pt): set checkpoint to one of the files",
     ),
     "diamond picture pointer": ("diamond", pointer("start.png"), "start.png is a git-lfs pointer"),
     "diamond picture half": ("diamond", half("start.png"), "cannot read"),
@@ -305,22 +313,22 @@ BAD: dict[str, tuple[str, Spoil, str]] = {
     "oasis pointer": ("oasis", pointer("oasis500m.safetensors"), "is a git-lfs pointer"),
     "oasis page": ("oasis", page("oasis500m.safetensors"), "is a web page"),
     "oasis vae pointer": ("oasis", pointer("vit-l-20.safetensors"), "is a git-lfs pointer"),
-    "oasis vae half": ("oasis", half("vit-l-20.safetensors"), "is cut short"),
+    "oasis vae half": ("oasis", half("vit-l-20.safetensors"), "is incomplete"),
     "oasis vae none": (
         "oasis",
         other_file("vit-l-20.safetensors", "oasis500m.safetensors"),
-        "vit-l-20.safetensors is no VAE of Oasis",
+        "vit-l-20.safetensors is not a VAE of Oasis",
     ),
-    "oasis two": ("oasis", second("oasis500m.safetensors"), "holds 2 transformers"),
+    "oasis two": ("oasis", second("oasis500m.safetensors"), "contains 2 transformers"),
     "oasis picture page": ("oasis", page("start.png"), "start.png is a web page"),
     # Pocket, which is one file.
     "pocket pointer": ("pocket", pointer("pocket.safetensors"), "is a git-lfs pointer"),
     "pocket page": ("pocket", page("pocket.safetensors"), "is a web page"),
-    "pocket half": ("pocket", half("pocket.safetensors"), "is cut short"),
+    "pocket half": ("pocket", half("pocket.safetensors"), "is incomplete"),
     "pocket lacks": (
         "pocket",
         lambda folder: pocket_without(folder / "pocket.safetensors"),
-        "not in the checkpoint: codec.",
+        "missing from the checkpoint",
     ),
 }
 

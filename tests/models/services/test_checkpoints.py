@@ -1,4 +1,4 @@
-"""Files that are no checkpoints, told in words of this project."""
+"""Files that are not checkpoints are refused with this project's own errors."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ ANY = CheckpointManifest("any", ("*",))
 def test_what_is_no_checkpoint_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.mp4"
     path.write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"text\.mp4 is no checkpoint that is read here"):
+    with pytest.raises(CheckpointError, match=r"text\.mp4 is not a supported checkpoint"):
         ANY.tensors((path,))
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from reverie.models.contract.errors import DeviceLostError, DeviceMemoryError
-from reverie.models.services.device_errors import told_apart, with_room_made
+from reverie.models.services.device_errors import classify, retry_out_of_memory
 from reverie.models.services.free_memory import free_bytes, in_words
 
 LOST = (
@@ -41,20 +41,20 @@ NEITHER = (
 @pytest.mark.parametrize("error", LOST, ids=str)
 def test_what_no_later_call_survives_is_a_lost_device(error: Exception) -> None:
     with pytest.raises(DeviceLostError, match="the device has failed: ") as raised:
-        told_apart(error)
+        classify(error)
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("error", MEMORY, ids=repr)
 def test_memory_that_ran_out_is_told_whatever_says_so(error: Exception) -> None:
-    told = told_apart(error)
+    told = classify(error)
     assert isinstance(told, DeviceMemoryError)
     assert str(told).startswith("out of memory on cpu: ")
 
 
 @pytest.mark.parametrize("error", NEITHER, ids=repr)
 def test_a_models_own_mistake_stays_what_it_is(error: Exception) -> None:
-    assert told_apart(error) is error
+    assert classify(error) is error
 
 
 def test_it_is_found_below_what_a_model_raised_over_it() -> None:
@@ -62,15 +62,15 @@ def test_it_is_found_below_what_a_model_raised_over_it() -> None:
         over = ValueError("the step failed")
         over.__cause__ = cause
         with pytest.raises(kind):
-            raise told_apart(over)
+            raise classify(over)
 
 
 def test_what_was_asked_for_is_told_and_what_there_is() -> None:
-    told = told_apart(MEMORY[0])
+    told = classify(MEMORY[0])
     assert isinstance(told, DeviceMemoryError)
     assert told.asked_bytes == 2.5 * 2**30
     assert told.free_bytes is not None
-    assert f"2.5 GiB were asked for, {in_words(told.free_bytes)} are free" in str(told)
+    assert f"2.5 GiB were requested, {in_words(told.free_bytes)} are free" in str(told)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_was_asked_for_is_told_and_what_there_is() -> None:
 )
 def test_what_the_libraries_here_raise_is_known(ask: object, asked: str) -> None:
     with pytest.raises(DeviceMemoryError, match=f"out of memory on cpu: {asked}"):
-        with_room_made(ask)  # type: ignore[arg-type]
+        retry_out_of_memory(ask)  # type: ignore[arg-type]
 
 
 def test_memory_that_an_error_holds_is_let_go_of_before_the_second_try() -> None:
@@ -101,7 +101,7 @@ def test_memory_that_an_error_holds_is_let_go_of_before_the_second_try() -> None
         return f"done with {type(large).__name__}"
 
     tries: list[int] = []
-    assert with_room_made(work) == "done with Large"
+    assert retry_out_of_memory(work) == "done with Large"
 
 
 def test_any_other_error_is_raised_at_once_as_it_is() -> None:
@@ -112,7 +112,7 @@ def test_any_other_error_is_raised_at_once_as_it_is() -> None:
         raise KeyError("mistake")
 
     with pytest.raises(KeyError):
-        with_room_made(work)
+        retry_out_of_memory(work)
     assert tries == [1]
 
 

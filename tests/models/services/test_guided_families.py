@@ -40,9 +40,10 @@ from reverie.models.services.guidance.policies import (
 )
 from reverie.models.services.guidance.select import guidance_of
 from reverie.models.wan.checkpoint.loading import TINY, random_components
+from reverie.models.wan.description import wan_spec
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.network.transformer import WanTransformer
-from reverie.models.wan.spec import assemble, wan_spec
+from reverie.models.wan.spec import assemble
 
 SCALE = 3.0
 HELD = {"move": KeyInput((), ("left",))}
@@ -297,13 +298,15 @@ class TestChoice:
         space = CombineSpace.VELOCITY
         policy_for = guidance_of(LoadOptions(), space, takes_scale=True, model="wan")
         assert policy_for(1.0) == EmbeddedGuidance(1.0, space)
-        with pytest.raises(OptionError, match="guidance: wan is told the scale"):
+        with pytest.raises(
+            OptionError, match="guidance: these weights of wan support auto, embedded"
+        ):
             guidance_of(LoadOptions(guidance="two_pass"), space, takes_scale=True, model="wan")
 
     @pytest.mark.parametrize("name", ["embedded", "strong"])
     def test_what_a_model_does_not_have_is_refused_by_its_field(self, name: str) -> None:
         options, space = LoadOptions(guidance=name), CombineSpace.VELOCITY
-        with pytest.raises(OptionError, match="guidance: wan has auto, one_batch, two_pass"):
+        with pytest.raises(OptionError, match="guidance: wan supports auto, one_batch, two_pass"):
             guidance_of(options, space, takes_scale=False, model="wan")
 
     def test_wan_offers_weights_of_prompt_and_past_which_are_one_at_first(self) -> None:

@@ -133,7 +133,7 @@ class TestReport:
         assert not report.fits
         assert set(report.unmatched) == {
             "first.lora_magnitude_vector",
-            "norm (no linear layer)",
+            "norm (not a linear layer)",
             "third",
         }
         assert report.missing == ("second.lora_B",)
@@ -158,17 +158,17 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "said"),
         [
-            ({"peft_type": "IA3"}, "only LORA is understood"),
-            ({"use_dora": True}, "use_dora is True, which is not understood"),
-            ({"init_lora_weights": "pissa_niter_4"}, "'pissa_niter_4', which is not understood"),
-            ({"init_lora_weights": "next_year"}, "init_lora_weights is 'next_year', which is"),
-            ({"use_next_year": True}, "use_next_year is True, which is not understood"),
-            ({"next_year": 0}, "next_year is 0, which is not understood"),
-            ({"modules_to_save": ["head"]}, r"modules_to_save is \['head'\], which is not"),
-            ({"bias": "all"}, "bias is 'all', which is not understood"),
-            ({"use_rslora": "no"}, "use_rslora is 'no', and is true or false"),
-            ({"r": "many"}, "r is 'many', and is a whole number from 1"),
-            ({"r": 2.5}, "r is 2.5, and is a whole number from 1"),
+            ({"peft_type": "IA3"}, "peft_type must be LORA, not 'IA3'"),
+            ({"use_dora": True}, "use_dora True is not supported"),
+            ({"init_lora_weights": "pissa_niter_4"}, "'pissa_niter_4' is not supported"),
+            ({"init_lora_weights": "next_year"}, "init_lora_weights 'next_year' is not supported"),
+            ({"use_next_year": True}, "use_next_year True is not supported"),
+            ({"next_year": 0}, "next_year 0 is not supported"),
+            ({"modules_to_save": ["head"]}, r"modules_to_save \['head'\] is not supported"),
+            ({"bias": "all"}, "bias 'all' is not supported"),
+            ({"use_rslora": "no"}, "use_rslora must be true or false, not 'no'"),
+            ({"r": "many"}, "r must be a whole number from 1, not 'many'"),
+            ({"r": 2.5}, "r must be a whole number from 1, not 2.5"),
             ({"alpha_pattern": {"(": 3}}, "unterminated"),
         ],
     )
@@ -196,7 +196,7 @@ class TestRefusals:
     def test_other_tensors_are_no_lora(self, tmp_path: Path) -> None:
         save_file({"first.weight": torch.zeros(4, 6)}, tmp_path / "x.safetensors")
         assert not is_lora(tmp_path / "x.safetensors")
-        with pytest.raises(CheckpointError, match="is no LoRA"):
+        with pytest.raises(CheckpointError, match="is not a LoRA"):
             read_lora(tmp_path / "x.safetensors")
 
     def test_a_file_that_could_run_code_is_not_run(self, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ class TestRefusals:
     def test_a_place_without_anything_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match="no such file or folder"):
             read_lora(tmp_path / "nowhere")
-        with pytest.raises(CheckpointError, match="holds no LoRA"):
+        with pytest.raises(CheckpointError, match="contains no LoRA"):
             read_lora(tmp_path)
 
 
@@ -218,9 +218,12 @@ class TestScales:
     @pytest.mark.parametrize(
         ("settings", "words"),
         [
-            ({"lora_alpha": float("nan")}, "lora_alpha is nan, and is a finite number"),
-            ({"lora_alpha": "many"}, "lora_alpha is 'many', and is a finite number"),
-            ({"alpha_pattern": {"0": float("inf")}}, "alpha_pattern 0 is inf"),
+            ({"lora_alpha": float("nan")}, "lora_alpha must be a finite number, not nan"),
+            ({"lora_alpha": "many"}, "lora_alpha must be a finite number, not 'many'"),
+            (
+                {"alpha_pattern": {"0": float("inf")}},
+                "alpha_pattern 0 must be a finite number, not inf",
+            ),
         ],
     )
     def test_in_a_configuration_they_are_refused_by_file_and_field(
@@ -233,5 +236,7 @@ class TestScales:
     def test_beside_a_pair_they_are_refused_by_file_and_tensor(self, tmp_path: Path) -> None:
         tensors = tensors_of({"0": (torch.zeros(2, 4), torch.zeros(4, 2))}, prefix="")
         save_file(tensors | {"0.alpha": torch.tensor(float("nan"))}, tmp_path / "a.safetensors")
-        with pytest.raises(CheckpointError, match=r"a\.safetensors: 0\.alpha is nan"):
+        with pytest.raises(
+            CheckpointError, match=r"a\.safetensors: 0\.alpha must be a finite number, not nan"
+        ):
             read_lora(tmp_path / "a.safetensors")

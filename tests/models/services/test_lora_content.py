@@ -99,7 +99,7 @@ class TestDifferences:
         save_file(tensors, tmp_path / "fast.safetensors")
         model = net()
         before = model(x)
-        beside = fitted(tmp_path / "fast.safetensors", model, merged=False).beside
+        beside = fitted(tmp_path / "fast.safetensors", model, merged=False).selectable
         with beside.applied((("fast", strength),)):
             made = model(x)
         torch.testing.assert_close(made, changed(tensors, strength)(x))
@@ -118,7 +118,7 @@ class TestDifferences:
         for merged in (True, False):
             model = net()
             found = fitted(tmp_path / "fast.safetensors", model, merged=merged, strength=1.0)
-            with found.beside.applied(() if merged else (("fast", 1.0),)):
+            with found.selectable.applied(() if merged else (("fast", 1.0),)):
                 torch.testing.assert_close(model(x), wanted(x))
 
     def test_the_bias_of_a_second_half_is_scaled_like_the_pair(
@@ -171,7 +171,7 @@ class TestSeveral:
     def test_the_file_is_refused_with_both_names(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["models", "check", str(TWO)]) == 1
         told = capsys.readouterr().err
-        assert "two_adapters.pt holds 2 adapters, critic and student: the one that is" in told
+        assert "two_adapters.pt contains 2 adapters, critic and student: choose one" in told
         assert "--lora critic=" in told
 
     @pytest.mark.parametrize("name", ["student", "critic"])
@@ -188,7 +188,7 @@ class TestSeveral:
         assert read_lora(TWO, adapter="student").version != read_lora(TWO, adapter="critic").version
 
     def test_a_name_that_neither_has_takes_none(self) -> None:
-        with pytest.raises(CheckpointError, match="holds 2 adapters, critic and student"):
+        with pytest.raises(CheckpointError, match="contains 2 adapters, critic and student"):
             read_lora(TWO, adapter="ink")
 
     def test_one_with_a_name_and_one_without_are_two(self, tmp_path: Path) -> None:
@@ -238,5 +238,7 @@ class TestFolders:
         path = tmp_path / "x.safetensors"
         about = {"lora_adapter_metadata": json.dumps(told)}
         save_file(tensors_of(pairs_for(net(), ("first",), seed=1), ""), path, about)
-        with pytest.raises(CheckpointError, match="lora_alpha is 8 for text_encoder, and 6 else"):
+        with pytest.raises(
+            CheckpointError, match="lora_alpha is 8 for text_encoder, but 6 elsewhere"
+        ):
             read_lora(path)

@@ -19,7 +19,7 @@ DECLARED = [
 ]
 HISTORY = 3
 SLACK_BYTES = 20_000
-"""Numbers of an action or a prompt, which nobody counts."""
+"""Numbers of an action or a prompt, which are not counted."""
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -32,7 +32,7 @@ def same(one: list[Tensor], other: list[Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize("reads", [False, True], ids=["kept", "read anew"])
+@pytest.mark.parametrize("reads", [False, True], ids=["kept", "read again"])
 def test_another_choice_leaves_what_it_leaves_on_fresh_weights(reads: bool, tmp_path: Path) -> None:
     a, b = lora(tmp_path, 1, "0", "1"), lora(tmp_path, 2, "1")
     model, stored = net(), net().state_dict()
@@ -61,6 +61,8 @@ def test_a_weight_that_two_modules_share_is_not_changed(tmp_path: Path) -> None:
     tied["words"].weight = linear(model, "0").weight
     path = write_peft(tmp_path, pairs_for(tied, ("body.0",), 1))
     before = weights(tied)
-    with pytest.raises(CheckpointError, match=r"body\.0\.weight, which is also words\.weight"):
+    with pytest.raises(
+        CheckpointError, match=r"body\.0\.weight, which shares its weight with words\.weight"
+    ):
         MergedWeights(tied).merge([(read_lora(path), 1.0)])
     assert same(weights(tied), before)

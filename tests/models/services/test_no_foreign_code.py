@@ -1,4 +1,4 @@
-"""Code that lies in a checkpoint is never run, whatever is typed."""
+"""Code in a checkpoint is never run, even if a prompt to run it is accepted."""
 
 import json
 import subprocess
@@ -49,7 +49,7 @@ for look in (
 print("done")
 """
 
-pytestmark = pytest.mark.timeout(600)  # each imports the libraries anew
+pytestmark = pytest.mark.timeout(600)  # each imports the libraries again
 
 
 def wan(folder: Path) -> Path:
@@ -87,7 +87,7 @@ def foreign_model(folder: Path) -> None:
 
 
 def loaded(family: str, folder: Path) -> str:
-    """Look at a checkpoint and load it, with somebody at the keyboard who agrees to everything."""
+    """Check and load a checkpoint, with a terminal that answers yes to every question."""
     ended = subprocess.run(
         [sys.executable, "-c", LOAD, family, str(folder)],
         input="y\n" * 20,
@@ -113,7 +113,7 @@ def test_a_tokenizer_with_code_of_its_own_never_runs_it(
     assert not mark.exists()
     assert not (tokenizer / "ran").exists()
     assert ("refused" in told) is not known
-    assert known or "it needs code of its own (auto_map), and no code of a checkpoint" in told
+    assert known or "it needs its own code (auto_map), and code of a checkpoint" in told
 
 
 def test_a_model_with_code_of_its_own_is_refused_and_never_runs_it(tmp_path: Path) -> None:
@@ -125,4 +125,4 @@ def test_a_model_with_code_of_its_own_is_refused_and_never_runs_it(tmp_path: Pat
     told = loaded("causal_lm", folder)
     assert not mark.exists()
     assert told.count("refused:") == 2
-    assert "model_type is 'foreign', which is no decoder-only language model" in told
+    assert "model_type 'foreign' is not a decoder-only language model" in told

@@ -22,9 +22,9 @@ from reverie.models.contract.instance import AdapterOption
 from reverie.models.contract.loop import LoopRequest, StepBatch, StepUnit, WorkPlan
 from reverie.models.services.adapters import Mix
 from reverie.models.wan.checkpoint.loading import TINY, TINY_CAUSAL, TINY_GRID
+from reverie.models.wan.description import wan_spec
 from reverie.models.wan.kernel import WanKernel
 from reverie.models.wan.network.transformer import WanTransformer
-from reverie.models.wan.spec import wan_spec
 from reverie.models.wan.state import OnPrompt, WanPhase, WanState
 
 LAYERS = (

@@ -12,10 +12,9 @@ from wan_rig import Again, cache_of, components_of, opened, pictures, shown, wan
 
 from reverie.engine.inputs import ControlId, PromptInput
 from reverie.models.contract.blocks import BlockPool
-from reverie.models.wan.context import ContextRow, read_rows
-from reverie.models.wan.context import joined as joined_past
+from reverie.models.wan.context import ContextRow, read_rows, stack_rows
 from reverie.models.wan.network.block import KeysAndValues
-from reverie.models.wan.network.features import joined, parted, shape_key
+from reverie.models.wan.network.features import shape_key, split_caches, stack_caches
 from reverie.models.wan.state import OnPrompt, WanPhase
 
 SESSIONS = ("a", "b", "c")
@@ -125,17 +124,17 @@ def test_sessions_at_different_frames_and_steps_share_a_pass(again: Again) -> No
     assert rows["transformer"] == [2]
 
 
-def test_features_are_joined_and_parted_without_a_trace() -> None:
+def test_features_are_stacked_and_split_without_a_trace() -> None:
     caches = [(torch.full((1, 2, row + 1), float(row)), "Rep", None) for row in (1, 1)]
-    whole = joined(caches)
+    whole = stack_caches(caches)
     assert whole is not None
-    back = parted(whole, 2)
+    back = split_caches(whole, 2)
     for cache, again in zip(caches, back, strict=True):
         assert isinstance(again[0], Tensor)
         assert torch.equal(again[0], cache[0])
         assert again[1:] == ("Rep", None)
         assert again[0].untyped_storage().nbytes() == cache[0].numel() * 4
-    assert joined([None, None]) is None
+    assert stack_caches([None, None]) is None
 
 
 def test_features_of_another_age_have_another_shape(again: Again) -> None:
@@ -156,7 +155,7 @@ def test_what_was_read_together_is_used_as_it_is_and_by_row() -> None:
         pool.view(block).fill_(number)
 
     def keys(*rows: ContextRow | None) -> list[list[float]]:
-        layers = joined_past(rows)
+        layers = stack_rows(rows)
         assert layers is not None
         assert isinstance(layers[0], KeysAndValues)
         made: list[list[float]] = layers[0].k_BAKd.flatten(1).tolist()
@@ -165,8 +164,8 @@ def test_what_was_read_together_is_used_as_it_is_and_by_row() -> None:
     first, second = read_rows(pool, [blocks[:2], blocks[2:]])
     [other] = read_rows(pool, [blocks[1:3]])
     assert isinstance(first, ContextRow)
-    assert joined_past([first, second]) is first.layers
+    assert stack_rows([first, second]) is first.layers
     assert keys(second, first) == [[2, 3], [0, 1]]
     assert keys(second, other) == [[2, 3], [1, 2]]
     assert read_rows(pool, [(), ()]) == [None, None]
-    assert joined_past([None, None]) is None
+    assert stack_rows([None, None]) is None

@@ -32,7 +32,7 @@ async def test_a_session_sees_a_dial_and_turns_it(tmp_path: Path) -> None:
     ):
         dials = {dial.name: dial for dial in session.view.parameters}
         assert (dials["lora_ink"].value, dials["lora_ink"].high) == (0.0, 1.5)
-        assert dials["lora_ink"].label == "Strength of ink: 0 is without it"
+        assert dials["lora_ink"].label == "Strength of ink: 0 is off"
         await screen.until("media.chunk")
         command = await session.update(lora_ink=0.8)
         receipt = await screen.until("control.applied")

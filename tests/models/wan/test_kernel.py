@@ -1,4 +1,4 @@
-"""What a prompt does to a block in the making, and where history can come from."""
+"""What a prompt does to a block in progress, and the sources of history."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def say(rig: Rig, prompt: str) -> None:
 
 
 class TestPromptWithinABlock:
-    """The second chunk is in the making, with one of its two denoise calls done."""
+    """The second chunk is in progress, with one of its two denoise calls done."""
 
     def begin_second(self, loaded: Rig, on_prompt: OnPrompt) -> Rig:
         rig = opened(loaded, on_prompt)
@@ -145,5 +145,5 @@ class TestConfig:
     """Windows that cannot be."""
 
     def test_a_window_that_cannot_hold_sink_and_block_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="window of 5 frames cannot hold a sink of 3"):
+        with pytest.raises(ValueError, match="5 frames cannot hold a sink of 3"):
             CausalConfig(local=5, sink=3, block=3)

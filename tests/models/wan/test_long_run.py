@@ -40,7 +40,7 @@ def rig_of(causal: CausalConfig) -> Rig:
 
 
 def until_anew(rig: Rig, driver: LoopDriver[WanState]) -> WanState:
-    """Run until the frames have been counted anew once; return the state, cache and all."""
+    """Run until the frames have been renumbered once; return the state with its cache."""
     rig.run(lambda: driver.state.offset > 0 and driver.state.phase is WanPhase.BLOCK)
     return driver.state
 
@@ -98,11 +98,13 @@ def test_a_session_that_was_counted_anew_goes_on_elsewhere() -> None:
 @pytest.mark.parametrize(("count", "blocks"), [(6, [0, 0, 0, 3, 3, 3]), (5, [0, 0, 2, 2, 2])])
 def test_only_the_first_block_may_be_short(count: int, blocks: list[int]) -> None:
     frames = tuple(LatentFrame(40 + index, 40, torch.zeros(1)) for index in range(count))
-    anew = renumbered(frames, SETTINGS)
-    assert [frame.number for frame in anew] == list(range(count))
-    assert [frame.block for frame in anew] == blocks
+    counted = renumbered(frames, SETTINGS)
+    assert [frame.number for frame in counted] == list(range(count))
+    assert [frame.block for frame in counted] == blocks
 
 
 def test_too_few_positions_are_refused() -> None:
-    with pytest.raises(ValueError, match="14 positions do not hold a sink, a window and a block"):
+    with pytest.raises(
+        ValueError, match=r"positions must be at least sink .* local .* block, not 14"
+    ):
         replace(SETTINGS, positions=14)

@@ -1,4 +1,4 @@
-"""Prompts of Wan are read beside its steps: through the pool, as a server runs it."""
+"""Prompts of Wan are encoded while its steps run, through the pool as in a server."""
 
 from collections.abc import Sequence
 from pathlib import Path

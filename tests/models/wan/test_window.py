@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reverie.models.wan.config import T2V_1_3B, CausalConfig
-from reverie.models.wan.spec import wan_spec
+from reverie.models.wan.description import wan_spec
 from reverie.models.wan.window import kept, seen_past
 
 

@@ -43,7 +43,7 @@ async def test_a_failing_step_is_told_and_the_session_lives() -> None:
 async def test_memory_that_ran_out_is_told_with_what_was_asked_for_and_what_there_is() -> None:
     async with session_rig() as rig:
         session, lease, client = await rig.driven()
-        words = "out of memory on cuda:0: 2.0 GiB were asked for, 1.5 GiB are free"
+        words = "out of memory on cuda:0: 2.0 GiB were requested, 1.5 GiB are free"
         code, loop = FaultCode.OUT_OF_MEMORY, "world_model"
         lease.say(StepFailed(session.id, code, 0, 0, words, fatal=False, loop=loop))
         error = await client.until("error")

@@ -1,4 +1,4 @@
-"""The contract suite: what any kernel must hold to, whatever it makes.
+"""The contract suite: what every kernel must guarantee.
 
 `tests/models/test_contract.py` puts every family of `CASES` through every check.
 """

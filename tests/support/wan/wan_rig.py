@@ -20,7 +20,8 @@ from reverie.models.contract.loop import LoopRequest
 from reverie.models.wan.checkpoint.loading import TINY_GRID, random_components
 from reverie.models.wan.components import LatentDecoder, WanComponents
 from reverie.models.wan.config import CausalConfig
-from reverie.models.wan.spec import assemble, wan_spec
+from reverie.models.wan.description import wan_spec
+from reverie.models.wan.spec import assemble
 from reverie.models.wan.state import WanState
 
 Pictures = list[NDArray[np.uint8]]

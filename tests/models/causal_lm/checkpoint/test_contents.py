@@ -39,7 +39,9 @@ def test_without_a_tokenizer_it_is_refused_in_a_sentence(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     [lacking] = CausalLm().check(str(folder)).lacking
     assert lacking.startswith("a tokenizer (tokenizer.json")
-    with pytest.raises(CheckpointError, match=r"lacks a tokenizer \(tokenizer\.json"):
+    with pytest.raises(
+        CheckpointError, match=r"files missing to serve it: a tokenizer \(tokenizer\.json"
+    ):
         load(folder)
 
 
@@ -47,7 +49,10 @@ def test_weights_that_are_missing_are_not_made_up(folder: Path) -> None:
     held = load_file(folder / "model.safetensors")
     del held["model.layers.1.mlp.up_proj.weight"]
     save_file(held, folder / "model.safetensors", {"format": "pt"})
-    said = r"1 not in the checkpoint: model\.layers\.1\.mlp\.up_proj\.weight \(model\.safetensors\)"
+    said = (
+        r"missing from the checkpoint \(1\): model\.layers\.1\.mlp\.up_proj\.weight "
+        r"\(model\.safetensors\)"
+    )
     assert re.search(said, "; ".join(CausalLm().check(str(folder)).lines()))
     with pytest.raises(CheckpointError, match=said):
         load(folder)
@@ -58,12 +63,14 @@ def test_a_shard_that_the_index_names_and_nobody_has_is_told(folder: Path) -> No
     (folder / "model.safetensors.index.json").write_text(json.dumps(shards))
     (folder / "model.safetensors").unlink()
     [fault] = CausalLm().check(str(folder)).faults
-    assert "lacks model-00001-of-00002.safetensors, which model.safetensors.index.json" in fault
+    assert (
+        "is missing model-00001-of-00002.safetensors, which model.safetensors.index.json" in fault
+    )
 
 
 def test_a_model_of_another_kind_is_named_by_its_kind(folder: Path) -> None:
     T5Config().save_pretrained(folder)
-    with pytest.raises(CheckpointError, match="model_type is 't5', which is no decoder-only"):
+    with pytest.raises(CheckpointError, match="model_type 't5' is not a decoder-only"):
         CausalLm().check(str(folder))
 
 

@@ -146,7 +146,7 @@ def test_a_recovered_session_continues_from_its_window(rig: Rig) -> None:
         (LoadOptions(device="toaster"), "device 'toaster' cannot be used here: "),
         (
             LoadOptions(device="cpu", precision="fp13"),
-            "no precision 'fp13'; it has auto, float32, bfloat16",
+            "supports auto, float32, bfloat16, not 'fp13'",
         ),
     ],
 )

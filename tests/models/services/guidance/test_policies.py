@@ -172,7 +172,7 @@ class TestPerModality:
         expected = (
             seen(NEITHER)
             + 1.5 * (seen(EMPTY) - seen(NEITHER))  # the action, without the prompt
-            + 3.0 * (seen(WHOLE) - seen(EMPTY))  # the prompt, beside the action
+            + 3.0 * (seen(WHOLE) - seen(EMPTY))  # the prompt, with the action
         )
         torch.testing.assert_close(prediction, expected)
         assert (delta, batches) == (None, [6])

@@ -1,4 +1,4 @@
-"""LoRAs beside checkpoints: names of the public tools, what is merged, what `models check` says."""
+"""LoRAs of checkpoints: names of public tools, merging, and the report of `models check`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -109,7 +109,10 @@ class TestLongLive:
         wrong = tensors_of({"blocks.7.ffn.0": pairs()[Q]})
         torch.save({"generator_lora": wrong}, tmp_path / "lora.pt")
         assert main(["models", "check", str(tmp_path)]) == 1
-        assert "1 not in the model: transformer.blocks.7.ffn.0" in capsys.readouterr().out
+        assert (
+            "tensors that the model does not have (1): transformer.blocks.7.ffn.0"
+            in capsys.readouterr().out
+        )
         with pytest.raises(CheckpointError, match=r"transformer\.blocks\.7\.ffn\.0"):
             load(tmp_path)
 
@@ -200,14 +203,14 @@ class TestCheck:
             tensors_of({Q: (torch.zeros(2, 9), torch.zeros(9, 2))}), tmp_path / "x.safetensors"
         )
         assert self.check(tmp_path / "x.safetensors") == 1
-        assert "2 of another shape" in capsys.readouterr().err
+        assert "tensors of another shape (2)" in capsys.readouterr().err
 
     def test_a_model_that_takes_none_says_so(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         save_file(tensors_of(pairs()), tmp_path / "style.safetensors")
         assert self.check(tmp_path / "style.safetensors", "--model", "oasis") == 1
-        assert "model 'oasis' takes no LoRA" in capsys.readouterr().err
+        assert "is a LoRA, which model 'oasis' does not support" in capsys.readouterr().err
 
 
 SPELLINGS = {

@@ -78,8 +78,8 @@ class TestRule:
         assert main(["models", "check", str(folder)]) == 0
         told = capsys.readouterr().out
         assert f"  transformer: {name}\n" in told
-        left = f"diffusion_pytorch_model.safetensors (base weights; {name} is taken before them)"
-        assert f"  not used: {left}\n" in told
+        left = f"diffusion_pytorch_model.safetensors (base weights: {name} has precedence)"
+        assert f"  not read: {left}\n" in told
         assert mark_of(load(folder)[0]) == 7.0
 
     def test_the_window_is_that_of_the_weights_that_are_taken(self, folder: Path) -> None:
@@ -96,7 +96,9 @@ class TestRule:
         pairs = pairs_for(load(folder)[0].transformer, (Q,), 1)
         torch.save(tensors_of(pairs), folder / "lora.pt")
         assert main(["models", "check", str(folder)]) == 0
-        assert "not used: lora.pt (a LoRA: --lora NAME=PATH" in capsys.readouterr().out
+        assert (
+            "not read: lora.pt (a LoRA: serve it with --lora NAME=PATH" in capsys.readouterr().out
+        )
         assert "longlive@" not in load(folder)[1]
 
     def test_what_is_no_transformer_is_left_alone_and_named(
@@ -104,11 +106,11 @@ class TestRule:
     ) -> None:
         torch.save({"clip.weight": torch.zeros(1)}, folder / "clip.pth")
         assert main(["models", "check", str(folder)]) == 0
-        assert "not used: clip.pth (no Wan transformer)" in capsys.readouterr().out
+        assert "not read: clip.pth (not a Wan transformer)" in capsys.readouterr().out
 
 
 class TestSeveral:
-    """Nobody guesses which of them was meant."""
+    """The operator must name one of them."""
 
     @pytest.mark.parametrize(
         "place",
@@ -127,7 +129,7 @@ class TestSeveral:
         marked(path.parent, path.name, 1.0)
         write_rest(path.parent)
         for checkpoint in (path, path.parent):
-            with pytest.raises(CheckpointError, match="CausVid is not served"):
+            with pytest.raises(CheckpointError, match="CausVid is not supported"):
                 load(checkpoint)
 
     def test_a_file_that_could_be_causvid_is_said_to_be_either(
@@ -143,7 +145,7 @@ class TestSeveral:
     ) -> None:
         one = marked(folder, "longlive_base.pt", 1.0)
         two = marked(folder, "self_forcing_dmd.pt", 2.0)
-        words = "holds 2 transformers, longlive_base.pt and self_forcing_dmd.pt: choose one"
+        words = "contains 2 transformers, longlive_base.pt and self_forcing_dmd.pt: choose one"
         assert main(["models", "check", "--model", "wan", str(folder)]) == 1
         told = capsys.readouterr().out
         assert words in told
@@ -163,7 +165,7 @@ class TestSeveral:
         shutil.copy(
             folder / "diffusion_pytorch_model.safetensors", folder / "transformer" / "x.safetensors"
         )
-        with pytest.raises(CheckpointError, match="holds 2 transformers, transformer/x"):
+        with pytest.raises(CheckpointError, match="contains 2 transformers, transformer/x"):
             load(folder)
 
     def test_the_published_names_of_one_training_are_several_too(self, tmp_path: Path) -> None:
@@ -189,7 +191,9 @@ class TestParts:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         file = marked(tmp_path, "mine.pt", 3.0)
-        lacks = "to be served it lacks a VAE (vae/ or Wan2.1_VAE.pth); text_encoder/; tokenizer/"
+        lacks = (
+            "files missing to serve it: a VAE (vae/ or Wan2.1_VAE.pth); text_encoder/; tokenizer/"
+        )
         assert main(["models", "check", str(file)]) == 1
         assert lacks in capsys.readouterr().out
         with pytest.raises(CheckpointError) as refused:

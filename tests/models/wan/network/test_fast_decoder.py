@@ -21,7 +21,7 @@ from reverie.config import Deployment
 from reverie.models.contract.errors import CheckpointError
 from reverie.models.contract.instance import LoadOptions
 from reverie.models.wan.network.fast_decoder import FastDecoder, load_fast_decoder
-from reverie.models.wan.network.features import FeatureCache, joined, parted
+from reverie.models.wan.network.features import FeatureCache, split_caches, stack_caches
 from reverie.models.wan.spec import Wan
 
 GOLDEN = Path(__file__).resolve().parents[3] / "goldens" / "taehv" / "decode.safetensors"
@@ -120,8 +120,8 @@ class TestDecoding:
         caches: list[FeatureCache | None] = [None, None]
         made: list[Tensor] = []
         for latents_BZhw in both.unbind(1):
-            pictures, cache = decoder(torch.float64).decode(latents_BZhw, joined(caches))
-            caches = list(parted(cache, 2))
+            pictures, cache = decoder(torch.float64).decode(latents_BZhw, stack_caches(caches))
+            caches = list(split_caches(cache, 2))
             made.append(pictures)
         for row, alone in enumerate(both):
             assert_near(torch.cat(made, dim=1)[row], streamed(decoder(torch.float64), alone)[0])
@@ -172,13 +172,17 @@ class TestFiles:
         del held["decoder.4.conv.0.bias"]
         held["decoder.22.weight"] = torch.zeros(12, 6, 3, 3)
         save_file(held, tmp_path / "taew2_1.safetensors")
-        with pytest.raises(CheckpointError, match=r"1 not in the checkpoint: decoder\.4\.conv\.0"):
+        with pytest.raises(
+            CheckpointError, match=r"missing from the checkpoint \(1\): decoder\.4\.conv\.0"
+        ):
             load_fast_decoder(tmp_path, CPU, torch.float32)
         with pytest.raises(CheckpointError, match=r"decoder\.22\.weight is \[12, 6, 3, 3\]"):
             load_fast_decoder(tmp_path, CPU, torch.float32)
 
     def test_a_folder_without_one_says_what_it_should_hold(self, tmp_path: Path) -> None:
-        with pytest.raises(CheckpointError, match=r"holds no fast decoder: taew2_1\.safetensors"):
+        with pytest.raises(
+            CheckpointError, match=r"contains no fast decoder: taew2_1\.safetensors"
+        ):
             load_fast_decoder(tmp_path, CPU, torch.float32)
 
     def test_check_knows_it(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +214,7 @@ class TestServed:
         self_forcing(tmp_path)
         write_rest(tmp_path)
         options = LoadOptions(device="cpu", checkpoint=str(tmp_path), sessions=1, decoder="taehv")
-        with pytest.raises(CheckpointError, match="holds no fast decoder"):
+        with pytest.raises(CheckpointError, match="contains no fast decoder"):
             Wan().load(options)
         (tmp_path / "elsewhere").mkdir()
         save_file(stored(), tmp_path / "elsewhere" / "taew2_1.safetensors")
