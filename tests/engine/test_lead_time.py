@@ -3,7 +3,7 @@
 import pytest
 from lead_rig import MS, LeadRig, middle, steps
 
-from reverie.engine.lead_time import OVERHEAD_MOST_US, LeadTime, LineTiming
+from reverie.engine.lead_time import LeadTime, LineTiming
 from reverie.engine.pacing import PlayoutLead, SeenUntil
 from reverie.models.contract.spec import Lead
 
@@ -176,7 +176,7 @@ def test_what_a_viewer_is_slow_at_does_not_make_the_lead_grow_without_end() -> N
         now_us += 100 * MS
         took_us = max(100 * MS, needs.needed_us // 40 * 100)
         needs.acknowledged(took_us + 20 * MS, LineTiming(20 * MS), now_us, late=True)
-    assert needs.needed_us <= 20 * MS + OVERHEAD_MOST_US + 10 * MS
+    assert needs.needed_us <= 200 * MS
 
 
 def test_one_outlier_among_many_delays_does_not_count() -> None:
