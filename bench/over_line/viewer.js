@@ -16,6 +16,8 @@ const SIDE_PX = 256;
 const PAUSE_MS = 150;
 /** A turn begins with the first picture, and by then at the latest. */
 const FIRST_MS = 20_000;
+/** A connection that ended is tried again after this, as the page does. */
+const REDIAL_MS = 500;
 /** A change that was not seen by then never will be. */
 const GIVE_UP_MS = 5000;
 
@@ -145,12 +147,24 @@ async function ours(options) {
     send("push_action", { action: { move: "mark" }, edge, act });
   };
   const ticket = await request("v1/sessions", { body: { model, seed: 0 } });
-  const attachment = isPeer
-    ? new PeerAttachment(ticket, { ice_servers: [], relay_only: false }, "vp8", events)
-    : new SocketAttachment(ticket, ["h264"], events);
+  let isOver = false;
+  let attachment = null;
+  const dial = () => {
+    if (isOver) return;
+    attachment = isPeer
+      ? new PeerAttachment(ticket, { ice_servers: [], relay_only: false }, "vp8", events)
+      : new SocketAttachment(ticket, ["h264"], events);
+    attachment.ended.then(() => {
+      if (isOver) return;
+      screen.close();
+      setTimeout(dial, REDIAL_MS);
+    });
+  };
+  dial();
   try {
     return await watched(watch, options);
   } finally {
+    isOver = true;
     attachment.forsake();
     screen.close();
     canvas.remove();
