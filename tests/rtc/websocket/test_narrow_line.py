@@ -9,11 +9,12 @@ from time import monotonic
 import av
 import numpy as np
 import pytest
+from net_namespace import line_or_skip
 from rtc_serving import address
 from websockets.asyncio.client import connect
 
 from reverie.bench.latency import at, serving
-from reverie.bench.line import EmulatedLine, LineError
+from reverie.bench.line import EmulatedLine
 from reverie.bench.time_code import WRAP, now_units, read
 from reverie.rtc.wire.framing import decode_event
 from reverie.sessions import SessionRequest
@@ -30,11 +31,8 @@ SECONDS = 5.0
 
 @pytest.fixture
 def line() -> Iterator[EmulatedLine]:
-    try:
-        with EmulatedLine.laid() as laid:
-            yield laid
-    except LineError as error:
-        pytest.skip(f"no line can be laid here: {error}")
+    with line_or_skip() as laid:
+        yield laid
 
 
 class Viewer:
