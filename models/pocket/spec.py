@@ -77,8 +77,8 @@ WORLD_MODEL = LoopSpec(
     chunk_blocks=1,
     prompt_tokens=MAX_TOKENS,
     caches=("world",),
-    # The window as attention reads it, and the latents of its frames, in float32.
-    state_bytes=4 * ((WINDOW - 1) * prod(block_shape(_SIZES)) + 2 * WINDOW * _SIZES.cells),
+    # The window as attention reads it, with room for the frame in progress, and its latents.
+    state_bytes=4 * WINDOW * (prod(block_shape(_SIZES)) + 2 * _SIZES.cells),
     chunk_bytes=4 * _SIZES.cells,
     example_prompts=(
         "a frozen lake land at night",

@@ -110,7 +110,7 @@ def test_a_viewer_who_lies_about_how_long_frames_had_waited_is_bounded(lie_us: i
     def lying(chunk: int, now_us: int, **told: object) -> int:
         return tell(chunk, now_us, line=LineTiming(100 * MS), waited_us=lie_us)
 
-    rig.lead.seen = lying  # type: ignore[assignment]
+    rig.lead.seen = lying  # type: ignore[method-assign]
     rig.run(30)
     assert 100 * MS <= rig.lead.allowed_us <= 1000 * MS
     assert rig.rate(5) >= 0.5 * rig.rate_hz

@@ -19,7 +19,7 @@ def at_its_lead(*seen: int, **parameters: float) -> tuple[WorkerSessionRig, Work
         TalkingFamily(frames=2, rate_hz=20.0, lead_chunks=LEAD), history=2 * LEAD
     )
     rig.seen = False
-    worker_session = rig.open(**parameters)
+    worker_session = rig.open("a", "narrated_world", **parameters)
     rest(rig)
     for chunk in seen:
         worker_session.seen(PlayheadMoved("a", chunk), rig.clock.now_us)

@@ -83,9 +83,9 @@ async def test_the_newest_playhead_goes_before_a_command(rig: ServerRig) -> None
         link = driver._link
         send = link.send
 
-        async def sent(message: str | bytes) -> None:
-            told.append(str(message))
-            await send(message)
+        async def sent(text: str | bytes) -> None:
+            told.append(str(text))
+            await send(text)
 
         link.send = sent  # type: ignore[method-assign]
         await driver.push_action({"move": "left"}, act="now")

@@ -46,8 +46,8 @@ class LeadRig:
         self.lead = PlayoutLead(self.bounds, self.frame_us, self.bounds.most_chunks(self.frame_us))
         self.chunks = 0
         self._done_us: int | None = None
-        self._down: deque[tuple[int, int]] = deque()  # when it comes, and which chunk
-        self._up: deque[tuple[int, int, int]] = deque()  # when, chunk, waited
+        self._down: deque[tuple[int, ...]] = deque()  # when it comes, and which chunk
+        self._up: deque[tuple[int, ...]] = deque()  # when, chunk, waited
         self._ready: deque[tuple[int, int]] = deque()  # on the viewer's clock
         self._due_us: int | None = None
         self._random = Random(1)

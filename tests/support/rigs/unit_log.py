@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from reverie.engine.batch import run_batch
 from reverie.engine.driver import LoopDriver
@@ -65,7 +65,8 @@ def run_logged(
     Those that began at one time were in one batch: a batch that fails is run again in parts.
     """
     log: list[tuple[int, UnitRun]] = []
-    run_batch(kernel, instance, [LoggedDriver(each, log) for each in drivers], now_us, limit)
+    logged = [cast("LoopDriver[Any]", LoggedDriver(each, log)) for each in drivers]
+    run_batch(kernel, instance, logged, now_us, limit)
     sizes = Counter(started_us for started_us, _ in log)
     return [replace(unit, batch=sizes[started_us]) for started_us, unit in log]
 

@@ -5,9 +5,9 @@ from tiny_pocket import tiny_weights
 from torch import Tensor
 
 from reverie.models.pocket.checkpoint import load_pocket
+from reverie.models.pocket.network.frame_inputs import Past
 from reverie.models.pocket.network.narrator import NarratorOutput, SpokenTokens
 from reverie.models.pocket.network.networks import PocketNets
-from reverie.models.pocket.network.world_model import Past
 
 CPU = torch.device("cpu")
 SESSIONS, TEXTS = 2, 3
