@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from itertools import count
+from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 from weakref import ref
@@ -20,6 +21,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from reverie.sessions.client.control_latency import ControlLatency, LatencyMeter
 from reverie.sessions.client.decode import to_picture, to_samples
 from reverie.sessions.client.event_stream import EventStream
 from reverie.sessions.client.session_commands import SessionCommands
@@ -30,6 +32,8 @@ from reverie.sessions.protocol.media_events import MediaChunk, MediaInit
 from reverie.sessions.protocol.parsing import parse_command
 from reverie.sessions.protocol.session_stats import SessionStats
 from reverie.sessions.protocol.session_view import SessionView
+
+CONTROLS = frozenset({"push_text", "push_action", "update"})
 
 
 class Session(SessionCommands):
@@ -54,6 +58,7 @@ class Session(SessionCommands):
         self._seen_chunk: int | None = None
         self._waited_us: int | None = None  # how long the first frame of the newest chunk had
         self._streaming: ref[EventStream] | None = None  # the newest
+        self._meter = LatencyMeter()
 
     # --- the session ---
 
@@ -92,6 +97,13 @@ class Session(SessionCommands):
         Raises:
             SessionError: the server cannot be asked.
         """
+
+    def latency(self) -> ControlLatency | None:
+        """Return how long controls took from being sent until their first frame came out.
+
+        None before the first one has, and where nothing takes the events of `stream`.
+        """
+        return self._meter.latency
 
     @abstractmethod
     async def close(self) -> None:
@@ -182,6 +194,15 @@ class Session(SessionCommands):
             self._waited_us = self._waited()
         if isinstance(event, MediaChunk) and event.last:
             self._shown = event
+        self._meter.note(event)
+        if isinstance(event, MediaChunk) and self._is_seen(event.stream):
+            self._meter.shown(event.pts_us + event.duration_us, _now_us())
+
+    def _is_seen(self, stream: str) -> bool:
+        """Tell whether a stream is what shows controls: pictures, or sound where there are none."""
+        kinds = {init.kind for init in self._inits.values()}
+        init = self._inits.get(stream)
+        return init is not None and (init.kind == "video" or "video" not in kinds)
 
     def _new_id(self) -> str:
         return f"c{next(self._numbers)}"
@@ -205,8 +226,11 @@ class Session(SessionCommands):
 
     async def _ask(self, type: str, **fields: object) -> str:
         command = parse_command({"type": type, "id": self._new_id(), **fields})
+        if type in CONTROLS:
+            self._meter.sent(command.id, _now_us())
         answer = await self._send(command)
         if isinstance(answer, Error):
+            self._meter.refused(command.id)
             raise CommandError(
                 answer.code,
                 answer.message,
@@ -215,3 +239,7 @@ class Session(SessionCommands):
                 retry_after_s=answer.retry_after_s,
             )
         return command.id
+
+
+def _now_us() -> int:
+    return monotonic_ns() // 1000

@@ -253,6 +253,20 @@ class SessionSuite:
             assert frame.stamp.prompt == prompt_mark("a city")
             assert (frame.event.chunk, frame.event.pts_us) == (receipt.chunk, receipt.pts_us)
 
+    async def test_a_client_knows_how_long_its_controls_took_to_show(
+        self, service: Service
+    ) -> None:
+        async with service.session(prompt="a lake") as session, looking(session) as screen:
+            await screen.chunk()
+            assert session.latency() is None
+            receipt = await screen.applied(await session.push_text("a bog"))
+            assert session.latency() is None
+            await screen.frame_at(receipt.pts_us)
+            latency = session.latency()
+            assert latency is not None
+            assert latency.count == 1
+            assert 0 < latency.newest_ms == latency.p50_ms == latency.p95_ms < 1000 * LIMIT_S
+
     async def test_appended_text_is_added_to_the_prompt(self, service: Service) -> None:
         async with service.session(prompt="a lake") as session, looking(session) as screen:
             receipt = await screen.applied(await session.push_text("at night", mode="append"))
