@@ -11,9 +11,14 @@ STOPPED = 130
 
 @contextmanager
 def stopped_as_by_ctrl_c() -> Iterator[None]:
-    """Have SIGTERM act as Ctrl-C within a block."""
+    """Have SIGTERM act as Ctrl-C within a block.
+
+    A shell that runs a command in the background has it ignore Ctrl-C; SIGTERM stops that one too.
+    """
 
     def stop(_: int, __: FrameType | None) -> None:
+        if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, stop)

@@ -82,13 +82,20 @@ class RigParts:
     narrator: LoopKernel[Any]
 
     @classmethod
-    def load(cls, checkpoint: str | None, threads: int = 0, sessions: int = SESSIONS) -> "RigParts":
+    def load(
+        cls,
+        checkpoint: str | None,
+        threads: int = 0,
+        sessions: int = SESSIONS,
+        precision: str = "auto",
+    ) -> "RigParts":
         """Load pocket as a worker does.
 
         Args:
             checkpoint: weights; None takes the shipped weights.
             threads: CPU threads; 0 takes the number of serving.
             sessions: how many can be open at once.
+            precision: as a deployment names it.
 
         Raises:
             CheckpointError: the weights are missing or do not fit.
@@ -97,6 +104,7 @@ class RigParts:
             checkpoint=checkpoint,
             threads=threads,
             sessions=sessions,
+            precision=precision,
             history_chunks=HISTORY_CHUNKS,
         )
         family = Pocket()

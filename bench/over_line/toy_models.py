@@ -33,7 +33,7 @@ class Toy:
     rate_hz: float
     step_ms: float
     busy: bool = False
-    least_chunks: int = 2
+    least_chunks: int = 1
 
     @property
     def made_hz(self) -> float:

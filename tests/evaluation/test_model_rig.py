@@ -18,7 +18,8 @@ WAIT, LEFT, UP = (np.full(3, action) for action in (Action.WAIT, Action.LEFT, Ac
 
 @pytest.fixture(scope="module")
 def parts() -> RigParts:
-    return RigParts.load(str(tiny_weights()), threads=1, sessions=4)
+    # One session and three round differently in bfloat16.
+    return RigParts.load(str(tiny_weights()), threads=1, sessions=4, precision="float32")
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,19 @@ Room = tuple[Tensor, Tensor]
 """Keys and values [B, A, (P + 1) * N, d] of a layer; the last N are written by each call."""
 
 
+class FrameRooms:
+    """Room for the frame in progress behind its past, for each layer.
+
+    It is scratch memory: a call writes the room before it reads it. So it is no part of the value
+    of a state that refers to it, and states that share it do not notice each other.
+    """
+
+    __slots__ = ("layers",)
+
+    def __init__(self, layers: tuple[Room, ...]) -> None:
+        self.layers = layers
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
     """The cache as attention reads it: made once a frame, used by every call of that frame.
@@ -26,7 +39,7 @@ class Past:
 
     frames: int
     layers: tuple[tuple[Tensor, Tensor], ...]
-    rooms: tuple[Room, ...] | None = None
+    rooms: FrameRooms | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from reverie.models.pocket.network.block import PocketBlock
-from reverie.models.pocket.network.frame_inputs import FrameCondition, Past, Room
+from reverie.models.pocket.network.frame_inputs import FrameCondition, FrameRooms, Past, Room
 from reverie.models.pocket.network.noise_features import noise_features
 from reverie.models.pocket.network.world_model import WorldModel
 
@@ -131,7 +131,7 @@ class FramePass:
         values.copy_(v)
         rooms = tuple(zip(*room.flatten(4, 5).unbind(0), strict=True))
         layers = tuple((key[:, :, : P * N], value[:, :, : P * N]) for key, value in rooms)
-        return Past(P, layers, rooms)
+        return Past(P, layers, FrameRooms(rooms))
 
     def _run(
         self,
@@ -232,7 +232,7 @@ class FramePass:
 def _room(past: Past, index: int) -> Room:
     """Return keys and values of a layer with room behind them."""
     if past.rooms is not None:
-        return past.rooms[index]
+        return past.rooms.layers[index]
     keys, values = past.layers[index]
     tokens = keys.shape[2] // past.frames
     return functional.pad(keys, (0, 0, 0, tokens)), functional.pad(values, (0, 0, 0, tokens))
