@@ -38,6 +38,7 @@ SLOW = (
     "rtc/livekit",
     "rtc/test_read_only.py",
     "rtc/test_shutdown.py",
+    "rtc/websocket/test_over_line.py",
 )
 """Long properties, training, measurements, processes that are killed, and whole tours of a browser
 or a LiveKit room: `make check` runs them, `make test` leaves them out (marker `slow`)."""

@@ -95,6 +95,12 @@ def far_end(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FarEnd]:
             server.stop()
 
 
+@pytest.fixture(autouse=True)
+def _plain_line(far_end: FarEnd) -> None:
+    for way in (far_end.line.uplink, far_end.line.downlink):
+        way.become(PathSettings(delay_ms=10))
+
+
 def so_often(shown: list[float], pictures: int = 72) -> float:
     """Return the rate of the next pictures, over that of the model."""
     begin = len(shown)
@@ -118,7 +124,6 @@ def test_through_a_round_trip_of_200_ms_pictures_keep_their_rate(far_end: FarEnd
 
 
 def test_the_lead_follows_a_line_that_becomes_long_and_short_again(far_end: FarEnd) -> None:
-    far_end.line.change(delay_ms=10)
     opened = far_end.open()
     with far_end.playing(opened) as shown:
         until(lambda: len(shown) > 48)
@@ -137,3 +142,32 @@ def test_a_driver_far_away_and_a_viewer_nearby_both_get_their_rate(far_end: FarE
         assert max(so_often(driver) for _ in range(3)) > ENOUGH
         assert max(so_often(viewer) for _ in range(3)) > ENOUGH
         assert far_end.lead(opened)["allowed_ms"] > 300, "the driver's line decides"
+
+
+@pytest.mark.parametrize("up_ms", [10, 180], ids=["down", "up"])
+def test_a_line_that_is_long_in_one_direction_only_keeps_the_rate(
+    far_end: FarEnd, up_ms: float
+) -> None:
+    far_end.line.uplink.become(PathSettings(delay_ms=up_ms))
+    far_end.line.downlink.become(PathSettings(delay_ms=190 - up_ms))
+    with far_end.playing(far_end.open()) as shown:
+        until(lambda: len(shown) > 24)
+        assert max(so_often(shown) for _ in range(3)) > ENOUGH
+
+
+def test_packets_that_overtake_each_other_do_not_stop_the_pictures(far_end: FarEnd) -> None:
+    far_end.line.change(delay_ms=50, jitter_ms=10, reorder=True)
+    with far_end.playing(far_end.open()) as shown:
+        until(lambda: len(shown) > 24)
+        assert max(so_often(shown) for _ in range(3)) > ENOUGH
+
+
+def test_pictures_come_back_after_a_line_that_lost_everything(far_end: FarEnd) -> None:
+    with far_end.playing(far_end.open()) as shown:
+        until(lambda: len(shown) > 24)
+        far_end.line.change(loss=1.0)
+        until(lambda: time.monotonic() - shown[-1] > 1.5)
+        before = len(shown)
+        far_end.line.change(loss=0.0)
+        until(lambda: len(shown) > before)
+        assert max(so_often(shown) for _ in range(3)) > ENOUGH
