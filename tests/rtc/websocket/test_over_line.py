@@ -17,7 +17,7 @@ from reverie.rtc.client.connect import connect
 
 LIMIT_S = 40.0
 RATE_HZ = 24.0
-ENOUGH = 0.7
+ENOUGH = 0.5
 """Of the rate, on a busy machine. A chunk or two at a time made 0.3 of it through 200 ms."""
 
 DEPLOYMENT: dict[str, object] = {
